@@ -1,0 +1,2 @@
+def pay(amount):  # TODO: cards
+    return amount

@@ -1,0 +1,64 @@
+"""Everything that is checked, by `python -m nox`: tests, lint, types."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import nox
+
+nox.options.sessions = ["tests", "lint", "types"]
+nox.options.reuse_existing_virtualenvs = True
+
+SUPPORTED = ["3.11", "3.12", "3.13"]
+GROUPS = nox.project.load_toml("pyproject.toml")
+
+
+def _runs(version: str) -> bool:
+    """Whether a Python is here and starts: a pyenv shim may be on PATH and refuse to."""
+    found = shutil.which(f"python{version}")
+    if found is None:
+        return False
+    return subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
+
+
+def _pythons() -> list[str]:
+    """The supported Pythons that are here, and the running one in any case; says which are left out."""
+    here = [version for version in SUPPORTED if _runs(version)]
+    if missing := [version for version in SUPPORTED if version not in here]:
+        print(f"nox: left out, not installed here: Python {', '.join(missing)}", file=sys.stderr)
+        if os.environ.get("RIPWRAP_ALL_PYTHONS"):
+            raise SystemExit("nox: RIPWRAP_ALL_PYTHONS is set, so that is an error")
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return here if running in here else [*here, running]
+
+
+def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> None:
+    """The built wheel, as a user gets it, and dependency groups."""
+    needed = [one for group in groups for one in nox.project.dependency_groups(GROUPS, group)]
+    session.install(f".[{extras}]", *needed)
+
+
+@nox.session(python=_pythons())
+def tests(session: nox.Session) -> None:
+    """The tests, on asyncio and trio, with every rg of the matrix; arguments go to pytest."""
+    _install(session, "test")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Format, lint, and the order of the layers."""
+    _install(session, "lint")
+    session.run("ruff", "format", "--check", "--diff", ".")
+    session.run("ruff", "check", ".")
+    session.run("lint-imports")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Mypy, pyright, and whether the public interface is typed in full."""
+    _install(session, "typing")
+    session.run("mypy")
+    session.run("pyright")
+    session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")

@@ -1,0 +1,75 @@
+"""The typed Python API of ripgrep: files, trees and matches out of `rg`, as they are found.
+
+    async for match in ripwrap.search(r"TODO", cwd="src", glob=["*.py"]):
+        print(match.path, match.line_number, match.lines)
+
+General layout, each module using only those to its right; where a name has an underscore, it is ours alone:
+
+    cli → sync → _tree → _search, _files → _rg.stream → _rg.process → _rg.argv, _rg.decoder, _rg.stderr, binary
+    → models, options, errors
+"""
+
+from ripwrap import binary, sync
+from ripwrap._files import files
+from ripwrap._search import search, search_messages
+from ripwrap._tree import render_tree, tree, tree_text
+from ripwrap.binary import RgBinary
+from ripwrap.errors import (
+    BinaryError,
+    BinaryNotFoundError,
+    CapabilityError,
+    DecodeError,
+    GlobError,
+    PatternError,
+    RipwrapError,
+    SearchError,
+    UnknownTypeError,
+)
+from ripwrap.models import (
+    Begin,
+    Context,
+    Elapsed,
+    End,
+    Match,
+    Message,
+    PathError,
+    Stats,
+    Submatch,
+    Summary,
+    TreeEntry,
+)
+from ripwrap.options import FileOptions, SearchOptions
+
+__all__ = [
+    "Begin",
+    "BinaryError",
+    "BinaryNotFoundError",
+    "CapabilityError",
+    "Context",
+    "DecodeError",
+    "Elapsed",
+    "End",
+    "FileOptions",
+    "GlobError",
+    "Match",
+    "Message",
+    "PathError",
+    "PatternError",
+    "RgBinary",
+    "RipwrapError",
+    "SearchError",
+    "SearchOptions",
+    "Stats",
+    "Submatch",
+    "Summary",
+    "TreeEntry",
+    "UnknownTypeError",
+    "binary",
+    "files",
+    "render_tree",
+    "search",
+    "search_messages",
+    "sync",
+    "tree",
+    "tree_text",
+]

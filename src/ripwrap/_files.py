@@ -1,0 +1,70 @@
+"""Listing: the files that a search would look into."""
+
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from typing import Unpack
+
+from ripwrap._rg.argv import StrPath, files_command
+from ripwrap._rg.decoder import PathDecoder
+from ripwrap._rg.process import Exit
+from ripwrap._rg.stderr import only_path_errors
+from ripwrap._rg.stream import stream
+from ripwrap.binary.resolver import Rg
+from ripwrap.options import FileOptions, check_limit
+
+
+def files(
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    **options: Unpack[FileOptions],
+) -> AsyncGenerator[str]:
+    """List files and yield each path as rg finds it, relative to `cwd` and without a leading `./`.
+
+    A path that is not UTF-8 comes as `os.fsdecode` gives it. Directories are not listed, so empty ones do not show.
+    What could not be read is logged as a warning. To leave early, wrap the generator in `contextlib.aclosing`, or
+    give a `limit`.
+
+    Args:
+        cwd: The directory to list; globs and `paths` start from there.
+        paths: Files or directories to list instead of all of `cwd`.
+        limit: How many paths to yield at most; rg is ended with the last ones.
+        rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags; see `FileOptions`.
+
+    Raises:
+        pydantic.ValidationError: An option is unknown or ill-typed.
+        ValueError: `limit` is negative, or a NUL is in a path or option.
+        FileNotFoundError: `cwd` does not exist.
+        NotADirectoryError: `cwd` is not a directory.
+        BinaryNotFoundError: There is no rg.
+        GlobError, UnknownTypeError, SearchError: rg cannot do this.
+
+    The first two are raised by the call, the others by the first iteration.
+    """
+    return stream(files_command(cwd, paths, options), Paths(limit), rg)
+
+
+class Paths:
+    """The paths of a listing."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._left = check_limit(limit)
+        self.full = limit == 0
+        self._decoder = PathDecoder()
+
+    def feed(self, chunk: bytes) -> Iterator[str]:
+        paths = self._decoder.feed(chunk)
+        if self._left is not None:
+            paths = paths[: self._left]
+            self._left -= len(paths)
+            self.full = not self._left
+        return iter(paths)
+
+    def finish(self, end: Exit) -> Iterator[str]:
+        if end.returncode not in (0, 1) and not (end.partial and only_path_errors(end.stderr)):
+            raise end.failure()
+        self._decoder.close()
+        end.warn()
+        return iter(())

@@ -1,0 +1,197 @@
+r"""Bytes to messages and to paths: pure, incremental, no I/O.
+
+A `MessageDecoder` takes rg's JSON lines in chunks of any size and gives models; a `PathDecoder` takes NUL-ended paths
+and gives strings. Records are framed on `b"\n"` alone: a line may hold U+2028 and other things that `splitlines()`
+splits at.
+"""
+
+import json
+import os
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from ripwrap.errors import DecodeError
+from ripwrap.models import Begin, Context, End, Match, Summary
+
+Record: TypeAlias = Begin | Match | Context | End
+
+MAX_RECORD = 20 * 1024 * 1024
+"""The longest record that is kept, in bytes: the seed's buffer."""
+
+_MODELS: dict[str, type[BaseModel]] = {"match": Match, "context": Context, "begin": Begin, "end": End}
+_DOT = "." + os.sep
+_PATH = b'{"path":{"text":"'
+# As in JSON, where Windows' separator is escaped.
+_DOTTED_PATH = _PATH + json.dumps(_DOT)[1:-1].encode()
+
+
+class MessageDecoder:
+    """rg's JSON to models, of the kinds that are asked for.
+
+    Kinds that nobody asked for are recognised by their first bytes and not decoded; kinds that this version of ripwrap
+    does not know are skipped, since rg may add some. The summary is kept apart, because it is complete only once rg has
+    ended. A leading `./` is taken off every path (rg-facts 24).
+
+    Attributes:
+        summary: rg's last message, once it has come.
+    """
+
+    def __init__(self, kinds: Collection[str] = tuple(_MODELS), *, max_record: int = MAX_RECORD) -> None:
+        self.summary: Summary | None = None
+        self._kinds = frozenset(kinds)
+        self._validators: dict[bytes, Callable[[bytes], Any] | None] = {
+            b'{"type":"%b"' % kind.encode(): model.__pydantic_validator__.validate_json if kind in self._kinds else None
+            for kind, model in _MODELS.items()
+        }
+        self._framer = _Framer(max_record)
+
+    @property
+    def dropped_records(self) -> int:
+        """How many records were too long and left out."""
+        return self._framer.dropped
+
+    def feed(self, chunk: bytes) -> Iterator[Record]:
+        """The messages that `chunk` completes, each decoded when it is taken.
+
+        Raises:
+            DecodeError: While iterating, at a record that is not what rg writes.
+        """
+        # Framed here and not lazily: the chunk is then taken in even if the caller stops iterating.
+        return self._decode(self._framer.feed(chunk))
+
+    def close(self) -> Iterator[Record]:
+        """What is left when the stream ends without a newline; raises as `feed()` does."""
+        return self._decode(self._framer.close())
+
+    def _decode(self, records: list[bytes]) -> Iterator[Record]:
+        for record in records:
+            head, _, data = record.partition(b',"data":')
+            try:
+                validate = self._validators[head]
+            except KeyError:
+                message = self._decode_whole(record)
+            else:
+                message = self._decode_data(validate, data, record) if validate else None
+            if message is not None:
+                yield message
+
+    def _decode_data(self, validate: Callable[[bytes], Any], data: bytes, record: bytes) -> Record | None:
+        """The fast way: the `data` object, cut out of the record, straight into its model."""
+        if not data.endswith(b"}}"):
+            return self._decode_whole(record)
+        data = _PATH + data[len(_DOTTED_PATH) : -1] if data.startswith(_DOTTED_PATH) else data[:-1]
+        try:
+            message: Record = validate(data)
+        except ValidationError:
+            return self._decode_whole(record)
+        if message.path and message.path.startswith(_DOT):
+            return _undotted(message)
+        return message
+
+    def _decode_whole(self, record: bytes) -> Record | None:
+        """The way that assumes nothing about the order of keys: summaries, unknown kinds, and what is malformed."""
+        if not record:
+            return None
+        try:
+            envelope = from_json(record)
+            kind, data = envelope["type"], envelope["data"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise _malformed(record, "something that is not a message") from error
+        if not isinstance(kind, str):
+            raise _malformed(record, "a message whose type is not a string")
+        try:
+            return self._of_kind(kind, data)
+        except ValidationError as error:
+            raise _malformed(record, f"a malformed message; {error}") from error
+
+    def _of_kind(self, kind: str, data: Any) -> Record | None:
+        if kind == "summary":
+            self.summary = Summary.model_validate(data)
+            return None
+        if kind not in self._kinds:
+            return None
+        message: Any = _MODELS[kind].model_validate(data)
+        return _undotted(message)
+
+
+class PathDecoder:
+    """NUL-ended paths to strings, as `os.fsdecode` gives them, without a leading `./`."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """The paths that `chunk` completes.
+
+        Raises:
+            DecodeError: A path is longer than `MAX_RECORD`.
+        """
+        whole, ended, self._rest = (self._rest + chunk).rpartition(b"\0")
+        if len(self._rest) > MAX_RECORD:
+            raise _malformed(self._rest, f"a path of over {MAX_RECORD} bytes")
+        return [path.removeprefix(_DOT) for path in os.fsdecode(whole).split("\0")] if ended else []
+
+    def close(self) -> None:
+        """Check that the stream ended with a path.
+
+        Raises:
+            DecodeError: It ended in the middle of one.
+        """
+        if self._rest:
+            raise _malformed(self._rest, "a path without an end")
+
+
+class _Framer:
+    """Lines out of chunks; one that is too long is dropped, counted, and the next newline starts afresh."""
+
+    def __init__(self, max_record: int) -> None:
+        self.dropped = 0
+        self._max = max_record
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._skipping = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        first, newline, rest = chunk.partition(b"\n")
+        self._append(first)
+        if not newline:
+            return []
+        records = self.close()
+        *whole, last = rest.split(b"\n")
+        records += whole if len(chunk) <= self._max else self._within_budget(whole)
+        self._append(last)
+        return records
+
+    def close(self) -> list[bytes]:
+        """The record that is under way, if there is one."""
+        record = b"".join(self._parts)
+        self._parts.clear()
+        self._size = 0
+        self._skipping = False
+        return [record] if record else []
+
+    def _append(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > self._max:
+            self.dropped += not self._skipping
+            self._skipping = True
+            self._parts.clear()
+        elif part:
+            self._parts.append(part)
+
+    def _within_budget(self, records: list[bytes]) -> list[bytes]:
+        kept = [record for record in records if len(record) <= self._max]
+        self.dropped += len(records) - len(kept)
+        return kept
+
+
+def _undotted(message: Record) -> Record:
+    path = message.path
+    return message.model_copy(update={"path": path.removeprefix(_DOT)}) if path else message
+
+
+def _malformed(record: bytes, what: str) -> DecodeError:
+    return DecodeError(f"rg wrote {what}\nrecord: {record[:200]!r}", record=record)

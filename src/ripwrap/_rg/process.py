@@ -1,0 +1,262 @@
+"""A running rg: the only module that starts one. Arguments in, bytes out, an exit, and nothing left behind.
+
+Life of a child, asynchronous or blocking: `start` (stdin closed, stderr into a temporary file, which cannot fill up
+as a pipe would, no `RIPGREP_*` in its environment) → `read` until end of file → `wait`, which gives the exit.
+Whatever way the consumer leaves, the child is killed and reaped on the way out, within `_REAP` seconds, and its
+descriptors are closed.
+
+The async side reads the pipe's descriptor itself once `anyio.wait_readable` says so. Nothing is open across a `yield`
+but descriptors, spawning has no await in which a child could get lost, and there is no transport to hang on:
+asyncio's own `kill(); await wait()` never returns on CPython 3.11.7, 3.12.1 and 3.13.0 while stdout is unread
+(rg-facts 30, 32).
+"""
+
+import errno
+import logging
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import weakref
+from dataclasses import dataclass
+from typing import IO, Self, cast
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from ripwrap._rg.argv import Command
+from ripwrap._rg.stderr import MAX_STDERR, failure, path_errors
+from ripwrap.binary.resolver import RgBinary
+from ripwrap.errors import BinaryError, BinaryNotFoundError, SearchError
+from ripwrap.models import PathError
+
+_LOGGER = logging.getLogger("ripwrap")
+
+_CHUNK = 64 * 1024  # What a pipe holds on Linux; a larger read returns no more.
+_EXIT_GRACE = 1.0  # Seconds that rg has to exit by itself once it has closed its stdout.
+_REAP = 1.0  # Seconds that a killed rg has to be gone; only one in uninterruptible sleep needs more (rg-facts 33).
+_POLLS_PIPES = os.name == "posix"  # Windows can wait for sockets only; there a thread reads.
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How rg ended.
+
+    Attributes:
+        argv: The whole command line.
+        returncode: The exit code; negative for a signal.
+        stderr: Its stderr, unless it is 0 or 1; one byte over `MAX_STDERR` means that there is more.
+    """
+
+    argv: tuple[str, ...]
+    returncode: int
+    stderr: bytes
+
+    @property
+    def partial(self) -> bool:
+        """Whether something could not be searched or listed: the answer may be incomplete."""
+        return self.returncode == 2
+
+    def failure(self) -> SearchError:
+        """The error for an end without an answer."""
+        return failure(self.argv, self.returncode, self.stderr)
+
+    def path_errors(self) -> tuple[PathError, ...]:
+        """What could not be read, in rg's order."""
+        return path_errors(self.stderr) if self.partial else ()
+
+    def warn(self) -> None:
+        """Log what could not be read, for a consumer who gets no summary."""
+        if errors := self.path_errors():
+            _LOGGER.warning("rg could not read everything (%d errors); first: %s", len(errors), errors[0])
+
+
+def check_cwd(cwd: str) -> None:
+    """Raise what is wrong with `cwd`, so that nobody takes it for a missing rg (rg-facts 7)."""
+    if os.path.isdir(cwd):
+        return
+    try:
+        os.stat(cwd)
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "cwd does not exist", cwd) from None
+    raise NotADirectoryError(errno.ENOTDIR, "cwd is not a directory; name a single file in paths=", cwd)
+
+
+def _start(argv: tuple[str, ...], cwd: str, stderr: int) -> "subprocess.Popen[bytes]":
+    try:
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            cwd=cwd,
+            env={name: value for name, value in os.environ.items() if not name.startswith("RIPGREP_")},
+            bufsize=0,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except OSError as error:
+        raise _not_started(error, argv, cwd) from error
+
+
+def _not_started(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
+    if error.errno == errno.E2BIG:
+        size = sum(map(len, argv))
+        return SearchError(
+            f"the command line is too long for this system ({size} characters); pass fewer or shorter paths, globs and "
+            "patterns, or several searches",
+            argv=argv,
+        )
+    check_cwd(cwd)
+    if not os.access(cwd, os.X_OK):
+        return PermissionError(errno.EACCES, "cwd cannot be entered", cwd)
+    if isinstance(error, FileNotFoundError):
+        return BinaryNotFoundError(f"{argv[0]} is not there, or the loader that it needs is not; pass another rg=")
+    return BinaryError(f"{argv[0]} cannot be started: {error.strerror}; pass another rg=")
+
+
+def _destroy(popen: "subprocess.Popen[bytes]", files: tuple[IO[bytes], ...], seconds: float) -> None:
+    """Kill rg if it runs, close its files, and wait at most `seconds` until it is reaped."""
+    popen.kill()
+    for file in files:
+        file.close()
+    try:
+        popen.wait(seconds)
+    except subprocess.TimeoutExpired:
+        _LOGGER.warning("rg (process %d) was killed but is not gone after %s seconds", popen.pid, _REAP)
+
+
+def _in_event_loop() -> bool:
+    """Whether anything can be awaited: not if the garbage collector closes a generator after its loop is gone."""
+    try:
+        anyio.current_time()
+    except RuntimeError:
+        return False
+    return True
+
+
+class _Child:
+    """What the two kinds of child share: start, kill, leave, exit."""
+
+    def __init__(self, binary: RgBinary, command: Command) -> None:
+        self._argv = (binary.path, *command.arguments)
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `_destroy`
+        try:
+            self._popen = _start(self._argv, command.cwd, self._stderr.fileno())
+        except BaseException:
+            self._stderr.close()
+            raise
+        self._stdout = cast("IO[bytes]", self._popen.stdout)
+        self._files = (self._stdout, self._stderr)
+        # The net under a generator that nobody closes: garbage collection and interpreter exit end in it.
+        self._leave = weakref.finalize(self, _destroy, self._popen, self._files, _REAP)
+        self._reading = threading.Lock()
+
+    def kill(self) -> None:
+        """End rg at once; what it has written can still be read."""
+        self._popen.kill()
+
+    def _exit(self, returncode: int) -> Exit:
+        stderr = b""
+        if returncode not in (0, 1):
+            self._stderr.seek(0)
+            stderr = self._stderr.read(MAX_STDERR + 1)
+        return Exit(self._argv, returncode, stderr)
+
+
+class AsyncChild(_Child):
+    """rg for a task, on asyncio and trio."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def read(self) -> bytes:
+        """The next bytes of stdout; empty at its end. Other tasks always get a turn."""
+        if _POLLS_PIPES:
+            await anyio.wait_readable(self._stdout)
+            return self._stdout.read(_CHUNK)
+        return await self._read_in_thread()
+
+    async def wait(self) -> Exit:
+        """rg's exit, once stdout has ended; an rg that lingers is killed."""
+        # A Ctrl-C ends rg and cancels the task: the cancellation is to be seen first (rg-facts 35).
+        await anyio.lowlevel.checkpoint()
+        returncode = await self._gone(_EXIT_GRACE)
+        if returncode is None:
+            self.kill()
+            returncode = await self._gone(_REAP)
+        return self._exit(-signal.SIGTERM if returncode is None else returncode)
+
+    async def __aexit__(self, *_: object) -> None:
+        self.kill()
+        if not _in_event_loop():
+            self._leave()
+            return
+        try:
+            with anyio.CancelScope(shield=True):
+                if await self._gone(_REAP) is None:
+                    self._leave.detach()
+                    _destroy(self._popen, self._files, 0)
+        finally:
+            self._leave()
+
+    async def _gone(self, seconds: float) -> int | None:
+        """rg's exit code, or `None` if it still runs after `seconds`; polls as `Popen.wait` does, without blocking."""
+        pause = 0.0005
+        deadline = anyio.current_time() + seconds
+        while (returncode := self._popen.poll()) is None and anyio.current_time() < deadline:
+            await anyio.sleep(pause)
+            pause = min(2 * pause, 0.02)
+        return returncode
+
+    async def _read_in_thread(self) -> bytes:
+        # Abandoned on cancellation: the kill that follows ends the read, and the lock keeps the file open until then.
+        limiter = anyio.CapacityLimiter(1)
+        return await anyio.to_thread.run_sync(self._read_locked, abandon_on_cancel=True, limiter=limiter)
+
+    def _read_locked(self) -> bytes:
+        with self._reading:
+            return self._stdout.read(_CHUNK)
+
+
+class BlockingChild(_Child):
+    """rg for a thread; killed when `timeout` seconds have passed since it was entered."""
+
+    def __init__(self, binary: RgBinary, command: Command, timeout: float | None) -> None:
+        super().__init__(binary, command)
+        self._timeout = timeout
+        self._timer: threading.Timer | None = None
+        self._timed_out = False
+
+    def __enter__(self) -> Self:
+        if self._timeout is not None:
+            self._timer = threading.Timer(self._timeout, self._expire)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def read(self) -> bytes:
+        """The next bytes of stdout; empty at its end."""
+        return self._stdout.read(_CHUNK)
+
+    def wait(self) -> Exit:
+        """rg's exit, once stdout has ended; an rg that lingers is killed."""
+        try:
+            returncode = self._popen.wait(_EXIT_GRACE)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            returncode = self._popen.wait(_REAP)
+        if self._timed_out:
+            raise TimeoutError(f"rg was ended after timeout={self._timeout} seconds; what it found by then was yielded")
+        return self._exit(returncode)
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._leave()
+
+    def _expire(self) -> None:
+        if self._popen.poll() is None:
+            self._timed_out = True
+            self.kill()

@@ -1,0 +1,150 @@
+"""Trees: files arranged as an indented listing that shows a little of every directory.
+
+The seed's algorithm: directories before files, each alphabetically whatever their case; entries are taken level by
+level, and in a level in turn from every directory, until `limit` are taken; a directory that has more shows `[N
+truncated]`, the number of its direct children that are missing.
+"""
+
+import os
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
+from contextlib import aclosing
+from itertools import zip_longest
+from typing import TypeAlias, Unpack
+
+from ripwrap._files import files
+from ripwrap._rg.argv import StrPath
+from ripwrap.binary.resolver import Rg
+from ripwrap.models import TreeEntry
+from ripwrap.options import FileOptions, check_limit
+
+Directory: TypeAlias = dict[str, "Directory | None"]
+"""Names to what they are: a directory, or `None` for a file."""
+
+EXCLUDE = (".opencode",)
+LIMIT = 50
+
+
+def tree(
+    *,
+    cwd: StrPath = ".",
+    limit: int | None = LIMIT,
+    exclude: Collection[str] = EXCLUDE,
+    rg: Rg = None,
+    **options: Unpack[FileOptions],
+) -> AsyncGenerator[TreeEntry]:
+    """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is the line.
+
+    All files are listed before the first entry comes. Directories without files do not show, since rg lists files only.
+
+    Args:
+        cwd: The root, which is itself no entry.
+        limit: How many files and directories to show at most; `[N truncated]` entries are not counted. `None` shows
+            all.
+        exclude: Names of files and directories to leave out, wherever they stand.
+        rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags; see `FileOptions`.
+
+    Raises what `files()` raises.
+    """
+    listing = files(cwd=cwd, rg=rg, **options)
+    return _tree(listing, check_limit(limit), checked_names(exclude))
+
+
+async def tree_text(
+    *,
+    cwd: StrPath = ".",
+    limit: int | None = LIMIT,
+    exclude: Collection[str] = EXCLUDE,
+    rg: Rg = None,
+    **options: Unpack[FileOptions],
+) -> str:
+    """The text of a tree: `render_tree()` of what `tree()` yields; same arguments, same errors."""
+    return render_tree([entry async for entry in tree(cwd=cwd, limit=limit, exclude=exclude, rg=rg, **options)])
+
+
+def render_tree(entries: Iterable[TreeEntry]) -> str:
+    """The entries' lines: four spaces a level, `/` after a directory, no newline at the end."""
+    return "\n".join(map(str, entries))
+
+
+async def _tree(listing: AsyncGenerator[str], limit: int | None, exclude: frozenset[str]) -> AsyncGenerator[TreeEntry]:
+    root: Directory = {}
+    async with aclosing(listing):
+        async for path in listing:
+            plant(root, path, exclude)
+    for entry in arrange(root, limit):
+        yield entry
+
+
+def checked_names(exclude: Collection[str]) -> frozenset[str]:
+    """The names to leave out.
+
+    Raises:
+        TypeError: It is a single string, whose letters would be taken for names.
+    """
+    if isinstance(exclude, str):
+        raise TypeError(f"exclude should be a collection of names, e.g. ({exclude!r},), not a str")
+    return frozenset(exclude)
+
+
+def plant(root: Directory, path: str, exclude: frozenset[str]) -> None:
+    """Put a file where it belongs below `root`, unless a part of its path is to be left out."""
+    *parents, name = path.split(os.sep)
+    if name in exclude or not exclude.isdisjoint(parents):
+        return
+    directory = root
+    for parent in parents:
+        below = directory.get(parent)
+        if below is None:
+            below = directory[parent] = {}
+        directory = below
+    directory.setdefault(name, None)
+
+
+def arrange(root: Directory, limit: int | None) -> Iterator[TreeEntry]:
+    """The entries in the order in which they are printed, with those for what `limit` leaves out."""
+    shares = None if limit is None else _shares(root, limit)
+    # A stack and not recursion: paths may be deeper than Python's stack.
+    stack = [_entries(root, "", 0, shares)]
+    while stack:
+        for entry, directory in stack[-1]:
+            yield entry
+            if directory is not None:
+                stack.append(_entries(directory, entry.path, entry.depth + 1, shares))
+                break
+        else:
+            stack.pop()
+
+
+def _entries(
+    directory: Directory, path: str, depth: int, shares: dict[int, int] | None
+) -> Iterator[tuple[TreeEntry, Directory | None]]:
+    share = len(directory) if shares is None else shares.get(id(directory), 0)
+    for name, child in _sorted(directory)[:share]:
+        is_dir = child is not None
+        yield TreeEntry(path=os.path.join(path, name), name=name, depth=depth, is_dir=is_dir), child
+    if missing := len(directory) - share:
+        yield TreeEntry(path=path, name=f"[{missing} truncated]", depth=depth, truncated=missing), None
+
+
+def _shares(root: Directory, limit: int) -> dict[int, int]:
+    """How many children each directory (by its id) may show; always the first ones, so a number says it all."""
+    shares: dict[int, int] = {}
+    level = [root]
+    while level and limit:
+        taken: list[Directory] = []
+        for row in zip_longest(*map(_sorted, level)):
+            for directory, child in zip(level, row, strict=True):
+                if child is None or not limit:
+                    continue
+                limit -= 1
+                shares[id(directory)] = shares.get(id(directory), 0) + 1
+                below: Directory | None = child[1]
+                if below is not None:
+                    taken.append(below)
+        level = taken
+    return shares
+
+
+def _sorted(directory: Directory) -> list[tuple[str, Directory | None]]:
+    return sorted(directory.items(), key=lambda item: (item[1] is None, item[0].casefold(), item[0]))

@@ -1,0 +1,77 @@
+"""Every error that ripwrap raises on purpose.
+
+    RipwrapError
+    ├── BinaryError                  rg itself: finding, starting
+    │   └── BinaryNotFoundError      no rg where ripwrap looked
+    ├── SearchError                  rg ran and failed: argv, returncode, stderr
+    │   ├── PatternError             the pattern does not compile        (also ValueError)
+    │   ├── GlobError                a glob does not parse               (also ValueError)
+    │   ├── UnknownTypeError         no such file type                   (also ValueError)
+    │   └── CapabilityError          this rg cannot do what was asked
+    └── DecodeError                  rg's output is not what rg writes   (also ValueError)
+
+What the standard library has a word for keeps that word: a bad option is pydantic's `ValidationError`, a missing `cwd`
+`FileNotFoundError`, a `cwd` that is a file `NotADirectoryError`, a NUL in a pattern or path `ValueError`, a search that
+its `timeout` ended `TimeoutError`. `BinaryNotFoundError` is deliberately not a `FileNotFoundError`: a missing `cwd` and
+a missing rg must not be caught by the same clause.
+"""
+
+from collections.abc import Sequence
+
+
+class RipwrapError(Exception):
+    """The root of ripwrap's own errors."""
+
+
+class BinaryError(RipwrapError):
+    """rg could not be found or started."""
+
+
+class BinaryNotFoundError(BinaryError):
+    """There is no rg in any place that ripwrap looked at; the message lists them, and the ways to install it."""
+
+
+class SearchError(RipwrapError):
+    """rg ran and failed without giving an answer.
+
+    Attributes:
+        argv: The whole command line, the executable first: what reproduces the failure.
+        returncode: rg's exit code; negative is the number of the signal that ended it; `None` if it never started.
+        stderr: What rg wrote to stderr (at most 1 MiB of it), undecodable bytes as U+FFFD.
+    """
+
+    def __init__(
+        self, message: str, *, argv: Sequence[str] = (), returncode: int | None = None, stderr: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.argv = tuple(argv)
+        self.returncode = returncode
+        self.stderr = stderr
+
+
+class PatternError(SearchError, ValueError):
+    """The pattern does not compile; the message has rg's own words, with its caret."""
+
+
+class GlobError(SearchError, ValueError):
+    """A `glob` or `iglob` does not parse."""
+
+
+class UnknownTypeError(SearchError, ValueError):
+    """A `type` or `type_not` names a file type that this rg does not know."""
+
+
+class CapabilityError(SearchError):
+    """This rg cannot do what was asked (PCRE2 not compiled in, or too old); the message names the way out."""
+
+
+class DecodeError(RipwrapError, ValueError):
+    """A record in rg's output is not one that rg writes.
+
+    Attributes:
+        record: The record's first 200 bytes.
+    """
+
+    def __init__(self, message: str, *, record: bytes = b"") -> None:
+        super().__init__(message)
+        self.record = record[:200]

@@ -1,0 +1,98 @@
+"""ripwrap's operations for code that does not await: the same names, blocking.
+
+Each takes what its asynchronous twin takes, and `timeout` in seconds besides, since a blocking call cannot be
+cancelled: rg is ended when it has run for so long, and after what it had found by then comes a `TimeoutError`. A
+generator that is left early ends its rg when it is closed or collected; `contextlib.closing` makes that moment
+certain.
+"""
+
+from collections.abc import Collection, Generator, Sequence
+from contextlib import closing
+from typing import Unpack
+
+from ripwrap._files import Paths
+from ripwrap._rg.argv import StrPath, files_command, search_command
+from ripwrap._rg.stream import stream_blocking
+from ripwrap._search import Matches, Messages
+from ripwrap._tree import EXCLUDE, LIMIT, Directory, arrange, checked_names, plant, render_tree
+from ripwrap.binary.resolver import Rg
+from ripwrap.models import Match, Message, TreeEntry
+from ripwrap.options import FileOptions, SearchOptions, check_limit
+
+__all__ = ["files", "render_tree", "search", "search_messages", "tree", "tree_text"]
+
+
+def search(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[SearchOptions],
+) -> Generator[Match]:
+    """As `ripwrap.search()`, blocking; raises `TimeoutError` after `timeout` seconds."""
+    return stream_blocking(search_command(pattern, cwd, paths, options), Matches(limit), rg, timeout)
+
+
+def search_messages(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[SearchOptions],
+) -> Generator[Message]:
+    """As `ripwrap.search_messages()`, blocking; raises `TimeoutError` after `timeout` seconds."""
+    return stream_blocking(search_command(pattern, cwd, paths, options), Messages(limit), rg, timeout)
+
+
+def files(
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[FileOptions],
+) -> Generator[str]:
+    """As `ripwrap.files()`, blocking; raises `TimeoutError` after `timeout` seconds."""
+    return stream_blocking(files_command(cwd, paths, options), Paths(limit), rg, timeout)
+
+
+def tree(
+    *,
+    cwd: StrPath = ".",
+    limit: int | None = LIMIT,
+    exclude: Collection[str] = EXCLUDE,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[FileOptions],
+) -> Generator[TreeEntry]:
+    """As `ripwrap.tree()`, blocking; raises `TimeoutError` after `timeout` seconds, before the first entry."""
+    listing = files(cwd=cwd, rg=rg, timeout=timeout, **options)
+    return _tree(listing, check_limit(limit), checked_names(exclude))
+
+
+def tree_text(
+    *,
+    cwd: StrPath = ".",
+    limit: int | None = LIMIT,
+    exclude: Collection[str] = EXCLUDE,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[FileOptions],
+) -> str:
+    """As `ripwrap.tree_text()`, blocking; raises `TimeoutError` after `timeout` seconds."""
+    return render_tree(tree(cwd=cwd, limit=limit, exclude=exclude, rg=rg, timeout=timeout, **options))
+
+
+def _tree(listing: Generator[str], limit: int | None, exclude: frozenset[str]) -> Generator[TreeEntry]:
+    root: Directory = {}
+    with closing(listing):
+        for path in listing:
+            plant(root, path, exclude)
+    yield from arrange(root, limit)

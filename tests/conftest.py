@@ -1,0 +1,122 @@
+"""What the tests share: the rg matrix, both event loops, small trees, rg stand-ins, and eyes on our children."""
+
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import rgs
+from ripwrap import binary
+
+STRICT = bool(os.environ.get("CI"))
+left_out: dict[str, str] = {}
+
+
+def pytest_configure() -> None:
+    """Fetch the matrix before anything is collected; what cannot be had is named in the header, and in CI an error."""
+    for version in rgs.VERSIONS:
+        try:
+            rgs.provide(version)
+        except rgs.UnavailableError as error:
+            if STRICT:
+                raise pytest.UsageError(f"rg {version}: {error}") from error
+            left_out[version] = str(error)
+
+
+def pytest_report_header() -> list[str]:
+    here = [version for version in rgs.VERSIONS if version not in left_out]
+    return [f"rg: {', '.join(here)}", *(f"rg {version} LEFT OUT: {why}" for version, why in left_out.items())]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "rg" in metafunc.fixturenames:
+        here = [version for version in rgs.VERSIONS if version not in left_out]
+        metafunc.parametrize("rg", here, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
+    """Each rg of the matrix in turn."""
+    return binary.find(rgs.provide(request.param))
+
+
+@pytest.fixture
+def unprivileged(rg: binary.RgBinary, tmp_path: Path) -> Path:
+    """Each rg of the matrix, without root's right to read what it may not."""
+    if os.geteuid() != 0:
+        return Path(rg.path)
+    wrapper = tmp_path / "unprivileged-rg"
+    drop = "setpriv --bounding-set=-dac_override,-dac_read_search"
+    wrapper.write_text(f'#!/bin/sh\nexec {drop} -- "{rg.path}" "$@"\n')
+    wrapper.chmod(0o755)
+    return wrapper
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty folder with nothing above it that rg could take for a repository or an ignore file."""
+    (tmp_path / "folder").mkdir()
+    return tmp_path / "folder"
+
+
+@pytest.fixture
+def plant(folder: Path) -> Callable[..., Path]:
+    r"""Write files: `plant({"src/a.py": "text", b"\\xff": b"bytes"})`; gives the folder."""
+
+    def write(files: dict[str | bytes, str | bytes]) -> Path:
+        for name, content in files.items():
+            path = folder / os.fsdecode(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return folder
+
+    return write
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path) -> Callable[[str], Path]:
+    """An executable that behaves as a few lines of Python say: an rg that misbehaves."""
+
+    def make(body: str) -> Path:
+        path = tmp_path / "stand-in"
+        path.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n{textwrap.dedent(body)}")
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+@pytest.fixture
+def children() -> Callable[[], list[psutil.Process]]:
+    """The child processes that this process has now, zombies included."""
+    return lambda: psutil.Process().children(recursive=True)
+
+
+@pytest.fixture
+def running_in() -> Callable[[Path], list[psutil.Process]]:
+    """Every rg, whoever started it, that runs in a folder."""
+
+    def find(folder: Path) -> list[psutil.Process]:
+        everything = psutil.process_iter(["name", "cwd"])
+        return [running for running in everything if (running.info["name"], running.info["cwd"]) == ("rg", str(folder))]
+
+    return find
+
+
+@pytest.fixture
+def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None]:
+    """No child and no file descriptor more than before."""
+    me = psutil.Process()
+    before = me.num_fds()
+    yield
+    assert children() == []
+    assert me.num_fds() <= before

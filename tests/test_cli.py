@@ -1,0 +1,205 @@
+"""The command line, run as a program: what it prints where, and its exit codes."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_type_hints
+
+import psutil
+import pytest
+
+from ripwrap import Match, TreeEntry
+from ripwrap.options import SearchOptions
+
+Plant = Callable[..., Path]
+RunningIn = Callable[[Path], list[psutil.Process]]
+RIPWRAP = [sys.executable, "-m", "ripwrap"]
+
+
+def run(*arguments: str, cwd: Path, code: int = 0) -> "subprocess.CompletedProcess[bytes]":
+    done = subprocess.run([*RIPWRAP, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.returncode == code, done.stderr.decode()
+    return done
+
+
+def output(*arguments: str, cwd: Path, code: int = 0) -> str:
+    return run(*arguments, cwd=cwd, code=code).stdout.decode()
+
+
+def on_terminal(*arguments: str, cwd: Path) -> str:
+    """What a terminal is sent."""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "40"}
+    environment.pop("NO_COLOR", None)
+    with subprocess.Popen(
+        [*RIPWRAP, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, env=environment
+    ) as program:
+        os.close(follower)
+        sent = b""
+        while True:
+            try:
+                chunk = os.read(leader, 65536)
+            except OSError:  # how Linux says that the other side is closed
+                break
+            if not chunk:
+                break
+            sent += chunk
+        os.close(leader)
+    assert program.returncode == 0, sent
+    return sent.decode().replace("\r\n", "\n")
+
+
+def test_search_prints_plain_lines_into_a_pipe(plant: Plant) -> None:
+    folder = plant({"src/a.py": "import x\nasync def f():\n    pass\n", "b.py": "no\n"})
+    assert output("search", "async def", cwd=folder) == "src/a.py:2:async def f():\n"
+    assert output("search", "async def", "src", cwd=folder) == "src/a.py:2:async def f():\n"
+    assert output("search", "async", "-A1", "--sort=path", cwd=folder) == (
+        "src/a.py:2:async def f():\nsrc/a.py-3-    pass\n"
+    )
+
+
+def test_bytes_go_into_a_pipe_as_they_are(plant: Plant) -> None:
+    folder = plant({b"\xff": b"caf\xe9 needle\n"})
+    assert run("search", "needle", cwd=folder).stdout == b"\xff:1:caf\xe9 needle\n"
+    assert run("files", cwd=folder).stdout == b"\xff\n"
+
+
+def test_gaps_between_context_are_marked(plant: Plant) -> None:
+    folder = plant({"f": "needle\n2\n3\n4\nneedle\n"})
+    assert output("search", "needle", "-C1", cwd=folder) == ("f:1:needle\nf-2-2\n--\nf-4-4\nf:5:needle\n")
+    assert "--" not in output("search", "needle", cwd=folder)
+
+
+def test_a_match_of_several_lines_has_a_number_for_each(plant: Plant) -> None:
+    assert output("search", "-U", "a\\nb", cwd=plant({"f": "a\nb\nc\n"})) == "f:1:a\nf:2:b\n"
+
+
+def test_replace_shows_the_new_line(plant: Plant) -> None:
+    assert output("search", "(a) (b)", "-r", "$2 $1", cwd=plant({"f": "a b\n"})) == "f:1:b a\n"
+
+
+def test_a_terminal_gets_groups_and_colours(plant: Plant) -> None:
+    folder = plant({"a.py": "one\nneedle and needle\n", "b.py": "needle " + "x" * 100 + "\n"})
+    red = "\x1b[1;31mneedle\x1b[0m"
+    assert on_terminal("search", "needle", "--sort=path", cwd=folder) == (
+        f"\x1b[35ma.py\x1b[0m\n\x1b[32m2\x1b[0m:{red} and {red}\n"
+        f"\n\x1b[35mb.py\x1b[0m\n\x1b[32m1\x1b[0m:{red} {'x' * 100}\n"
+    )
+
+
+def test_a_terminal_gets_gaps_and_context_too(plant: Plant) -> None:
+    folder = plant({"f": "needle\n2\n3\n4\nneedle\n"})
+    shown = on_terminal("search", "needle", "-C1", cwd=folder)
+    assert shown.count("--\n") == 1
+    assert "\x1b[32m2\x1b[0m-2\n" in shown
+
+
+def test_json_lines_are_the_models(plant: Plant) -> None:
+    folder = plant({"a.py": "needle\n", "sub/b.py": "", b"\xff": ""})
+    lines = output("search", "needle", "--json", cwd=folder).splitlines()
+    assert [json.loads(line)["type"] for line in lines] == ["begin", "match", "end", "summary"]
+    assert Match.model_validate_json(lines[1]).lines == "needle\n"
+    paths = [json.loads(line) for line in output("files", "--json", cwd=folder).splitlines()]
+    assert sorted(paths, key=str) == ["a.py", "sub/b.py", {"bytes": "/w=="}]
+    entries = [TreeEntry.model_validate_json(line) for line in output("tree", "--json", cwd=folder).splitlines()]
+    assert [entry.path for entry in entries] == ["sub", "sub/b.py", "a.py", "\udcff"]
+
+
+def test_files_and_tree(plant: Plant) -> None:
+    folder = plant({"src/a.py": "", "src/b.c": "", "README": "", ".git/x": "", "node/x": ""})
+    assert output("files", "-g", "*.py", cwd=folder) == "src/a.py\n"
+    assert output("files", "--limit=2", cwd=folder).count("\n") == 2
+    assert output("tree", "--exclude=node", cwd=folder) == "src/\n    a.py\n    b.c\nREADME\n"
+    assert output("tree", "--limit=1", cwd=folder) == "node/\n    [1 truncated]\n[2 truncated]\n"
+    assert output("tree", "--cwd=src", cwd=folder) == "a.py\nb.c\n"
+
+
+def test_exit_codes_are_rgs(plant: Plant, folder: Path) -> None:
+    plant({"f": "needle\n"})
+    assert run("search", "needle", cwd=folder, code=0).stderr == b""
+    assert run("search", "nothing", cwd=folder, code=1).stdout == b""
+    assert run("files", "-g", "*.none", cwd=folder, code=1).stdout == b""
+    assert run("search", "needle", "f", "missing", cwd=folder, code=2).stdout == b"f:1:needle\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["search", "foo("], "unclosed group"),
+        (["search", "x", "-g", "a["], "unclosed character class"),
+        (["search", "x", "-t", "nope"], "unrecognized file type: nope"),
+        (["search", "x", "missing"], "ripwrap: missing: No such file or directory"),
+        (["search", "x", "--cwd", "missing"], "cwd does not exist: 'missing'"),
+        (["search", "x", "--max-depth=-1"], "--max-depth: Input should be greater than or equal to 0"),
+        (["search", "x", "--limit=-1"], "limit should be 0 or more"),
+        (["search", "x", "--sort=size"], "size"),
+        (["search", "x", "--pre=sh"], "--pre"),
+        (["search", "x", "--rg=missing/rg"], "no such file"),
+        (["search"], "PATTERN"),
+        (["doctor", "--rg=missing/rg"], "no such file"),
+    ],
+)
+def test_what_is_wrong_is_said_on_stderr_with_exit_code_2(arguments: list[str], says: str, folder: Path) -> None:
+    done = run(*arguments, cwd=folder, code=2)
+    assert says in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_pattern_that_begins_with_a_dash_stands_behind_two(plant: Plant) -> None:
+    assert output("search", "--", "--pre=x", cwd=plant({"f": "--pre=x\n"})) == "f:1:--pre=x\n"
+
+
+def test_every_option_is_a_flag(folder: Path) -> None:
+    text = output("search", "--help", cwd=folder)
+    for key in get_type_hints(SearchOptions):
+        assert "--" + key.replace("_", "-") in text
+
+
+def test_doctor_tells_what_is_used_and_why(folder: Path) -> None:
+    text = output("doctor", cwd=folder)
+    assert "rg 15." in text
+    assert "features: pcre2" in text
+    assert "wheel" in text and ": taken" in text
+    assert "cache" in text
+
+
+def test_a_reader_that_has_enough_ends_it_quietly(plant: Plant, running_in: RunningIn) -> None:
+    folder = plant({"dense": "needle\n" * 500_000})
+    command = [*RIPWRAP, "search", "needle"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as program:
+        assert program.stdout is not None and program.stderr is not None
+        assert program.stdout.readline() == b"dense:1:needle\n"
+        program.stdout.close()
+        assert program.stderr.read() == b""
+    assert program.returncode == 0
+    assert running_in(folder) == []
+
+
+def test_ctrl_c_ends_it_quietly(plant: Plant, running_in: RunningIn) -> None:
+    folder = plant({"file": "needle\n"})
+    os.mkfifo(folder / "fifo")
+    command = [*RIPWRAP, "search", "needle", "file", "fifo", "--threads=1"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        while not running_in(folder):
+            assert program.poll() is None
+        os.killpg(program.pid, signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=30)
+    assert (program.returncode, stderr) == (130, b"")
+    assert stdout in (b"", b"file:1:needle\n")
+    assert running_in(folder) == []
+
+
+def test_without_its_extra_the_command_says_which_one(folder: Path) -> None:
+    code = "import sys; sys.modules['cyclopts'] = None; from ripwrap.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == 'ripwrap: the command line needs cyclopts: pip install "ripwrap[cli]"\n'

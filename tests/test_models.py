@@ -1,0 +1,166 @@
+"""What users hold: frozen, hashable, lossless, and the same after JSON."""
+
+import copy
+import os
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+import ripwrap
+from ripwrap import Begin, Context, End, Match, Message, PathError, Stats, Submatch, Summary, TreeEntry
+from ripwrap._text import raw_bytes, text_of
+
+ELAPSED = {"secs": 1, "nanos": 500_000_000, "human": "1.5s"}
+STATS = {
+    "elapsed": ELAPSED,
+    "searches": 1,
+    "searches_with_match": 1,
+    "bytes_searched": 2,
+    "bytes_printed": 3,
+    "matched_lines": 4,
+    "matches": 5,
+}
+
+raws = st.binary(max_size=20)
+texts = raws.map(text_of) | st.text()
+fs_paths = raws.map(os.fsdecode) | st.text()
+submatches = st.builds(Submatch, match=texts, start=st.just(0), end=st.just(1), replacement=st.none() | texts)
+lines = {
+    "path": st.none() | fs_paths,
+    "lines": texts,
+    "line_number": st.none() | st.integers(1, 9),
+    "absolute_offset": st.integers(0, 9),
+    "submatches": st.lists(submatches, max_size=2).map(tuple),
+}
+stats = st.just(Stats.model_validate(STATS))
+errors = st.builds(PathError, path=st.none() | fs_paths, kind=st.just("denied"), message=st.text())
+models = st.one_of(
+    st.builds(Begin, path=fs_paths),
+    st.builds(Match, **lines),
+    st.builds(Context, **lines),
+    st.builds(End, path=fs_paths, binary_offset=st.none() | st.integers(0, 9), stats=stats),
+    st.builds(
+        Summary,
+        stats=stats,
+        elapsed_total=st.just(Stats.model_validate(STATS).elapsed),
+        errors=st.lists(errors, max_size=2).map(tuple),
+    ),
+    st.builds(TreeEntry, path=fs_paths, name=fs_paths, depth=st.integers(0, 9)),
+)
+
+
+@given(models)
+def test_every_model_survives_json(model: BaseModel) -> None:
+    again = type(model).model_validate_json(model.model_dump_json())
+    assert again.model_dump_json() == model.model_dump_json()
+    if not any("\ud800" <= letter <= "\udfff" for letter in str(model.model_dump())):
+        assert again == model
+
+
+@given(models)
+def test_every_model_survives_pickling_copying_and_its_own_dump(model: BaseModel) -> None:
+    assert pickle.loads(pickle.dumps(model)) == model
+    assert copy.deepcopy(model) == model
+    assert type(model).model_validate(model.model_dump()) == model
+    assert hash(copy.deepcopy(model)) == hash(model)
+
+
+@given(raws)
+def test_bytes_are_never_lost(raw: bytes) -> None:
+    match = Match(path=os.fsdecode(raw), lines=text_of(raw), line_number=1, absolute_offset=0, submatches=())
+    again = Match.model_validate_json(match.model_dump_json())
+    assert again == match
+    assert again.raw_lines == raw
+    assert again.path is not None and os.fsencode(again.path) == raw
+    again.lines.encode()  # no lone surrogates: any terminal can print it
+
+
+def test_two_lines_that_look_the_same_but_are_not_differ() -> None:
+    one, other = text_of(b"caf\xe9"), text_of(b"caf\xe8")
+    assert (str.__eq__(one, other), one == other, one != other) == (True, False, True)
+    assert one == "caf\ufffd" and raw_bytes(one) == b"caf\xe9"
+    assert len({one, text_of(b"caf\xe9"), other}) == 2
+    assert one != object()
+
+
+def test_what_is_not_utf8_is_written_as_rg_writes_it() -> None:
+    match = Match(path="\udcff", lines=text_of(b"\xff"), line_number=None, absolute_offset=0, submatches=())
+    assert match.model_dump(mode="json") == {
+        "path": {"bytes": "/w=="},
+        "lines": {"bytes": "/w=="},
+        "line_number": None,
+        "absolute_offset": 0,
+        "submatches": [],
+        "type": "match",
+    }
+
+
+def test_models_are_frozen_and_have_a_literal_type() -> None:
+    begin = Begin(path="x")
+    with pytest.raises(ValidationError, match="frozen"):
+        begin.path = "y"  # type: ignore[misc]
+    for model in (Begin, Match, Context, End, Summary):
+        assert model.model_fields["type"].default == model.__name__.lower()
+
+
+@given(models.filter(lambda model: hasattr(model, "type")))
+def test_any_message_is_told_by_its_type(model: Any) -> None:
+    again = TypeAdapter[Message](Message).validate_json(model.model_dump_json())
+    assert type(again) is type(model)
+
+
+def line(raw: bytes, *hits: tuple[int, int]) -> Match:
+    return Match(
+        path="x",
+        lines=text_of(raw),
+        line_number=1,
+        absolute_offset=0,
+        submatches=tuple(Submatch(match=text_of(raw[a:b]), start=a, end=b) for a, b in hits),
+    )
+
+
+def test_spans_are_characters_and_utf16_units() -> None:
+    match = line("naïve \U0001f600 x".encode(), (0, 6), (7, 11), (12, 13))
+    assert match.spans() == ((0, 5), (6, 7), (8, 9))
+    assert [match.lines[a:b] for a, b in match.spans()] == ["naïve", "\U0001f600", "x"]
+    assert match.utf16_spans() == ((0, 5), (6, 8), (9, 10))
+    ascii_line = line(b"plain x", (6, 7))
+    assert ascii_line.spans() == ascii_line.utf16_spans() == ((6, 7),)
+
+
+def test_spans_of_a_line_that_is_not_utf8_index_what_is_shown() -> None:
+    match = line(b"caf\xe9 x\xff", (5, 6), (6, 7))
+    assert [match.lines[a:b] for a, b in match.spans()] == ["x", "\ufffd"]
+    assert match.submatches[1].raw_match == b"\xff"
+
+
+@given(st.text(min_size=1), st.data())
+def test_spans_cut_out_the_match(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    raw = text.encode()
+    offsets = len(text[:start].encode()), len(text[:end].encode())
+    assert line(raw, offsets).spans() == ((start, end),)
+    (units,) = line(raw, offsets).utf16_spans()
+    assert text.encode("utf-16-le")[2 * units[0] : 2 * units[1]].decode("utf-16-le") == text[start:end]
+
+
+def test_replaced_is_the_new_line() -> None:
+    match = line(b"a b a\n", (0, 1), (4, 5))
+    assert match.replaced() == "a b a\n"
+    new = tuple(hit.model_copy(update={"replacement": "xy"}) for hit in match.submatches)
+    assert match.model_copy(update={"submatches": new}).replaced() == "xy b xy\n"
+
+
+def test_elapsed_is_seconds() -> None:
+    assert Stats.model_validate(STATS).elapsed.total_seconds() == 1.5
+
+
+def test_everything_public_is_reachable() -> None:
+    for name in ripwrap.__all__:
+        assert getattr(ripwrap, name) is not None
+    assert sorted(ripwrap.__all__) == ripwrap.__all__

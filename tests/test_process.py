@@ -1,0 +1,404 @@
+"""Nothing outlives its consumer, however it leaves (design §6.1), on asyncio and trio."""
+
+import asyncio
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing, closing
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+import ripwrap
+from ripwrap import BinaryError, BinaryNotFoundError, CapabilityError, Match, SearchError, sync
+from ripwrap._rg import process
+from ripwrap.binary import RgBinary
+
+Children = Callable[[], list[psutil.Process]]
+StandIn = Callable[[str], Path]
+RunningIn = Callable[[Path], list[psutil.Process]]
+Plant = Callable[..., Path]
+
+DATA = '{"path":{"text":"f"},"lines":{"text":"x"},"line_number":1,"absolute_offset":0,"submatches":[]}'
+LINE = f'{{"type":"match","data":{DATA}}}'
+
+
+@pytest.fixture(params=["polling", "threads"])
+def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways to read a pipe: the second is Windows', and works here too."""
+    monkeypatch.setattr(process, "_POLLS_PIPES", request.param == "polling")
+
+
+@pytest.fixture
+def endless(plant: Plant, leaks_nothing: None) -> Callable[..., AsyncGenerator[Match]]:
+    """A search with more output than any pipe holds, and then a FIFO that never answers: rg does not end by itself."""
+    folder = plant({"dense": "needle\n" * 200_000})
+    os.mkfifo(folder / "fifo")
+    return lambda **options: ripwrap.search("needle", cwd=folder, paths=["dense", "fifo"], threads=1, **options)
+
+
+@pytest.fixture
+def stuck(plant: Plant, leaks_nothing: None) -> Callable[..., AsyncGenerator[Match]]:
+    """A search that yields one match and then waits for ever for a FIFO."""
+    folder = plant({"sparse": "needle\n"})
+    os.mkfifo(folder / "fifo")
+    return lambda **options: ripwrap.search("needle", cwd=folder, paths=["sparse", "fifo"], threads=1, **options)
+
+
+async def none_left(children: Children) -> None:
+    """The promise is 100 ms."""
+    await anyio.sleep(0.1)
+    assert children() == []
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("reading")
+@pytest.mark.parametrize("how", ["endless", "stuck"])
+class TestLeaving:
+    @pytest.fixture
+    def searching(self, how: str, request: pytest.FixtureRequest) -> Callable[..., AsyncGenerator[Match]]:
+        return request.getfixturevalue(how)  # type: ignore[no-any-return]
+
+    async def test_aclose_ends_rg(self, searching: Callable[..., AsyncGenerator[Match]], children: Children) -> None:
+        matches = searching()
+        assert (await anext(matches)).lines == "needle\n"
+        assert len(children()) == 1
+        await matches.aclose()
+        await none_left(children)
+
+    async def test_break_ends_rg(self, searching: Callable[..., AsyncGenerator[Match]], children: Children) -> None:
+        async with aclosing(searching()) as matches:
+            async for _ in matches:
+                assert len(children()) == 1
+                break
+        await none_left(children)
+
+    async def test_an_exception_of_the_consumer_ends_rg(
+        self, searching: Callable[..., AsyncGenerator[Match]], children: Children
+    ) -> None:
+        with pytest.raises(ZeroDivisionError):
+            async with aclosing(searching()) as matches:
+                async for _ in matches:
+                    1 / 0  # noqa: B018
+        await none_left(children)
+
+    async def test_cancellation_ends_rg(
+        self, searching: Callable[..., AsyncGenerator[Match]], children: Children
+    ) -> None:
+        seen = 0
+        with anyio.CancelScope() as scope:
+            async with aclosing(searching()) as matches:
+                async for _ in matches:
+                    seen += 1
+                    scope.cancel()
+        assert scope.cancelled_caught
+        assert seen >= 1
+        await none_left(children)
+
+    async def test_a_timeout_of_the_caller_ends_rg(
+        self, searching: Callable[..., AsyncGenerator[Match]], children: Children
+    ) -> None:
+        with anyio.move_on_after(0.3) as scope:
+            async with aclosing(searching()) as matches:
+                async for _ in matches:
+                    pass
+                raise AssertionError("rg ended by itself")
+        assert scope.cancelled_caught
+        await none_left(children)
+
+    async def test_a_limit_ends_rg_before_the_last_match_is_given(
+        self, searching: Callable[..., AsyncGenerator[Match]], children: Children
+    ) -> None:
+        async with aclosing(searching(limit=1)) as matches:
+            await anext(matches)
+            await anyio.sleep(0.1)
+            assert [child.status() for child in children()] == [psutil.STATUS_ZOMBIE]
+            with pytest.raises(StopAsyncIteration):
+                await anext(matches)
+            assert children() == []
+
+    async def test_two_searches_side_by_side_end_each_on_its_own(
+        self, searching: Callable[..., AsyncGenerator[Match]], children: Children
+    ) -> None:
+        one, other = searching(), searching()
+        await anext(one)
+        await anext(other)
+        await one.aclose()
+        assert len(children()) == 1
+        await other.aclose()
+        await none_left(children)
+
+
+@pytest.mark.parametrize("how", ["endless", "stuck"])
+def test_a_native_cancel_even_a_second_one_ends_rg(
+    how: str, request: pytest.FixtureRequest, children: Children
+) -> None:
+    searching = request.getfixturevalue(how)
+
+    async def consume() -> None:
+        async with aclosing(searching()) as matches:
+            async for _ in matches:
+                await asyncio.sleep(0)
+
+    async def cancel_twice() -> None:
+        task = asyncio.ensure_future(consume())
+        await asyncio.sleep(0.2)
+        assert len(children()) == 1
+        task.cancel()
+        await asyncio.sleep(0)
+        task.cancel()  # while rg is being reaped
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await none_left(children)
+
+    asyncio.run(cancel_twice())
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("how", ["endless", "stuck"])
+async def test_a_bare_break_ends_rg_too(
+    how: str, request: pytest.FixtureRequest, children: Children, anyio_backend: str
+) -> None:
+    searching = request.getfixturevalue(how)
+
+    async def leave() -> None:
+        async for _ in searching():
+            break
+
+    if anyio_backend == "trio":
+        with pytest.warns(ResourceWarning, match="aclosing"):  # trio tells whoever forgets to
+            await leave()
+            await anyio.sleep(0.1)
+    else:
+        await leave()
+    await none_left(children)
+
+
+@pytest.mark.parametrize("how", ["endless", "stuck"])
+class TestLeavingBlocking:
+    @pytest.fixture
+    def searching(self, how: str, plant: Plant, leaks_nothing: None) -> Callable[..., Generator[Match]]:
+        folder = plant({"file": "needle\n" * (200_000 if how == "endless" else 1)})
+        os.mkfifo(folder / "fifo")
+        return lambda **options: sync.search("needle", cwd=folder, paths=["file", "fifo"], threads=1, **options)
+
+    def test_closing_ends_rg(self, searching: Callable[..., Generator[Match]], children: Children) -> None:
+        with closing(searching()) as matches:
+            assert next(matches).lines == "needle\n"
+            assert len(children()) == 1
+        assert children() == []
+
+    def test_break_ends_rg(self, searching: Callable[..., Generator[Match]], children: Children) -> None:
+        for _ in searching():
+            break
+        assert children() == []
+
+    def test_an_exception_ends_rg(self, searching: Callable[..., Generator[Match]], children: Children) -> None:
+        matches = searching()
+        next(matches)
+        with pytest.raises(ZeroDivisionError):
+            matches.throw(ZeroDivisionError())
+        assert children() == []
+
+    def test_a_limit_ends_rg(self, searching: Callable[..., Generator[Match]], children: Children) -> None:
+        assert len(list(searching(limit=1))) == 1
+        assert children() == []
+
+    def test_a_timeout_ends_rg_after_what_it_had_found(
+        self, searching: Callable[..., Generator[Match]], children: Children
+    ) -> None:
+        seen = 0
+        with pytest.raises(TimeoutError, match=r"timeout=0\.2 seconds"):
+            for _ in searching(timeout=0.2):
+                seen += 1
+        assert seen >= 1
+        assert children() == []
+
+
+def test_a_search_within_its_timeout_is_as_without(plant: Plant, leaks_nothing: None) -> None:
+    folder = plant({"a": "needle\n"})
+    assert list(sync.search("needle", cwd=folder, timeout=30)) == list(sync.search("needle", cwd=folder))
+
+
+def test_a_child_that_nobody_owns_any_more_is_ended_by_the_garbage_collector(plant: Plant, leaks_nothing: None) -> None:
+    folder = plant({"file": "needle\n"})
+    os.mkfifo(folder / "fifo")
+    matches = ripwrap.search("needle", cwd=folder, paths=["file", "fifo"], threads=1)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(anext(matches))
+    loop.close()  # without shutdown_asyncgens(): nobody will ever close the generator
+    del matches
+    gc.collect()
+
+
+SCRIPT = """
+import asyncio, os, sys, trio
+import ripwrap
+
+async def main():
+    global matches
+    matches = ripwrap.search("needle", cwd=sys.argv[1], paths=["file", "fifo"], threads=1)
+    await anext(matches)
+    print("found", flush=True)
+    {body}
+
+try:
+    {runner}(main{call})
+except KeyboardInterrupt:
+    sys.exit(77)
+"""
+RUNNERS = {"asyncio": ("asyncio.run", "()"), "trio": ("trio.run", "")}
+
+
+def script(folder: Path, body: str, backend: str) -> "subprocess.Popen[bytes]":
+    runner, call = RUNNERS[backend]
+    text = SCRIPT.format(body=body, runner=runner, call=call)
+    return subprocess.Popen(
+        [sys.executable, "-c", text, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+
+
+@pytest.fixture
+def blocked(plant: Plant) -> Path:
+    folder = plant({"file": "needle\n"})
+    os.mkfifo(folder / "fifo")
+    return folder
+
+
+@pytest.mark.parametrize("backend", RUNNERS)
+def test_a_program_that_ends_with_a_suspended_search_leaves_no_rg(
+    blocked: Path, backend: str, running_in: RunningIn
+) -> None:
+    with script(blocked, "return", backend) as program:
+        _, stderr = program.communicate(timeout=30)
+    assert (program.returncode, stderr) == (0, b"")
+    assert running_in(blocked) == []
+
+
+@pytest.mark.parametrize("backend", RUNNERS)
+def test_ctrl_c_ends_the_program_and_rg(blocked: Path, backend: str, running_in: RunningIn) -> None:
+    with script(blocked, "await anext(matches)", backend) as program:
+        assert program.stdout is not None and program.stdout.readline() == b"found\n"
+        assert len(running_in(blocked)) == 1
+        os.killpg(program.pid, signal.SIGINT)  # a terminal signals the whole group, rg too
+        _, stderr = program.communicate(timeout=30)
+    assert (program.returncode, stderr) == (77, b"")
+    assert running_in(blocked) == []
+
+
+def answers(stand_in: Path, colour: str) -> list[Match]:
+    """All matches of a stand-in, by the blocking or the asynchronous way."""
+    if colour == "sync":
+        return list(sync.search("x", rg=stand_in))
+
+    async def collect() -> list[Match]:
+        return [match async for match in ripwrap.search("x", rg=stand_in)]
+
+    return anyio.run(collect, backend=colour)
+
+
+@pytest.mark.usefixtures("leaks_nothing")
+@pytest.mark.parametrize("colour", ["asyncio", "trio", "sync"])
+class TestMisbehaviour:
+    def test_dying_halfway_is_an_error_after_what_was_found(self, stand_in: StandIn, colour: str) -> None:
+        rg = stand_in(f"print({LINE!r}); print({LINE!r}[:40], end='', flush=True); os.kill(os.getpid(), 9)")
+        with pytest.raises(SearchError, match="killed by signal 9") as caught:
+            answers(rg, colour)
+        assert caught.value.returncode == -9
+        assert caught.value.argv[0] == str(rg)
+
+    def test_a_torrent_on_stderr_blocks_nothing(self, stand_in: StandIn, colour: str) -> None:
+        rg = stand_in(f"sys.stderr.write('rg: ./f: Permission denied (os error 13)\\n' * 250_000); print({LINE!r})")
+        assert len(answers(rg, colour)) == 1
+
+    def test_junk_is_a_decode_error(self, stand_in: StandIn, colour: str) -> None:
+        with pytest.raises(ripwrap.DecodeError, match="not a message"):
+            answers(stand_in("print('Segmentation fault')"), colour)
+
+    def test_no_newline_at_the_end_is_no_loss(self, stand_in: StandIn, colour: str) -> None:
+        assert len(answers(stand_in(f"print({LINE!r}, end='')"), colour)) == 1
+
+    def test_an_exit_code_that_rg_does_not_have_is_an_error_with_its_stderr(
+        self, stand_in: StandIn, colour: str
+    ) -> None:
+        rg = stand_in(f"print({LINE!r}); print('who knows', file=sys.stderr); sys.exit(3)")
+        with pytest.raises(SearchError, match="who knows") as caught:
+            answers(rg, colour)
+        assert (caught.value.returncode, caught.value.stderr) == (3, "who knows\n")
+
+    def test_closing_stdout_without_exiting_does_not_hang(
+        self, stand_in: StandIn, colour: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(process, "_EXIT_GRACE", 0.05)
+        rg = stand_in(f"print({LINE!r}, flush=True); os.close(1); signal = time.sleep(3600)")
+        with pytest.raises(SearchError, match="killed by signal"):
+            answers(rg, colour)
+
+    def test_stdin_is_closed_and_rgs_settings_are_not_inherited(
+        self, stand_in: StandIn, colour: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("RIPGREP_CONFIG_PATH", "/evil")
+        monkeypatch.setenv("RIPGREP_INDEX_PATH", "/evil")
+        rg = stand_in(
+            "assert sys.stdin.read() == ''\n"
+            "assert not [name for name in os.environ if name.startswith('RIPGREP_')]\n"
+            "assert sys.argv[1] == '--no-config' and sys.argv[-2:] == ['--', '.']\n"
+            "assert 'PATH' in os.environ\n"
+        )
+        assert answers(rg, colour) == []
+
+
+def blocking(rg: "str | Path | RgBinary | None" = None, **options: object) -> list[Match]:
+    return list(sync.search("x", rg=rg, **options))  # type: ignore[arg-type]
+
+
+def test_a_missing_cwd_is_told_from_a_missing_rg(folder: Path, leaks_nothing: None) -> None:
+    with pytest.raises(FileNotFoundError, match="cwd does not exist") as missing:
+        blocking(cwd=folder / "nowhere", rg=folder / "no-rg-either")
+    assert missing.value.filename == str(folder / "nowhere")
+    (folder / "file").touch()
+    with pytest.raises(NotADirectoryError, match="paths=") as wrong:
+        blocking(cwd=folder / "file")
+    assert wrong.value.filename == str(folder / "file")
+    with pytest.raises(BinaryError, match="no such file"):
+        blocking(cwd=folder, rg=folder / "no-rg")
+
+
+def test_an_rg_that_vanished_or_does_not_start_is_a_binary_error(folder: Path, leaks_nothing: None) -> None:
+    with pytest.raises(BinaryNotFoundError, match="is not there"):
+        blocking(rg=RgBinary(str(folder / "gone"), "argument"))
+    (folder / "rg").write_bytes(b"\x7fELF is no program")
+    (folder / "rg").chmod(0o755)
+    with pytest.raises(BinaryError, match="cannot be started"):
+        blocking(rg=folder / "rg")
+
+
+def test_a_command_line_that_is_too_long_says_so(folder: Path, leaks_nothing: None) -> None:
+    with pytest.raises(SearchError, match="too long") as caught:
+        blocking(cwd=folder, glob=["x" * 200_000])
+    assert caught.value.returncode is None
+
+
+def test_a_limit_of_nothing_starts_nothing(folder: Path) -> None:
+    assert blocking(limit=0, rg=folder / "no-rg", cwd=folder / "nowhere") == []
+
+
+def test_replace_is_refused_by_an_rg_that_would_drop_it_in_silence(stand_in: StandIn) -> None:
+    with pytest.raises(CapabilityError, match="needs rg 15"):
+        blocking(rg=stand_in("print('ripgrep 14.1.1')"), replace="y")
+    with pytest.raises(BinaryError, match="not ripgrep"):
+        blocking(rg=stand_in("print('grep 3.8')"), replace="y")
+
+
+def test_errors_survive_pickling() -> None:
+    error = pickle.loads(pickle.dumps(SearchError("text", argv=["rg"], returncode=2, stderr="why")))
+    assert (str(error), error.argv, error.returncode, error.stderr) == ("text", ("rg",), 2, "why")

@@ -1,0 +1,53 @@
+"""The public interface: twins that agree, and a package that is light to import."""
+
+import inspect
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Generator
+from typing import get_args, get_origin, get_type_hints
+
+import pytest
+
+import ripwrap
+from ripwrap import sync
+
+
+@pytest.mark.parametrize("name", sync.__all__)
+def test_the_blocking_twin_takes_the_same_and_a_timeout(name: str) -> None:
+    twin, blocking = getattr(ripwrap, name), getattr(sync, name)
+    if twin is blocking:
+        assert name == "render_tree"
+        return
+    parameters = dict(inspect.signature(blocking).parameters)
+    timeout = parameters.pop("timeout")
+    assert (timeout.kind, timeout.default) == (inspect.Parameter.KEYWORD_ONLY, None)
+    assert parameters == dict(inspect.signature(twin).parameters)
+
+
+@pytest.mark.parametrize("name", sync.__all__)
+def test_the_blocking_twin_gives_what_the_asynchronous_one_gives(name: str) -> None:
+    given = get_type_hints(getattr(ripwrap, name))["return"]
+    blocking = get_type_hints(getattr(sync, name))["return"]
+    if get_origin(given) is AsyncGenerator:
+        assert get_origin(blocking) is Generator
+        assert get_args(blocking) == get_args(given)
+    else:
+        assert blocking == given
+
+
+def test_every_operation_has_a_twin() -> None:
+    operations = {name for name in ripwrap.__all__ if inspect.isfunction(getattr(ripwrap, name))}
+    assert operations == set(sync.__all__)
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    for name in ripwrap.__all__:
+        if name != "Message":  # an alias
+            assert inspect.getdoc(getattr(ripwrap, name)), name
+
+
+def test_importing_ripwrap_loads_nothing_that_a_search_does_not_need() -> None:
+    heavy = {"httpx", "rich", "cyclopts", "filelock", "platformdirs", "trio", "asyncio"}
+    code = "import sys, ripwrap; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not heavy & set(done.stdout.split()), "see design §3"

@@ -1,0 +1,82 @@
+"""rg's stderr becomes errors, in the words of rg 13, 14 and 15."""
+
+import os
+
+import pytest
+
+from ripwrap import CapabilityError, GlobError, PathError, PatternError, SearchError, UnknownTypeError
+from ripwrap._rg.stderr import MAX_STDERR, failure, only_path_errors, path_errors
+
+
+@pytest.mark.parametrize(
+    ("stderr", "kind", "says"),
+    [
+        (b"rg: regex parse error:\n    (?:foo()\n    ^\nerror: unclosed group", PatternError, "fixed_strings=True"),
+        (b"regex parse error:\n    foo(\n       ^\nerror: unclosed group", PatternError, "fixed_strings=True"),
+        (b"rg: regex parse error:\n    x\nerror: look-around, including ...", PatternError, "pcre2=True"),
+        (b"rg: regex parse error:\n    x\nerror: backreferences are not supported", PatternError, "pcre2=True"),
+        (b'rg: the literal "\\n" is not allowed in a regex', PatternError, "multiline=True"),
+        (b"the literal '\"\\n\"' is not allowed in a regex", PatternError, "multiline=True"),
+        (b"rg: PCRE2: error compiling pattern at offset 1: missing closing", PatternError, "fixed_strings=True"),
+        (b"rg: compiled regex exceeds size limit of 10", PatternError, "fixed_strings=True"),
+        (b"Compiled regex exceeds size limit of 10 bytes.", PatternError, "fixed_strings=True"),
+        (b"rg: error parsing glob 'a[': unclosed", GlobError, "backslash"),
+        (b"error parsing glob 'a[': unclosed", GlobError, "backslash"),
+        (b"rg: unrecognized file type: nope", UnknownTypeError, "--type-list"),
+        (b"rg: PCRE2 is not available in this build of ripgrep", CapabilityError, "ripwrap[bin]"),
+        (b"rg: something that nobody has seen", SearchError, "nobody has seen"),
+        (b"", SearchError, "exit code 2"),
+        # What rg quotes decides nothing.
+        (b"rg: regex parse error:\n    (?:error parsing glob()\n    ^\nerror: unclosed", PatternError, "unclosed"),
+        (b"rg: error parsing glob 'regex parse error[': unclosed", GlobError, "unclosed"),
+    ],
+)
+def test_a_failure_has_its_kind_rgs_words_and_a_way_out(stderr: bytes, kind: type[SearchError], says: str) -> None:
+    error = failure(("rg", "x"), 2, stderr)
+    assert type(error) is kind
+    assert says in str(error)
+    assert stderr.decode().removeprefix("rg: ") in str(error)
+    assert (error.argv, error.returncode, error.stderr) == (("rg", "x"), 2, stderr.decode())
+
+
+def test_a_signal_is_named() -> None:
+    assert "killed by signal 9" in str(failure(("rg",), -9, b"rg: error parsing glob"))
+
+
+def test_path_errors_are_data() -> None:
+    stderr = (
+        b"rg: ./f: Permission denied (os error 13)\n"
+        b"rg: missing: IO error for operation on missing: No such file or directory (os error 2)\n"
+        b"rg: File system loop found: ./d/loop points to an ancestor ./d\n"
+        b"rg: ./odd: name: Input/output error (os error 5)\n"
+        b"rg: ./\xff: No such file or directory (os error 2)\n"
+        b"rg: ./two\nlines: Permission denied (os error 13)\n"
+        b"rg: what is this\n"
+    )
+    assert path_errors(stderr) == (
+        PathError(path="f", kind="denied", message="Permission denied (os error 13)"),
+        PathError(path="missing", kind="missing", message="No such file or directory (os error 2)"),
+        PathError(path="d/loop", kind="loop", message="File system loop found: ./d/loop points to an ancestor ./d"),
+        PathError(path="odd: name", kind="other", message="Input/output error (os error 5)"),
+        PathError(path=os.fsdecode(b"\xff"), kind="missing", message="No such file or directory (os error 2)"),
+        PathError(path="two\nlines", kind="denied", message="Permission denied (os error 13)"),
+        PathError(path=None, kind="other", message="what is this"),
+    )
+    assert not only_path_errors(stderr)
+    assert only_path_errors(stderr.replace(b"rg: what is this\n", b""))
+    assert not only_path_errors(b"")
+
+
+def test_path_errors_of_rg_13_have_no_prefix() -> None:
+    assert path_errors(b"./f: Permission denied (os error 13)\n./g: Permission denied (os error 13)\n") == tuple(
+        PathError(path=path, kind="denied", message="Permission denied (os error 13)") for path in "fg"
+    )
+
+
+def test_errors_beyond_the_budget_are_counted_as_left_out() -> None:
+    line = b"rg: ./f: Permission denied (os error 13)\n"
+    stderr = (line * (MAX_STDERR // len(line) + 1))[: MAX_STDERR + 1]
+    errors = path_errors(stderr)
+    assert {error.path for error in errors[:-1]} == {"f"}
+    assert "left out" in errors[-1].message
+    assert only_path_errors(stderr)
