@@ -30,7 +30,7 @@ Cwd = Annotated[str, Parameter(help="The directory to start from.")]
 Limit = Annotated[int | None, Parameter(help="How many results at most, over all files.")]
 RgPath = Annotated[str | None, Parameter(help="Which rg to run.")]
 
-app = App(name="ripwrap", help="ripgrep, typed: search and list files.")
+app: App = App(name="ripwrap", help="ripgrep, typed: search and list files.")
 _paths = TypeAdapter[str](FsPath)
 
 

@@ -44,7 +44,7 @@ class SearchError(RipwrapError):
         self, message: str, *, argv: Sequence[str] = (), returncode: int | None = None, stderr: str = ""
     ) -> None:
         super().__init__(message)
-        self.argv = tuple(argv)
+        self.argv: tuple[str, ...] = tuple(argv)
         self.returncode = returncode
         self.stderr = stderr
 
@@ -74,4 +74,4 @@ class DecodeError(RipwrapError, ValueError):
 
     def __init__(self, message: str, *, record: bytes = b"") -> None:
         super().__init__(message)
-        self.record = record[:200]
+        self.record: bytes = record[:200]
