@@ -7,7 +7,7 @@ import sys
 
 import nox
 
-nox.options.sessions = ["tests", "lint", "types"]
+nox.options.sessions = ["tests", "lowest", "lint", "types"]
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
@@ -43,6 +43,16 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> Non
 def tests(session: nox.Session) -> None:
     """The tests, on asyncio and trio, with every rg of the matrix; arguments go to pytest."""
     _install(session, "test")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def lowest(session: nox.Session) -> None:
+    """The tests with the lowest versions of all that `pyproject.toml` names."""
+    project = GROUPS["project"]
+    named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
+    pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
+    session.install(".[bin,cli]", *pins, *nox.project.dependency_groups(GROUPS, "test"))
     session.run("pytest", *session.posargs)
 
 

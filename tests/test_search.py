@@ -202,6 +202,31 @@ def test_an_option_chooses_files(rg: RgBinary, plant: Plant, options: dict[str, 
     assert paths("needle", folder, rg=rg, **options) == names
 
 
+def test_a_type_does_not_bring_back_what_is_hidden(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({".h.py": "needle", ".d/a.py": "needle", "a.py": "needle", ".keep.py": "needle"})
+    assert paths("needle", folder, rg=rg, type="py", hidden=False) == ["a.py"]
+    assert paths("needle", folder, rg=rg, type="py", hidden=False, glob=".keep.py") == [".keep.py"]
+    assert paths("needle", folder, rg=rg, type="py") == [".d/a.py", ".h.py", ".keep.py", "a.py"]
+
+
+def test_a_positive_glob_overrides_ignore_files(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({".gitignore": "*.log", "a.log": "needle", "b": "needle"})
+    assert paths("needle", folder, rg=rg) == ["b"]
+    assert paths("needle", folder, rg=rg, glob="*.log") == ["a.log"]
+
+
+def test_a_file_that_is_named_is_searched_even_if_ignored_or_hidden(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({".gitignore": "ignored", "ignored": "needle", ".hidden": "needle"})
+    assert paths("needle", folder, rg=rg, hidden=False) == []
+    assert paths("needle", folder, rg=rg, hidden=False, paths=["ignored", ".hidden"]) == [".hidden", "ignored"]
+
+
+def test_a_count_of_nothing_is_an_empty_answer(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({"f": "needle"})
+    assert found("needle", folder, rg=rg, max_count=0) == []
+    assert list(sync.search_messages("needle", cwd=folder, rg=rg, max_count=0))[:-1] == []
+
+
 def test_sort_orders_files_both_ways(rg: RgBinary, plant: Plant) -> None:
     folder = plant(dict.fromkeys("cab", "needle"))
     assert [match.path for match in sync.search("needle", cwd=folder, rg=rg, sort="path")] == ["a", "b", "c"]
@@ -313,6 +338,7 @@ class TestErrors:
             ("(a)\\1", {}, PatternError, ["backreferences", "pcre2=True"]),
             ("a\\nb", {}, PatternError, ["not allowed", "multiline=True"]),
             ("\\pL{1000}{100}", {}, PatternError, ["size limit"]),
+            ("\\r", {"crlf": True}, PatternError, ["not allowed", "crlf=True"]),
             ("x", {"glob": "a["}, GlobError, ["'a['", "unclosed character class", "backslash"]),
             ("x", {"iglob": "a["}, GlobError, ["'a['"]),
             ("x", {"type": "nope"}, UnknownTypeError, ["nope", "--type-list"]),
@@ -338,6 +364,32 @@ class TestErrors:
         assert caught.value.returncode == 2
         assert caught.value.stderr
 
+    def test_a_nul_pattern_needs_text(self, rg: RgBinary, plant: Plant) -> None:
+        folder = plant({"f": b"a\0b\n"})
+        if rg.version >= (14,):
+            with pytest.raises(PatternError, match="text=True"):
+                found("\\x00", folder, rg=rg)
+        else:
+            assert found("\\x00", folder, rg=rg) == []
+        assert len(found("\\x00", folder, rg=rg, text=True)) == 1
+
+    def test_a_bad_line_in_an_ignore_file_is_no_failure(
+        self, rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        folder = plant({"a": "needle", ".gitignore": "b[\n"})
+        (folder / "broken").symlink_to("nowhere")
+        assert sorted(sync.files(cwd=folder, rg=rg)) == [".gitignore", "a"]
+        assert "broken" in caplog.text
+        assert ("broken", "missing") in [(error.path, error.kind) for error in summary("needle", folder, rg=rg).errors]
+
+    def test_a_line_that_is_too_long_is_dropped_and_reported(
+        self, rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        folder = plant({"big": "needle" + "x" * (21 * 1024 * 1024) + "\nneedle\n"})
+        assert found("needle", folder, rg=rg) == [("big", 2, "needle\n")]
+        assert "1 matching lines were left out" in caplog.text
+        assert summary("needle", folder, rg=rg).dropped_records == 1
+
     def test_a_wrong_call_fails_before_anything_runs(self, folder: Path) -> None:
         """At the call, not at the first iteration, and without any rg."""
         for search in (ripwrap.search, ripwrap.search_messages, sync.search, sync.search_messages):
@@ -349,6 +401,10 @@ class TestErrors:
                 search("x", rg=folder / "none", limit="1")  # type: ignore[arg-type]
             with pytest.raises(ValueError, match="NUL"):
                 search("a\0", rg=folder / "none")
+            with pytest.raises(ValueError, match="not valid Unicode"):
+                search("\udcff", rg=folder / "none")
+            with pytest.raises(TypeError, match="not bytes"):
+                search("a", cwd=b".", rg=folder / "none")  # type: ignore[arg-type]
 
     def test_matches_come_with_the_errors_of_what_could_not_be_read(
         self, rg: RgBinary, anyone_may_not_read: Path

@@ -51,6 +51,8 @@ def test_path_errors_are_data() -> None:
         b"rg: ./odd: name: Input/output error (os error 5)\n"
         b"rg: ./\xff: No such file or directory (os error 2)\n"
         b"rg: ./two\nlines: Permission denied (os error 13)\n"
+        b"rg: ./.gitignore: line 1: error parsing glob 'a[': unclosed\n"
+        b"rg: ./f: PCRE2: error matching: JIT stack limit reached\n"
         b"rg: what is this\n"
     )
     assert path_errors(stderr) == (
@@ -60,6 +62,8 @@ def test_path_errors_are_data() -> None:
         PathError(path="odd: name", kind="other", message="Input/output error (os error 5)"),
         PathError(path=os.fsdecode(b"\xff"), kind="missing", message="No such file or directory (os error 2)"),
         PathError(path="two\nlines", kind="denied", message="Permission denied (os error 13)"),
+        PathError(path=".gitignore", kind="other", message="line 1: error parsing glob 'a[': unclosed"),
+        PathError(path="f", kind="other", message="PCRE2: error matching: JIT stack limit reached"),
         PathError(path=None, kind="other", message="what is this"),
     )
     assert not only_path_errors(stderr)

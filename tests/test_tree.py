@@ -2,8 +2,11 @@
 
 import os
 from collections.abc import Callable
+from contextlib import aclosing
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -124,6 +127,25 @@ async def test_a_real_folder_is_drawn(plant: Plant) -> None:
     assert ripwrap.render_tree(entries) == expected == "\n".join(map(str, entries))
     assert await ripwrap.tree_text(cwd=folder, hidden=False, limit=2, exclude=()) == "src/\n    [2 truncated]\nREADME"
     assert await ripwrap.tree_text(cwd=folder, hidden=False, exclude=["src"]) == "README"
+
+
+@pytest.mark.anyio
+async def test_other_tasks_get_a_turn_while_a_large_tree_is_arranged(plant: Plant) -> None:
+    folder = plant(dict.fromkeys(names("", 1000), ""))
+    turns = 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            await anyio.lowlevel.checkpoint()
+            turns += 1
+
+    async with anyio.create_task_group() as tasks, aclosing(ripwrap.tree(cwd=folder, limit=None)) as entries:
+        await anext(entries)
+        tasks.start_soon(count)
+        assert len([entry async for entry in entries]) == 999
+        tasks.cancel_scope.cancel()
+    assert turns >= 5
 
 
 @pytest.mark.anyio

@@ -28,7 +28,7 @@ def files(
 
     Args:
         cwd: The directory to list; globs and `paths` start from there.
-        paths: Files or directories to list instead of all of `cwd`.
+        paths: Files or directories to list; empty is all of `cwd`.
         limit: How many paths to yield at most; rg is ended with the last ones.
         rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `FileOptions`.
@@ -53,9 +53,11 @@ class Paths:
         self._left = check_limit(limit)
         self.full = limit == 0
         self._decoder = PathDecoder()
+        self._any = False
 
     def feed(self, chunk: bytes) -> Iterator[str]:
         paths = self._decoder.feed(chunk)
+        self._any = self._any or bool(paths)
         if self._left is not None:
             paths = paths[: self._left]
             self._left -= len(paths)
@@ -63,7 +65,9 @@ class Paths:
         return iter(paths)
 
     def finish(self, end: Exit) -> Iterator[str]:
-        if end.returncode not in (0, 1) and not (end.partial and only_path_errors(end.stderr)):
+        # Exit 0 means that something was listed; not so if another part of the program reaps our children (SIGCHLD).
+        answered = end.returncode == 1 or (end.returncode == 0 and (self._any or not end.stderr))
+        if not answered and not (end.partial and only_path_errors(end.stderr)):
             raise end.failure()
         self._decoder.close()
         end.warn()

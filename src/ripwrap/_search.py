@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from typing import Unpack, cast
 
 from ripwrap._rg.argv import StrPath, search_command
-from ripwrap._rg.decoder import MessageDecoder, Record
+from ripwrap._rg.decoder import MAX_RECORD, MessageDecoder, Record
 from ripwrap._rg.process import Exit
 from ripwrap._rg.stream import stream
 from ripwrap.binary.resolver import Rg
@@ -26,16 +26,17 @@ def search(
 ) -> AsyncGenerator[Match]:
     """Search files for a pattern and yield each matching line as rg finds it.
 
-    What could not be read is logged as a warning; `search_messages()` gives it as data. To leave early, wrap the
-    generator in `contextlib.aclosing`, or give a `limit`.
+    What could not be read is logged as a warning; `search_messages()` gives it as data. A file that looks binary is
+    searched up to its first NUL byte (`End.binary_offset` says where); `text=True` searches all of it. To leave early,
+    wrap the generator in `contextlib.aclosing`, or give a `limit`.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` start from there.
-        paths: Files or directories to search instead of all of `cwd`. A file named here is searched even if it is
+        paths: Files or directories to search; empty is all of `cwd`. A file named here is searched even if it is
             ignored, hidden, or left out by a glob (rg-facts 40).
-        limit: How many matches to yield at most, over all files; rg is ended with the last one. (`max_count` is per
-            file.)
+        limit: How many matches to yield at most, over all files; rg is ended with the last one. Whether there are more
+            is not told: ask for one more than you show. (`max_count` is per file.)
         rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`.
 
@@ -50,7 +51,7 @@ def search(
 
     The first two are raised by the call, the others by the first iteration.
     """
-    return stream(search_command(pattern, cwd, paths, options), Matches(limit), rg)
+    return stream(search_command(pattern, cwd, paths, options), Matches(limit, options), rg)
 
 
 def search_messages(
@@ -70,16 +71,17 @@ def search_messages(
 
     Args and errors are those of `search()`.
     """
-    return stream(search_command(pattern, cwd, paths, options), Messages(limit), rg)
+    return stream(search_command(pattern, cwd, paths, options), Messages(limit, options), rg)
 
 
 class _SearchAnswer:
-    """What both answers share: a decoder, a limit on matches, and the rule for rg's exit (design §6.4)."""
+    """What both answers share: a decoder, a limit on matches, and the rule for rg's exit."""
 
-    def __init__(self, limit: int | None, kinds: Collection[str]) -> None:
+    def __init__(self, limit: int | None, options: SearchOptions, kinds: Collection[str]) -> None:
         self._left = check_limit(limit)
         self.full = limit == 0
         self._decoder = MessageDecoder(kinds)
+        self._silent = options.get("max_count") == 0  # rg then says nothing, not even a summary
 
     def _feed(self, chunk: bytes) -> Iterator[Record]:
         messages = self._decoder.feed(chunk)
@@ -98,15 +100,16 @@ class _SearchAnswer:
         """What an unended last line holds; raises unless rg gave an answer, be it a partial one."""
         if end.returncode in (0, 1, 2):
             yield from self._decoder.close()
-        if end.returncode not in (0, 1) and not (end.partial and self._decoder.summary):
+        answered = self._decoder.summary is not None or (self._silent and not end.partial)
+        if end.returncode not in (0, 1, 2) or not answered:
             raise end.failure()
 
 
 class Matches(_SearchAnswer):
     """The matches of a search."""
 
-    def __init__(self, limit: int | None) -> None:
-        super().__init__(limit, ("match",))
+    def __init__(self, limit: int | None, options: SearchOptions) -> None:
+        super().__init__(limit, options, ("match",))
 
     def feed(self, chunk: bytes) -> Iterator[Match]:
         return cast("Iterator[Match]", self._feed(chunk))
@@ -115,14 +118,19 @@ class Matches(_SearchAnswer):
         yield from cast("Iterator[Match]", self._finish(end))
         end.warn()
         if dropped := self._decoder.dropped_records:
-            _LOGGER.warning("%d records of rg's were too long and left out", dropped)
+            _LOGGER.warning(
+                "%d matching lines were left out, each of over %d bytes in rg's JSON; max_filesize= or glob= can leave "
+                "out such files",
+                dropped,
+                MAX_RECORD,
+            )
 
 
 class Messages(_SearchAnswer):
     """All messages of a search; the summary knows what could not be read."""
 
-    def __init__(self, limit: int | None) -> None:
-        super().__init__(limit, ("begin", "match", "context", "end"))
+    def __init__(self, limit: int | None, options: SearchOptions) -> None:
+        super().__init__(limit, options, ("begin", "match", "context", "end"))
 
     def feed(self, chunk: bytes) -> Iterator[Message]:
         return self._feed(chunk)

@@ -10,6 +10,7 @@ import base64
 import binascii
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -77,12 +78,11 @@ def _path_from_envelope(envelope: dict[str, str]) -> str:
 
 def _to_json(text: str) -> str | dict[str, str]:
     """The text itself where JSON can hold it, else rg's `{"bytes": …}`."""
-    raw = raw_bytes(text)
-    try:
-        exact = not isinstance(text, LossyText) and raw.decode() == text
-    except UnicodeDecodeError:
-        exact = False
-    return text if exact else {"bytes": base64.b64encode(raw).decode("ascii")}
+    if not isinstance(text, LossyText):
+        with suppress(UnicodeEncodeError):
+            text.encode()
+            return text
+    return {"bytes": base64.b64encode(raw_bytes(text)).decode("ascii")}
 
 
 class _TextOrBytes:

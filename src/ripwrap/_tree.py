@@ -11,6 +11,8 @@ from contextlib import aclosing
 from itertools import zip_longest
 from typing import TypeAlias, Unpack
 
+import anyio.lowlevel
+
 from ripwrap._files import files
 from ripwrap._rg.argv import StrPath
 from ripwrap.binary.resolver import Rg
@@ -22,6 +24,7 @@ Directory: TypeAlias = dict[str, "Directory | None"]
 
 EXCLUDE = (".opencode",)
 LIMIT = 50
+_TURN = 100
 
 
 def tree(
@@ -72,7 +75,9 @@ async def _tree(listing: AsyncGenerator[str], limit: int | None, exclude: frozen
     async with aclosing(listing):
         async for path in listing:
             plant(root, path, exclude)
-    for entry in arrange(root, limit):
+    for number, entry in enumerate(arrange(root, limit)):
+        if number % _TURN == 0:  # A tree without a limit may have a million entries.
+            await anyio.lowlevel.checkpoint()
         yield entry
 
 

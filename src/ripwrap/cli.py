@@ -3,6 +3,8 @@
 A terminal gets groups and colours, a pipe plain lines with the files' own bytes, `--json` the models, one a line.
 """
 
+import io
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -16,8 +18,9 @@ from typing_extensions import TypedDict
 
 from ripwrap import binary, sync
 from ripwrap._text import FsPath, raw_bytes
-from ripwrap.errors import RipwrapError
-from ripwrap.models import Begin, Context, Match, Message, Summary, TreeEntry
+from ripwrap.binary.resolver import how_to_install
+from ripwrap.errors import BinaryNotFoundError, RipwrapError
+from ripwrap.models import Begin, Context, End, Match, Message, Summary, TreeEntry
 from ripwrap.options import FileOptions, Flag, SearchOptions, Strings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -36,6 +39,14 @@ _paths = TypeAdapter[str](FsPath)
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command; its exit code is rg's: 0 found, 1 nothing, 2 an error; 130 if interrupted."""
+    for stream in (sys.stdout, sys.stderr):  # A console of few letters shows a question mark for the others.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    if sys.stderr is None:  # closed; `print` would write complaints into stdout
+        sys.stderr = io.StringIO()
+    if sys.stdout is None:
+        _complain("stdout is closed: there is nowhere to print to")
+        return FAILED
     try:
         code: int | None = app(arguments, result_action="return_value")
         sys.stdout.flush()
@@ -153,7 +164,11 @@ def doctor(*, rg: RgPath = None) -> int:
     for place in binary.explain(rg):
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
         console.print(Text.assemble(mark, (place.source, "bold"), " ", _shown(place.path), ": ", place.reason))
-    found = binary.find(rg)
+    try:
+        found = binary.find(rg)
+    except BinaryNotFoundError:  # whose message lists the same places
+        _complain(f"there is no rg; install it, for instance:\n{how_to_install()}")
+        return FAILED
     version = ".".join(map(str, found.version))
     features = ", ".join(sorted(found.features)) or "none"
     console.print(
@@ -164,25 +179,40 @@ def doctor(*, rg: RgPath = None) -> int:
 
 def _print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type) -> int:
     """Print what comes; found is what is of the wanted kind, and what rg could not read makes it a failure."""
-    found = failed = False
-    for item in items:
-        show(item)
-        found = found or isinstance(item, wanted)
-        if isinstance(item, Summary):
-            failed = _complain_about(item)
-    return FAILED if failed else FOUND if found else NOTHING
+    logger, warned = logging.getLogger("ripwrap"), _Warned()
+    logger.addHandler(warned)
+    try:
+        found = failed = False
+        for item in items:
+            show(item)
+            found = found or isinstance(item, wanted)
+            failed = (isinstance(item, Summary) and _complain_about(item)) or failed
+    finally:
+        logger.removeHandler(warned)
+    return FAILED if failed or warned.any else FOUND if found else NOTHING
 
 
 def _complain_about(summary: Summary) -> bool:
     for error in summary.errors:
-        _complain(f"{_shown(error.path)}: {error.message}" if error.path else error.message)
+        _complain(str(error))
     if summary.dropped_records:
-        _complain(f"{summary.dropped_records} lines were too long and left out")
+        _complain(f"matching lines that were too long and left out: {summary.dropped_records}")
     return bool(summary.errors or summary.dropped_records)
 
 
+class _Warned(logging.Handler):
+    """Says what the library logs where there is no summary to look at, and remembers that it did."""
+
+    any = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.any = True
+        _complain(record.getMessage())
+
+
 def _complain(text: str) -> None:
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        sys.stdout.flush()
     print(f"ripwrap: {text}", file=sys.stderr)
 
 
@@ -214,6 +244,13 @@ def _numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
         yield None if message.line_number is None else message.line_number + offset, line
 
 
+def _warn_of_binary(message: Message) -> None:
+    """As rg does of a file that it stopped searching at its first NUL byte."""
+    if isinstance(message, End) and message.binary_offset is not None:
+        where = _shown(message.path or "<stdin>")
+        _complain(f"{where}: stopped at the NUL byte at offset {message.binary_offset}; --text searches all of it")
+
+
 class _Gaps:
     """Whether lines are missing before a message: rg says so with `--`, in JSON only the numbers tell (rg-facts 18)."""
 
@@ -239,6 +276,7 @@ class _Plain:
         self._gaps = _Gaps()
 
     def __call__(self, message: Message) -> None:
+        _warn_of_binary(message)
         if self._gaps.before(message):
             _write(b"--\n")
         if isinstance(message, (Match, Context)):
@@ -257,6 +295,7 @@ class _Grouped:
         self._files = 0
 
     def __call__(self, message: Message) -> None:
+        _warn_of_binary(message)
         if isinstance(message, Begin):
             self._heading(message)
         elif self._gaps.before(message):

@@ -4,6 +4,7 @@
 (`man rg`, "JSON"; https://docs.rs/grep-printer → JSON). Offsets are bytes unless a name says otherwise.
 """
 
+import os
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field
@@ -171,6 +172,10 @@ class PathError(_Model, frozen=True):
     path: FsPath | None
     kind: PathErrorKind
     message: str
+
+    def __str__(self) -> str:
+        """As rg says it, but printable whatever the path."""
+        return f"{os.fsencode(self.path).decode('utf-8', 'replace')}: {self.message}" if self.path else self.message
 
 
 class Summary(_Model, frozen=True):

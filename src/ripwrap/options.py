@@ -5,6 +5,7 @@
 wins, as the later flag does in rg. Types are checked as they are written: `max_count="3"` is an error.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
@@ -99,6 +100,22 @@ class SearchOptions(FileOptions, total=False):
         str,
         Flag("Show what each match becomes ($1 and ${name} are groups); nothing is written; needs rg 15.", short="r"),
     ]
+
+
+def check_timeout(timeout: float | None) -> float | None:
+    """The `timeout` of the blocking operations, in seconds; `None` is for ever.
+
+    Raises:
+        ValueError: It is negative, or not a number.
+        TypeError: It is no number at all.
+    """
+    if timeout is None or timeout == math.inf:
+        return None
+    if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
+        raise TypeError(f"timeout should be a number of seconds or None, not {type(timeout).__name__}")
+    if not timeout >= 0:
+        raise ValueError(f"timeout should be 0 seconds or more, or None for no limit, not {timeout}")
+    return timeout
 
 
 def check_limit(limit: int | None) -> int | None:

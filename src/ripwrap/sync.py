@@ -1,9 +1,9 @@
 """ripwrap's operations for code that does not await: the same names, blocking.
 
 Each takes what its asynchronous twin takes, and `timeout` in seconds besides, since a blocking call cannot be
-cancelled: rg is ended when it has run for so long, and after what it had found by then comes a `TimeoutError`. A
-generator that is left early ends its rg when it is closed or collected; `contextlib.closing` makes that moment
-certain.
+cancelled: rg is ended when so long has passed since the first item was asked for, and after what it had found by then
+comes a `TimeoutError`. A generator that is left early ends its rg when it is closed or collected;
+`contextlib.closing` makes that moment certain.
 """
 
 from collections.abc import Collection, Generator, Sequence
@@ -17,7 +17,7 @@ from ripwrap._search import Matches, Messages
 from ripwrap._tree import EXCLUDE, LIMIT, Directory, arrange, checked_names, plant, render_tree
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match, Message, TreeEntry
-from ripwrap.options import FileOptions, SearchOptions, check_limit
+from ripwrap.options import FileOptions, SearchOptions, check_limit, check_timeout
 
 __all__ = ["files", "render_tree", "search", "search_messages", "tree", "tree_text"]
 
@@ -33,7 +33,9 @@ def search(
     **options: Unpack[SearchOptions],
 ) -> Generator[Match]:
     """As `ripwrap.search()`, blocking; raises `TimeoutError` after `timeout` seconds."""
-    return stream_blocking(search_command(pattern, cwd, paths, options), Matches(limit), rg, timeout)
+    return stream_blocking(
+        search_command(pattern, cwd, paths, options), Matches(limit, options), rg, check_timeout(timeout)
+    )
 
 
 def search_messages(
@@ -47,7 +49,9 @@ def search_messages(
     **options: Unpack[SearchOptions],
 ) -> Generator[Message]:
     """As `ripwrap.search_messages()`, blocking; raises `TimeoutError` after `timeout` seconds."""
-    return stream_blocking(search_command(pattern, cwd, paths, options), Messages(limit), rg, timeout)
+    return stream_blocking(
+        search_command(pattern, cwd, paths, options), Messages(limit, options), rg, check_timeout(timeout)
+    )
 
 
 def files(
@@ -60,7 +64,7 @@ def files(
     **options: Unpack[FileOptions],
 ) -> Generator[str]:
     """As `ripwrap.files()`, blocking; raises `TimeoutError` after `timeout` seconds."""
-    return stream_blocking(files_command(cwd, paths, options), Paths(limit), rg, timeout)
+    return stream_blocking(files_command(cwd, paths, options), Paths(limit), rg, check_timeout(timeout))
 
 
 def tree(

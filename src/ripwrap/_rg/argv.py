@@ -1,9 +1,9 @@
 """Options to the arguments of rg: pure, and the only place where a flag is spelled.
 
-No string that a caller passes can become a flag, start a program or read a configuration (design §6.5): `--no-config`
-comes first, a value is always joined to its flag by `=`, patterns are `--regexp=…`, paths stand behind `--`, and a
-path is always given, so that rg never reads stdin (rg-facts 1, 2, 4). Modes are set here and nowhere else: of two
-mode flags the last one wins silently (rg-facts 6).
+No string that a caller passes can become a flag, start a program or read a configuration
+(docs/explanation/architecture.md): `--no-config` comes first, a value is always joined to its flag by `=`, patterns
+are `--regexp=…`, paths stand behind `--`, and a path is always given, so that rg never reads stdin (rg-facts 1, 2,
+4). Modes are set here and nowhere else: of two mode flags the last one wins silently (rg-facts 6).
 """
 
 import os
@@ -62,35 +62,48 @@ def _command(
 ) -> Command:
     # With `--sort` or one thread rg fills blocks before it writes; in parallel the flag changes nothing (rg-facts 21).
     whole = ("--no-config", "--line-buffered", *arguments, "--", *_paths(paths))
-    directory = os.fspath(cwd)
+    directory = _text_path(cwd)
     if any("\0" in part for part in (*whole, directory)):
         raise ValueError("a NUL character cannot be part of a pattern, path or option; remove it")
     return Command(whole, directory, replaces)
 
 
 def _patterns(pattern: str | Sequence[str]) -> Sequence[str]:
-    patterns = (pattern,) if isinstance(pattern, str) else tuple(pattern)
+    patterns = (pattern,) if isinstance(pattern, (str, bytes)) else tuple(pattern)
     if not patterns:
         raise ValueError("no pattern given; pass a string or a non-empty sequence of strings")
     for one in patterns:
         if not isinstance(one, str):
             raise TypeError(f"a pattern should be a str, not {type(one).__name__}")
+        try:
+            one.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"the pattern {one!r} is not valid Unicode; to search for a byte, write it as (?-u:\\xff)"
+            ) from error
     return patterns
 
 
 def _paths(paths: StrPath | Sequence[StrPath]) -> Iterator[str]:
-    several = (paths,) if isinstance(paths, (str, os.PathLike)) else paths
+    several = (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else paths
     for path in several or (".",):
-        text = os.fspath(path)
-        if not isinstance(text, str):
-            raise TypeError(f"a path should be a str or os.PathLike[str], not {type(path).__name__}")
+        text = _text_path(path)
         if not text:
             raise ValueError("a path is empty; pass '.' for the directory itself")
         # A lone dash would be stdin.
         yield "./-" if text == "-" else text
 
 
+def _text_path(path: StrPath) -> str:
+    text = os.fspath(path)
+    if not isinstance(text, str):
+        raise TypeError(f"a path should be a str or os.PathLike[str], not {type(path).__name__}")
+    return text
+
+
 def _flags(table: Mapping[str, Flag], options: Mapping[str, Any]) -> Iterator[str]:
+    if options.get("hidden") is False and options.get("type"):
+        yield "--glob=!.*"  # or a type would bring hidden files back (rg-facts 37); first, so that a caller's glob wins
     for key, flag in table.items():
         if not flag.ours:
             yield from _spelled(key.replace("_", "-"), options.get(key, flag.default))

@@ -82,14 +82,12 @@ class MessageDecoder:
         """The fast way: the `data` object, cut out of the record, straight into its model."""
         if not data.endswith(b"}}"):
             return self._decode_whole(record)
-        data = _PATH + data[len(_DOTTED_PATH) : -1] if data.startswith(_DOTTED_PATH) else data[:-1]
+        dotted = data.startswith(_DOTTED_PATH)
         try:
-            message: Record = validate(data)
+            message: Record = validate(_PATH + data[len(_DOTTED_PATH) : -1] if dotted else data[:-1])
         except ValidationError:
             return self._decode_whole(record)
-        if message.path and message.path.startswith(_DOT):
-            return _undotted(message)
-        return message
+        return message if dotted else _undotted(message)
 
     def _decode_whole(self, record: bytes) -> Record | None:
         """The way that assumes nothing about the order of keys: summaries, unknown kinds, and what is malformed."""
@@ -190,7 +188,9 @@ class _Framer:
 
 def _undotted(message: Record) -> Record:
     path = message.path
-    return message.model_copy(update={"path": path.removeprefix(_DOT)}) if path else message
+    if path is None or not path.startswith(_DOT):
+        return message
+    return message.model_copy(update={"path": path.removeprefix(_DOT)})
 
 
 def _malformed(record: bytes, what: str) -> DecodeError:

@@ -13,12 +13,16 @@ asyncio's own `kill(); await wait()` never returns on CPython 3.11.7, 3.12.1 and
 
 import errno
 import logging
+import math
 import os
+import select
 import signal
 import subprocess
 import tempfile
 import threading
+import time
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Self, cast
 
@@ -37,6 +41,9 @@ _LOGGER = logging.getLogger("ripwrap")
 _CHUNK = 64 * 1024  # What a pipe holds on Linux; a larger read returns no more.
 _EXIT_GRACE = 1.0  # Seconds that rg has to exit by itself once it has closed its stdout.
 _REAP = 1.0  # Seconds that a killed rg has to be gone; only one in uninterruptible sleep needs more (rg-facts 33).
+_LONGEST_POLL = 1e6  # Seconds; the system counts milliseconds in 32 bits.
+_KILLED = -9  # The exit code of a killed rg that is not gone yet.
+_SHOWN = 10  # How many path errors one log record names.
 _POLLS_PIPES = os.name == "posix"  # Windows can wait for sockets only; there a thread reads.
 
 
@@ -47,7 +54,7 @@ class Exit:
     Attributes:
         argv: The whole command line.
         returncode: The exit code; negative for a signal.
-        stderr: Its stderr, unless it is 0 or 1; one byte over `MAX_STDERR` means that there is more.
+        stderr: Its stderr; one byte over `MAX_STDERR` means that there is more.
     """
 
     argv: tuple[str, ...]
@@ -70,7 +77,9 @@ class Exit:
     def warn(self) -> None:
         """Log what could not be read, for a consumer who gets no summary."""
         if errors := self.path_errors():
-            _LOGGER.warning("rg could not read everything (%d errors); first: %s", len(errors), errors[0])
+            shown = "; ".join(map(str, errors[:_SHOWN]))
+            more = f"; and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
+            _LOGGER.warning("rg could not read everything: %s%s", shown, more)
 
 
 def check_cwd(cwd: str) -> None:
@@ -94,6 +103,8 @@ def _start(argv: tuple[str, ...], cwd: str, stderr: int) -> "subprocess.Popen[by
             cwd=cwd,
             env={name: value for name, value in os.environ.items() if not name.startswith("RIPGREP_")},
             bufsize=0,
+            # A group of its own: a launcher's rg is killed with it, and Ctrl-C reaches rg through us alone.
+            process_group=0 if os.name == "posix" else None,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except OSError as error:
@@ -113,14 +124,37 @@ def _not_started(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
         return PermissionError(errno.EACCES, "cwd cannot be entered", cwd)
     if isinstance(error, FileNotFoundError):
         return BinaryNotFoundError(f"{argv[0]} is not there, or the loader that it needs is not; pass another rg=")
-    return BinaryError(f"{argv[0]} cannot be started: {error.strerror}; pass another rg=")
+    if isinstance(error, PermissionError) or error.errno == errno.ENOEXEC:
+        return BinaryError(f"{argv[0]} cannot be started: {error.strerror}; pass another rg=")
+    return SearchError(f"rg could not be started, for want of something else: {error.strerror}", argv=argv)
 
 
-def _destroy(popen: "subprocess.Popen[bytes]", files: tuple[IO[bytes], ...], seconds: float) -> None:
+def _temporary_file() -> IO[bytes]:
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise SearchError(f"rg's stderr needs a temporary file: {error}; set TMPDIR to a folder to write to") from error
+
+
+def _kill(popen: "subprocess.Popen[bytes]") -> None:
+    """Kill rg, and a launcher that may stand before it; not what was reaped, whose number may be another's by now."""
+    if popen.poll() is None:
+        if os.name == "posix":
+            with suppress(ProcessLookupError):
+                os.killpg(popen.pid, signal.SIGKILL)
+        popen.kill()
+
+
+def _destroy(
+    popen: "subprocess.Popen[bytes]", stdout: IO[bytes], stderr: IO[bytes], reading: threading.Lock, seconds: float
+) -> None:
     """Kill rg if it runs, close its files, and wait at most `seconds` until it is reaped."""
-    popen.kill()
-    for file in files:
-        file.close()
+    _kill(popen)
+    stderr.close()
+    # A thread that still reads is about to see the end of the file; until then its descriptor must stay its own.
+    if reading.acquire(timeout=seconds):
+        stdout.close()
+        reading.release()
     try:
         popen.wait(seconds)
     except subprocess.TimeoutExpired:
@@ -141,28 +175,26 @@ class _Child:
 
     def __init__(self, binary: RgBinary, command: Command) -> None:
         self._argv = (binary.path, *command.arguments)
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `_destroy`
+        self._stderr = _temporary_file()
         try:
             self._popen = _start(self._argv, command.cwd, self._stderr.fileno())
         except BaseException:
             self._stderr.close()
             raise
         self._stdout = cast("IO[bytes]", self._popen.stdout)
-        self._files = (self._stdout, self._stderr)
-        # The net under a generator that nobody closes: garbage collection and interpreter exit end in it.
-        self._leave = weakref.finalize(self, _destroy, self._popen, self._files, _REAP)
         self._reading = threading.Lock()
+        # The net under a generator that nobody closes: garbage collection and interpreter exit end in it.
+        self._leave = weakref.finalize(
+            self, _destroy, self._popen, self._stdout, self._stderr, self._reading, seconds=_REAP
+        )
 
     def kill(self) -> None:
         """End rg at once; what it has written can still be read."""
-        self._popen.kill()
+        _kill(self._popen)
 
     def _exit(self, returncode: int) -> Exit:
-        stderr = b""
-        if returncode not in (0, 1):
-            self._stderr.seek(0)
-            stderr = self._stderr.read(MAX_STDERR + 1)
-        return Exit(self._argv, returncode, stderr)
+        self._stderr.seek(0)
+        return Exit(self._argv, returncode, self._stderr.read(MAX_STDERR + 1))
 
 
 class AsyncChild(_Child):
@@ -186,7 +218,7 @@ class AsyncChild(_Child):
         if returncode is None:
             self.kill()
             returncode = await self._gone(_REAP)
-        return self._exit(-signal.SIGTERM if returncode is None else returncode)
+        return self._exit(_KILLED if returncode is None else returncode)
 
     async def __aexit__(self, *_: object) -> None:
         self.kill()
@@ -197,7 +229,7 @@ class AsyncChild(_Child):
             with anyio.CancelScope(shield=True):
                 if await self._gone(_REAP) is None:
                     self._leave.detach()
-                    _destroy(self._popen, self._files, 0)
+                    _destroy(self._popen, self._stdout, self._stderr, self._reading, 0)
         finally:
             self._leave()
 
@@ -211,7 +243,7 @@ class AsyncChild(_Child):
         return returncode
 
     async def _read_in_thread(self) -> bytes:
-        # Abandoned on cancellation: the kill that follows ends the read, and the lock keeps the file open until then.
+        # Abandoned on cancellation: the kill that follows ends the read, and `_destroy` waits for the lock.
         limiter = anyio.CapacityLimiter(1)
         return await anyio.to_thread.run_sync(self._read_locked, abandon_on_cancel=True, limiter=limiter)
 
@@ -226,35 +258,48 @@ class BlockingChild(_Child):
     def __init__(self, binary: RgBinary, command: Command, timeout: float | None) -> None:
         super().__init__(binary, command)
         self._timeout = timeout
-        self._timer: threading.Timer | None = None
+        self._deadline = math.inf if timeout is None else time.monotonic() + timeout
         self._timed_out = False
+        self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Self:
-        if self._timeout is not None:
+        if self._timeout is not None and not _POLLS_PIPES:
             self._timer = threading.Timer(self._timeout, self._expire)
             self._timer.daemon = True
             self._timer.start()
         return self
 
     def read(self) -> bytes:
-        """The next bytes of stdout; empty at its end."""
-        return self._stdout.read(_CHUNK)
+        """The next bytes of stdout; empty at its end, or when the time is over and what was there has been read."""
+        if self._timeout is None or not _POLLS_PIPES or self._readable(self._deadline - time.monotonic()):
+            return self._stdout.read(_CHUNK)
+        self._expire()
+        return self._stdout.read(_CHUNK) if self._readable(0) else b""
 
     def wait(self) -> Exit:
-        """rg's exit, once stdout has ended; an rg that lingers is killed."""
-        try:
-            returncode = self._popen.wait(_EXIT_GRACE)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            returncode = self._popen.wait(_REAP)
+        """rg's exit, once stdout has ended; an rg that lingers is killed.
+
+        Raises:
+            TimeoutError: The time was over before rg had ended.
+        """
         if self._timed_out:
             raise TimeoutError(f"rg was ended after timeout={self._timeout} seconds; what it found by then was yielded")
-        return self._exit(returncode)
+        for seconds in (_EXIT_GRACE, _REAP):
+            try:
+                return self._exit(self._popen.wait(seconds))
+            except subprocess.TimeoutExpired:
+                self.kill()
+        return self._exit(_KILLED)
 
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._leave()
+
+    def _readable(self, seconds: float) -> bool:
+        polling = select.poll()
+        polling.register(self._stdout, select.POLLIN)
+        return seconds >= 0 and bool(polling.poll(min(seconds, _LONGEST_POLL) * 1000))
 
     def _expire(self) -> None:
         if self._popen.poll() is None:

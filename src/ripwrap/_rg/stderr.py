@@ -20,6 +20,8 @@ _OS_ERROR = re.compile(
     rb"(?P<path>.+?): (?:IO error for operation on (?P=path): )?(?P<message>[^:]+ \(os error (?P<number>\d+)\))\Z",
     re.DOTALL,
 )
+_AT_LINE = re.compile(rb"(?P<path>.+?): (?P<message>line \d+: .+)\Z", re.DOTALL)
+_NAMED = re.compile(rb"(?P<path>\.[/\\].*?): (?P<message>.+)\Z", re.DOTALL)
 _LOOP = re.compile(rb"File system loop found: (?P<path>.+) points to an ancestor .+\Z", re.DOTALL)
 
 # POSIX numbers, then Windows' (ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND, ERROR_ACCESS_DENIED).
@@ -57,7 +59,17 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         "Pass multiline=True to let a match span lines.",
     ),
     (
-        r"^\s*regex parse error|^PCRE2: error compiling|^regex could not be compiled|^[Cc]ompiled regex exceeds",
+        r"^the literal .* is not allowed",
+        PatternError,
+        "With crlf=True a pattern cannot name the line terminator; leave one of them out.",
+    ),
+    (
+        r"^pattern contains .* impossible to match",
+        PatternError,
+        "Pass text=True to search for NUL bytes in binary files.",
+    ),
+    (
+        r"^\s*regex parse error|^PCRE2: error compiling|^[Cc]ompiled regex exceeds",
         PatternError,
         "Mend the pattern, or pass fixed_strings=True to search for it literally.",
     ),
@@ -116,6 +128,9 @@ def _path_error(line: bytes) -> PathError:
     if found := _OS_ERROR.match(line):
         kind = _KINDS.get(int(found["number"]), "other")
         return PathError(path=_path(found["path"]), kind=kind, message=found["message"].decode("utf-8", "replace"))
+    # An ignore file's bad line, and whatever else names its path first.
+    if other := _AT_LINE.match(line) or _NAMED.match(line):
+        return PathError(path=_path(other["path"]), kind="other", message=other["message"].decode("utf-8", "replace"))
     return PathError(path=None, kind="other", message=shown)
 
 

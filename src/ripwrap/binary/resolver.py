@@ -117,8 +117,8 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
     seen: list[Candidate] = []
     for candidate in _candidates(None if rg is None else os.fspath(rg)):
         if candidate.usable:
-            later = any(earlier.usable for earlier in seen)
-            reason = "usable, but an earlier one is taken" if later else "taken"
+            taken = any(earlier.usable for earlier in seen)
+            reason = "usable, but an earlier one is taken" if taken else "taken"
             seen.append(replace(candidate, reason=reason))
         else:
             seen.append(candidate)
@@ -181,6 +181,8 @@ def _in_wheel() -> Iterator[Candidate]:
 
 
 def _on_path(source: Source, name: str = _NAME) -> Iterator[Candidate]:
+    if os.name == "nt" and not name.lower().endswith(".exe"):
+        name += ".exe"
     entries = os.environ.get("PATH", "").split(os.pathsep)
     for entry in dict.fromkeys(entries):
         if os.path.isabs(entry):
