@@ -1,8 +1,12 @@
 """Every error that ripwrap raises on purpose.
 
     RipwrapError
-    ├── BinaryError                  rg itself: finding, starting
-    │   └── BinaryNotFoundError      no rg where ripwrap looked
+    ├── BinaryError                  rg itself: finding, installing, starting
+    │   ├── BinaryNotFoundError      no rg where ripwrap looked, and none may be downloaded
+    │   ├── UnsupportedPlatformError no release of rg runs here
+    │   ├── DownloadFailedError      url, status: a release did not come
+    │   │   └── ChecksumMismatchError    expected, actual: what came is not what was released
+    │   └── ExtractionFailedError    an archive is not what a release is
     ├── SearchError                  rg ran and failed: argv, returncode, stderr
     │   ├── PatternError             the pattern does not compile        (also ValueError)
     │   ├── GlobError                a glob does not parse               (also ValueError)
@@ -29,6 +33,42 @@ class BinaryError(RipwrapError):
 
 class BinaryNotFoundError(BinaryError):
     """There is no rg in any place that ripwrap looked at; the message lists them, and the ways to install it."""
+
+
+class UnsupportedPlatformError(BinaryError):
+    """No release of rg runs on this platform; the message has what was seen and what is supported."""
+
+
+class DownloadFailedError(BinaryError):
+    """A release could not be downloaded.
+
+    Attributes:
+        url: What was asked for, without credentials.
+        status: The HTTP status of the last answer; `None` if there was none.
+    """
+
+    def __init__(self, message: str, *, url: str = "", status: int | None = None) -> None:
+        super().__init__(message)
+        self.url = url
+        self.status = status
+
+
+class ChecksumMismatchError(DownloadFailedError):
+    """What was downloaded is not what was released; it was thrown away.
+
+    Attributes:
+        expected: The SHA-256 of the release, in hexadecimal.
+        actual: The SHA-256 of what came.
+    """
+
+    def __init__(self, message: str, *, url: str = "", expected: str = "", actual: str = "") -> None:
+        super().__init__(message, url=url)
+        self.expected = expected
+        self.actual = actual
+
+
+class ExtractionFailedError(BinaryError):
+    """An archive is broken, or is not what rg's releases are."""
 
 
 class SearchError(RipwrapError):

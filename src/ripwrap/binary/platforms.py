@@ -1,0 +1,109 @@
+"""Which release of rg runs where: a platform to the targets to try, in order; pure but for `current()`.
+
+Facts of the releases (binary.md §1): Linux x86_64 is published for musl only, statically linked, so that it runs on
+any libc; Linux arm64 is static (musl) from 15.2.0 on and needs glibc before; Windows on arm64 exists from 15.0.0 on;
+the arm64 macOS asset of 14.1.1 does not start without Homebrew's libpcre2 (ripgrep#3155).
+"""
+
+import os
+import platform
+import re
+import struct
+import sys
+from dataclasses import dataclass
+
+from ripwrap.errors import UnsupportedPlatformError
+
+SUPPORTED = (
+    "Linux on x86_64, arm64 (glibc; any libc from rg 15.2.0 on), armv7, i686 (glibc) and s390x (glibc); "
+    "macOS on x86_64 and arm64; Windows on x86, x86_64 and arm64"
+)
+
+_MACHINES = {
+    "amd64": "x86_64",
+    "x64": "x86_64",
+    "arm64": "aarch64",
+    "armv8l": "armv7",
+    "armv7l": "armv7",
+    "i386": "i686",
+    "i586": "i686",
+    "x86": "i686",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """What decides which rg runs.
+
+    Attributes:
+        system: As `platform.system()`: `Linux`, `Darwin`, `Windows`, …; `Android` for Termux too.
+        machine: As `platform.machine()`: of the kernel, not of Python.
+        libc: `glibc`, `musl`, or empty where it does not matter.
+        bits: Python's word size, 32 or 64: what libraries a dynamic program would find.
+    """
+
+    system: str
+    machine: str
+    libc: str = ""
+    bits: int = 64
+
+
+def current() -> Platform:
+    """The platform that this Python runs on."""
+    android = hasattr(sys, "getandroidapilevel") or "ANDROID_ROOT" in os.environ
+    system = "Android" if android else platform.system()
+    libc = ""
+    if system == "Linux":
+        libc = "glibc" if platform.libc_ver()[0] == "glibc" else "musl"
+    return Platform(system, platform.machine(), libc, struct.calcsize("P") * 8)
+
+
+def targets(here: Platform, version: str) -> tuple[str, ...]:
+    """The release targets that may run on a platform, best first.
+
+    Raises:
+        UnsupportedPlatformError: This version was released for no target that runs there.
+    """
+    machine = _MACHINES.get(here.machine.lower(), here.machine.lower())
+    number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+    systems = {"Linux": _linux, "Darwin": _macos, "Windows": _windows}
+    found = systems[here.system](machine, here, number) if here.system in systems else ()
+    if not found:
+        seen = f"{here.system or 'unknown'} on {here.machine or 'unknown'}, {here.bits}-bit"
+        raise UnsupportedPlatformError(
+            f"rg {version} was not released for this platform ({seen} {here.libc}). Released are: {SUPPORTED}.\n"
+            "Install rg with your system's package manager or `cargo install ripgrep`, and put it on PATH or name it: "
+            "rg=… or RIPWRAP_RG=…"
+        )
+    return found
+
+
+def _linux(machine: str, here: Platform, version: tuple[int, ...]) -> tuple[str, ...]:
+    armv7 = ("armv7-unknown-linux-musleabihf", "armv7-unknown-linux-gnueabihf")
+    glibc = here.libc != "musl"
+    if machine == "x86_64":
+        return ("x86_64-unknown-linux-musl",)
+    if machine == "aarch64":
+        static = ("aarch64-unknown-linux-musl",) if version >= (15, 2) else ()
+        if here.bits == 32:  # a 32-bit system on a 64-bit kernel has no 64-bit libraries
+            return (*static, *armv7)
+        return (*static, "aarch64-unknown-linux-gnu") if glibc else static
+    if machine == "armv7":
+        return armv7 if glibc else armv7[:1]
+    return (
+        {"i686": ("i686-unknown-linux-gnu",), "s390x": ("s390x-unknown-linux-gnu",)}.get(machine, ()) if glibc else ()
+    )
+
+
+def _macos(machine: str, _: Platform, version: tuple[int, ...]) -> tuple[str, ...]:
+    intel = ("x86_64-apple-darwin",)
+    if machine == "aarch64":
+        return ("aarch64-apple-darwin",) if version >= (15,) else intel  # by Rosetta
+    return intel if machine == "x86_64" else ()
+
+
+def _windows(machine: str, _: Platform, version: tuple[int, ...]) -> tuple[str, ...]:
+    intel = ("x86_64-pc-windows-msvc",)
+    if machine == "aarch64":  # the second is emulated, and needs no VC++ runtime
+        return ("aarch64-pc-windows-msvc", *intel) if version >= (15,) else intel
+    return {"x86_64": intel, "i686": ("i686-pc-windows-msvc",)}.get(machine, ())

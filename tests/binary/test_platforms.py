@@ -1,0 +1,107 @@
+"""A platform to its release targets; every one is tested here, whatever this machine is."""
+
+import re
+
+import pytest
+
+from ripwrap import UnsupportedPlatformError
+from ripwrap.binary import platforms
+from ripwrap.binary.platforms import Platform, targets
+from ripwrap.binary.releases import PINS, asset_name
+
+ARM7 = ["armv7-unknown-linux-musleabihf", "armv7-unknown-linux-gnueabihf"]
+
+
+@pytest.mark.parametrize(
+    ("platform", "version", "expected"),
+    [
+        (Platform("Linux", "x86_64", "glibc"), "15.2.0", ["x86_64-unknown-linux-musl"]),
+        (Platform("Linux", "x86_64", "musl"), "14.1.1", ["x86_64-unknown-linux-musl"]),
+        (Platform("Linux", "amd64", "glibc"), "15.2.0", ["x86_64-unknown-linux-musl"]),
+        # A 32-bit Python on a 64-bit kernel: the static program runs all the same.
+        (Platform("Linux", "x86_64", "glibc", 32), "15.2.0", ["x86_64-unknown-linux-musl"]),
+        (
+            Platform("Linux", "aarch64", "glibc"),
+            "15.2.0",
+            ["aarch64-unknown-linux-musl", "aarch64-unknown-linux-gnu"],
+        ),
+        (Platform("Linux", "aarch64", "glibc"), "15.1.0", ["aarch64-unknown-linux-gnu"]),
+        (Platform("Linux", "arm64", "glibc"), "14.1.1", ["aarch64-unknown-linux-gnu"]),
+        # The gnu one needs glibc: on Alpine there is the static one or none.
+        (Platform("Linux", "aarch64", "musl"), "15.2.0", ["aarch64-unknown-linux-musl"]),
+        (Platform("Linux", "aarch64", "glibc", 32), "15.2.0", ["aarch64-unknown-linux-musl", *ARM7]),
+        (Platform("Linux", "aarch64", "glibc", 32), "15.1.0", ARM7),
+        (Platform("Linux", "armv7l", "glibc", 32), "15.2.0", ARM7),
+        (Platform("Linux", "armv8l", "glibc", 32), "15.2.0", ARM7),
+        (Platform("Linux", "armv7l", "musl", 32), "15.2.0", ARM7[:1]),
+        (Platform("Linux", "i686", "glibc", 32), "15.2.0", ["i686-unknown-linux-gnu"]),
+        (Platform("Linux", "i386", "glibc", 32), "15.2.0", ["i686-unknown-linux-gnu"]),
+        (Platform("Linux", "s390x", "glibc"), "15.2.0", ["s390x-unknown-linux-gnu"]),
+        (Platform("Windows", "AMD64"), "15.2.0", ["x86_64-pc-windows-msvc"]),
+        (Platform("Windows", "ARM64"), "15.0.0", ["aarch64-pc-windows-msvc", "x86_64-pc-windows-msvc"]),
+        (Platform("Windows", "ARM64"), "14.1.1", ["x86_64-pc-windows-msvc"]),
+        (Platform("Windows", "x86", "", 32), "15.2.0", ["i686-pc-windows-msvc"]),
+        (Platform("Darwin", "arm64"), "15.2.0", ["aarch64-apple-darwin"]),
+        # The arm64 one of 14.1.1 does not start without Homebrew's libpcre2.
+        (Platform("Darwin", "arm64"), "14.1.1", ["x86_64-apple-darwin"]),
+        (Platform("Darwin", "x86_64"), "15.2.0", ["x86_64-apple-darwin"]),
+    ],
+)
+def test_a_platform_has_its_targets_best_first(platform: Platform, version: str, expected: list[str]) -> None:
+    assert list(targets(platform, version)) == expected
+
+
+@pytest.mark.parametrize(
+    ("platform", "version"),
+    [
+        (Platform("Linux", "armv6l", "glibc", 32), "15.2.0"),
+        (Platform("Linux", "riscv64", "glibc"), "15.2.0"),
+        (Platform("Linux", "ppc64le", "glibc"), "15.2.0"),
+        (Platform("Linux", "aarch64", "musl"), "15.1.0"),
+        (Platform("Linux", "i686", "musl", 32), "15.2.0"),
+        (Platform("Linux", "s390x", "musl"), "15.2.0"),
+        (Platform("Darwin", "ppc"), "15.2.0"),
+        (Platform("Windows", "ia64"), "15.2.0"),
+        (Platform("FreeBSD", "amd64"), "15.2.0"),
+        (Platform("Android", "aarch64"), "15.2.0"),
+        (Platform("", ""), "15.2.0"),
+    ],
+)
+def test_an_unknown_platform_is_named_with_what_is_supported_and_a_way_out(platform: Platform, version: str) -> None:
+    with pytest.raises(UnsupportedPlatformError) as caught:
+        targets(platform, version)
+    for words in (version, platform.system or "unknown", platform.machine or "unknown", "macOS on", "RIPWRAP_RG"):
+        assert words in str(caught.value)
+
+
+def test_this_platform_is_known() -> None:
+    assert targets(platforms.current(), "15.2.0")
+
+
+def test_termux_is_android_and_no_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANDROID_ROOT", "/system")
+    assert platforms.current().system == "Android"
+
+
+def test_pins_are_hashes_of_four_releases_each_once() -> None:
+    assert {version for version, _ in PINS} == {"14.1.1", "15.0.0", "15.1.0", "15.2.0"}
+    assert all(re.fullmatch("[0-9a-f]{64}", pin) for pin in PINS.values())
+    assert len(set(PINS.values())) == len(PINS)
+
+
+def test_assets_are_named_as_they_are_released() -> None:
+    assert asset_name("15.2.0", "x86_64-apple-darwin") == "ripgrep-15.2.0-x86_64-apple-darwin.tar.gz"
+    assert asset_name("15.2.0", "x86_64-pc-windows-msvc") == "ripgrep-15.2.0-x86_64-pc-windows-msvc.zip"
+
+
+def test_a_pinned_target_is_the_first_choice_of_every_common_platform() -> None:
+    common = [
+        Platform("Linux", "x86_64", "glibc"),
+        Platform("Linux", "aarch64", "glibc"),
+        Platform("Darwin", "arm64"),
+        Platform("Darwin", "x86_64"),
+        Platform("Windows", "AMD64"),
+    ]
+    for version in ("14.1.1", "15.0.0", "15.1.0", "15.2.0"):
+        for platform in common:
+            assert (version, targets(platform, version)[0]) in PINS
