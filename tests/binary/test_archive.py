@@ -1,0 +1,204 @@
+"""One program out of an archive, and nothing out of a bad one."""
+
+import importlib.util
+import io
+import os
+import random
+import struct
+import subprocess
+import sys
+import tarfile
+import zipfile
+import zlib
+from pathlib import Path
+
+import inflate64
+import pytest
+
+from mirror import targz, zipped
+from ripwrap import ExtractionFailedError
+from ripwrap.binary import archive as archives
+from ripwrap.binary.archive import extract
+
+STRICT = bool(os.environ.get("RIPWRAP_ALL_RGS"))
+FOLDER = "ripgrep-15.2.0-x"
+PROGRAM = random.Random(1).randbytes(300_000)  # bytes that do not compress
+
+
+def unpacked(content: bytes, name: str, member: str = f"{FOLDER}/rg") -> bytes:
+    into = io.BytesIO()
+    extract(io.BytesIO(content), name, member, into)
+    return into.getvalue()
+
+
+def refused(content: bytes, says: str, name: str = "a.tar.gz", member: str = f"{FOLDER}/rg") -> None:
+    with pytest.raises(ExtractionFailedError, match=says) as caught:
+        unpacked(content, name, member)
+    assert name in str(caught.value)
+
+
+def tar_of(*members: tuple[tarfile.TarInfo, bytes]) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as tar:
+        for info, content in members:
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return made.getvalue()
+
+
+def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+GOOD = (entry(f"{FOLDER}/rg"), PROGRAM)
+
+
+def test_the_program_comes_out_whole() -> None:
+    assert unpacked(targz(FOLDER, PROGRAM), "a.tar.gz") == PROGRAM
+    assert unpacked(zipped(FOLDER, PROGRAM), "a.zip", f"{FOLDER}/rg.exe") == PROGRAM
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        entry(f"{FOLDER}/link", tarfile.SYMTYPE, "/etc/passwd"),
+        entry(f"{FOLDER}/link", tarfile.LNKTYPE, f"{FOLDER}/rg"),
+        entry("../evil"),
+        entry(f"{FOLDER}/../../evil"),
+        entry("/etc/evil"),
+        entry("C:/evil"),
+        entry("..\\evil"),
+        entry(f"{FOLDER}/fifo", tarfile.FIFOTYPE),
+        entry(f"{FOLDER}/device", tarfile.CHRTYPE),
+    ],
+)
+def test_an_archive_with_anything_that_releases_never_hold_is_refused(bad: tarfile.TarInfo) -> None:
+    refused(tar_of(GOOD, (bad, b"")), "refused")
+    refused(tar_of((bad, b""), GOOD), "refused")
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
+def test_a_program_that_is_a_link_is_refused(kind: bytes) -> None:
+    refused(tar_of((entry(f"{FOLDER}/rg", kind, "/bin/sh"), b"")), "refused")
+
+
+def test_the_program_must_be_there_once() -> None:
+    refused(tar_of((entry(f"{FOLDER}/README"), b"x")), "0 times")
+    refused(tar_of(GOOD, GOOD), "2 times")
+    refused(tar_of((entry("rg"), PROGRAM)), "0 times")
+    refused(tar_of((entry(f"{FOLDER}/rg", tarfile.DIRTYPE), b"")), "0 times")
+
+
+def test_bombs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MAX_BINARY", 1000)
+    monkeypatch.setattr(archives, "_MAX_UNPACKED", 20_000)
+    refused(tar_of((entry(f"{FOLDER}/rg"), b"\0" * 1001)), "more than 1000 bytes")
+    refused(tar_of((entry(f"{FOLDER}/other"), b"\0" * 20_001), GOOD), "more than 20000 bytes")
+    refused(zipped(FOLDER, b"\0" * 1001), "more than 1000 bytes", "a.zip", f"{FOLDER}/rg.exe")
+    monkeypatch.setattr(archives, "_MAX_MEMBERS", 3)
+    refused(tar_of(*[(entry(str(number)), b"") for number in range(5)]), "more than 3 members")
+
+
+@pytest.mark.parametrize("cut", [10, 1000, 100_000, -4, -20])
+def test_a_truncated_archive_is_refused(cut: int) -> None:
+    refused(targz(FOLDER, PROGRAM)[:cut], "broken")
+    refused(zipped(FOLDER, PROGRAM)[:cut], "broken", "a.zip", f"{FOLDER}/rg.exe")
+
+
+@pytest.mark.parametrize("at", [50, 10_000, 200_000])
+def test_a_damaged_archive_is_refused(at: int) -> None:
+    for content, name, member in (
+        (targz(FOLDER, PROGRAM), "a.tar.gz", "rg"),
+        (zipped(FOLDER, PROGRAM), "a.zip", "rg.exe"),
+    ):
+        damaged = bytearray(content)
+        damaged[at : at + 40] = b"\xa5" * 40
+        try:
+            got = unpacked(bytes(damaged), name, f"{FOLDER}/{member}")
+        except ExtractionFailedError:
+            continue
+        assert got == PROGRAM, "what is damaged beside the program does no harm"
+
+
+def test_a_mislabelled_archive_is_refused() -> None:
+    refused(zipped(FOLDER, PROGRAM), "not a tar.gz archive: it starts with b'PK")
+    refused(targz(FOLDER, PROGRAM), "not a zip archive", "a.zip")
+    refused(b"<!DOCTYPE html>", "it starts with b'<!DOCTYPE")
+    refused(b"", "it starts with b''")
+
+
+def test_a_zip_with_a_link_or_a_secret_is_refused() -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        link = zipfile.ZipInfo(f"{FOLDER}/rg.exe")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "/bin/sh")
+    refused(made.getvalue(), "refused", "a.zip", f"{FOLDER}/rg.exe")
+    secret = bytearray(zipped(FOLDER, PROGRAM))
+    at = secret.rindex(b"PK\x01\x02")
+    secret[at + 8] |= 1
+    refused(bytes(secret), "refused", "a.zip", f"{FOLDER}/rg.exe")
+
+
+def test_a_full_disk_is_not_the_archives_fault() -> None:
+    class Full(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        extract(io.BytesIO(targz(FOLDER, PROGRAM)), "a.tar.gz", f"{FOLDER}/rg", Full())
+
+
+def deflate64(folder: str, content: bytes) -> bytes:
+    """A zip as `7z -mm=Deflate64` makes it, which the standard library can neither write nor read."""
+    name = f"{folder}/rg.exe".encode()
+    deflater = inflate64.Deflater()
+    packed: bytes = deflater.deflate(content) + deflater.flush()
+    sizes = struct.pack("<III", zlib.crc32(content), len(packed), len(content))
+    common = struct.pack("<HHHHH", 21, 0, 9, 0, 33) + sizes + struct.pack("<HH", len(name), 0)
+    local = b"PK\x03\x04" + common + name + packed
+    central = b"PK\x01\x02" + struct.pack("<H", 21) + common + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name
+    end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0)
+    return local + central + end
+
+
+def test_deflate64_is_read_with_its_extra() -> None:
+    made = deflate64(FOLDER, PROGRAM * 3)
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        (info,) = archive.infolist()
+        assert info.compress_type == 9
+    assert unpacked(made, "a.zip", f"{FOLDER}/rg.exe") == PROGRAM * 3
+
+
+@pytest.mark.parametrize("at", [100, 100_000])
+def test_damaged_deflate64_is_refused(at: int) -> None:
+    made = bytearray(deflate64(FOLDER, PROGRAM))
+    made[at : at + 8] = b"\xa5" * 8
+    refused(bytes(made), "broken", "a.zip", f"{FOLDER}/rg.exe")
+
+
+def test_deflate64_without_its_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "inflate64", None)
+    monkeypatch.setitem(sys.modules, "zipfile_deflate64", None)
+    refused(deflate64(FOLDER, PROGRAM), r'pip install "ripwrap\[deflate64\]"', "a.zip", f"{FOLDER}/rg.exe")
+
+
+def test_zipfile_deflate64_reads_it_too(tmp_path: Path) -> None:
+    """In a process of its own: importing it patches `zipfile` for good."""
+    if importlib.util.find_spec("zipfile_deflate64") is None:
+        assert not STRICT, "zipfile-deflate64 is not installed"
+        pytest.skip("zipfile-deflate64 is not installed: it has no wheels, and nox found no C compiler")
+    (tmp_path / "a.zip").write_bytes(deflate64(FOLDER, PROGRAM))
+    (tmp_path / "program").write_bytes(PROGRAM)
+    code = f"""
+import io, sys
+sys.modules["inflate64"] = None
+from ripwrap.binary.archive import extract
+into = io.BytesIO()
+extract(open("a.zip", "rb"), "a.zip", "{FOLDER}/rg.exe", into)
+assert into.getvalue() == open("program", "rb").read()
+assert "zipfile_deflate64" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
