@@ -1,6 +1,7 @@
 """What the tests share: the rg matrix, both event loops, small trees, rg stand-ins, and eyes on our children."""
 
 import os
+import ssl
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -8,9 +9,17 @@ from pathlib import Path
 
 import psutil
 import pytest
+import trustme
 
 import rgs
-from ripwrap import binary
+from mirror import Mirror, serving, targz
+from ripwrap import binary, sync
+from ripwrap.binary import platforms, releases, resolver, settings
+
+VERSION = "15.2.0"
+TARGET = platforms.targets(platforms.current(), VERSION)[0]
+FOLDER = releases.folder_name(VERSION, TARGET)
+ASSET = releases.asset_name(VERSION, TARGET)
 
 STRICT = bool(os.environ.get("RIPWRAP_ALL_RGS"))
 left_out: dict[str, str] = {}
@@ -41,7 +50,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
     """Each rg of the matrix in turn."""
-    return binary.find(rgs.provide(request.param))
+    return sync.resolve(rgs.provide(request.param))
 
 
 @pytest.fixture
@@ -83,12 +92,13 @@ def plant(folder: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def stand_in(tmp_path: Path) -> Callable[[str], Path]:
+def stand_in(tmp_path: Path) -> Callable[..., Path]:
     """An executable that behaves as a few lines of Python say: an rg that misbehaves."""
 
-    def make(body: str) -> Path:
+    def make(body: str, says: str = "ripgrep 15.2.0") -> Path:
         path = tmp_path / "stand-in"
-        path.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n{textwrap.dedent(body)}")
+        about = f"if '--version' in sys.argv: sys.exit(print({says!r}))"
+        path.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n{about}\n{textwrap.dedent(body)}")
         path.chmod(0o755)
         return path
 
@@ -120,3 +130,61 @@ def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None
     yield
     assert children() == []
     assert me.num_fds() <= before
+
+
+@pytest.fixture
+def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No rg anywhere: no variable, no wheel, an empty PATH and cache; and no network unless a test names a mirror."""
+    for name in (
+        *settings.NAMES,
+        "SSL_CERT_FILE",
+        "HTTPS_PROXY",
+        "HTTP_PROXY",
+        "ALL_PROXY",
+        "https_proxy",
+        "http_proxy",
+    ):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("RIPWRAP_OFFLINE", "1")
+    monkeypatch.setattr(resolver, "WHEEL", "no-such-distribution")
+
+
+@pytest.fixture(scope="session")
+def program() -> bytes:
+    """A real rg."""
+    return rgs.provide(VERSION).read_bytes()
+
+
+@pytest.fixture(scope="session")
+def archive(program: bytes) -> bytes:
+    """It, as upstream would release it for this machine."""
+    return targz(FOLDER, program)
+
+
+@pytest.fixture
+def mirror(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
+    """A mirror that has it, and is the one that is named, with a hash that is pinned for this test."""
+    with serving(Mirror()) as mirror:
+        sha256 = mirror.put(VERSION, ASSET, archive)
+        monkeypatch.delenv("RIPWRAP_OFFLINE")
+        monkeypatch.setenv("RIPWRAP_MIRROR", mirror.url)
+        monkeypatch.setenv("RIPWRAP_SHA256", sha256)
+        yield mirror
+
+
+@pytest.fixture(scope="session")
+def authority() -> trustme.CA:
+    """A certificate authority that nobody trusts yet."""
+    return trustme.CA()
+
+
+@pytest.fixture
+def tls_mirror(authority: trustme.CA, archive: bytes) -> Iterator[Mirror]:
+    """The same mirror behind TLS, as `localhost`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    with serving(Mirror(), context) as mirror:
+        mirror.put(VERSION, ASSET, archive)
+        yield mirror

@@ -3,30 +3,38 @@
 import inspect
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator
-from typing import get_args, get_origin, get_type_hints
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
 import ripwrap
 from ripwrap import sync
 
+IN_BINARY = {"install", "resolve"}
+
+
+def asynchronous(name: str) -> Callable[..., Any]:
+    twin: Callable[..., Any] = getattr(ripwrap.binary if name in IN_BINARY else ripwrap, name)
+    return twin
+
 
 @pytest.mark.parametrize("name", sync.__all__)
 def test_the_blocking_twin_takes_the_same_and_a_timeout(name: str) -> None:
-    twin, blocking = getattr(ripwrap, name), getattr(sync, name)
+    twin, blocking = asynchronous(name), getattr(sync, name)
     if twin is blocking:
         assert name == "render_tree"
         return
     parameters = dict(inspect.signature(blocking).parameters)
-    timeout = parameters.pop("timeout")
-    assert (timeout.kind, timeout.default) == (inspect.Parameter.KEYWORD_ONLY, None)
+    if name not in IN_BINARY:
+        timeout = parameters.pop("timeout")
+        assert (timeout.kind, timeout.default) == (inspect.Parameter.KEYWORD_ONLY, None)
     assert parameters == dict(inspect.signature(twin).parameters)
 
 
 @pytest.mark.parametrize("name", sync.__all__)
 def test_the_blocking_twin_gives_what_the_asynchronous_one_gives(name: str) -> None:
-    given = get_type_hints(getattr(ripwrap, name))["return"]
+    given = get_type_hints(asynchronous(name))["return"]
     blocking = get_type_hints(getattr(sync, name))["return"]
     if get_origin(given) is AsyncGenerator:
         assert get_origin(blocking) is Generator
@@ -37,7 +45,7 @@ def test_the_blocking_twin_gives_what_the_asynchronous_one_gives(name: str) -> N
 
 def test_every_operation_has_a_twin() -> None:
     operations = {name for name in ripwrap.__all__ if inspect.isfunction(getattr(ripwrap, name))}
-    assert operations == set(sync.__all__)
+    assert operations | IN_BINARY == set(sync.__all__)
 
 
 def test_every_public_name_has_a_docstring() -> None:

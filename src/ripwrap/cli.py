@@ -1,4 +1,4 @@
-"""The command line: `search`, `files`, `tree` and `doctor`, with the options as flags and rg's exit codes.
+"""The command line: `search`, `files`, `tree`, `doctor` and `install`, with the options as flags and rg's exit codes.
 
 A terminal gets groups and colours, a pipe plain lines with the files' own bytes, `--json` the models, one a line.
 """
@@ -8,18 +8,19 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, TypeVar, Unpack, get_type_hints
+from typing import Annotated, Any, Self, TypeVar, Unpack, get_type_hints
 
 from cyclopts import App, Parameter
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 from rich.text import Text
 from typing_extensions import TypedDict
 
 from ripwrap import binary, sync
 from ripwrap._text import FsPath, raw_bytes
 from ripwrap.binary.resolver import how_to_install
-from ripwrap.errors import BinaryNotFoundError, RipwrapError
+from ripwrap.errors import RipwrapError
 from ripwrap.models import Begin, Context, End, Match, Message, Summary, TreeEntry
 from ripwrap.options import FileOptions, Flag, SearchOptions, Strings
 
@@ -58,7 +59,7 @@ def run(arguments: list[str] | None = None) -> int:
             _complain(f"--{str(problem['loc'][0]).replace('_', '-')}: {problem['msg']}")
         return FAILED
     except (RipwrapError, ValueError, OSError) as error:
-        _complain(str(error))
+        _complain("\n".join((str(error), *getattr(error, "__notes__", ()))))
         return FAILED
     return code or FOUND
 
@@ -161,20 +162,96 @@ def tree(
 def doctor(*, rg: RgPath = None) -> int:
     """Show which rg is used, what it can do, and every place that was looked at."""
     console = Console(highlight=False, soft_wrap=True)
-    for place in binary.explain(rg):
+    places = binary.explain(rg)
+    for place in places:
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
         console.print(Text.assemble(mark, (place.source, "bold"), " ", _shown(place.path), ": ", place.reason))
-    try:
-        found = binary.find(rg)
-    except BinaryNotFoundError:  # whose message lists the same places
-        _complain(f"there is no rg; install it, for instance:\n{how_to_install()}")
+    sources = {place.source: place.usable for place in places}
+    if "download" in sources and not any(sources.values()):  # nothing is downloaded only to be looked at
+        _complain(
+            f"there is no rg yet; `ripwrap install` downloads one, or install it, for instance:\n{how_to_install()}"
+        )
         return FAILED
+    found = sync.resolve(rg)
     version = ".".join(map(str, found.version))
     features = ", ".join(sorted(found.features)) or "none"
     console.print(
         Text.assemble(("rg ", "bold"), (version, "bold green"), f", features: {features}\n{_shown(found.path)}")
     )
     return FOUND
+
+
+@app.command
+def install(
+    version: str | None = None,
+    /,
+    *,
+    dest: str | None = None,
+    mirror: list[str] | None = None,
+    sha256: str | None = None,
+    allow_unpinned: bool = False,
+    timeout: float = 120.0,
+) -> int:
+    """Download a verified rg into the cache, or into a folder.
+
+    Parameters
+    ----------
+    version
+        The release, e.g. 15.2.0.
+    dest
+        A folder to put the program into, e.g. of a container image; else it is the cache.
+    mirror
+        Base addresses in place of GitHub's, each with {version}/{asset} below it.
+    sha256
+        The hash of an archive of the mirror's own.
+    allow_unpinned
+        Check a version without a pin against the .sha256 file that is published beside it.
+    timeout
+        Seconds for all of it.
+    """
+    with _Progress() as progress:
+        found = sync.install(
+            version,
+            dest=dest,
+            mirrors=mirror,
+            sha256=sha256,
+            allow_unpinned=allow_unpinned,
+            timeout=timeout,
+            progress=progress,
+        )
+    state = "installed" if found.source == "download" else "is there already"
+    print(f"rg {'.'.join(map(str, found.version))} {state}: {_shown(found.path)}")
+    return FOUND
+
+
+class _Progress:
+    """A bar on a terminal, else a line at the start and none after."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            console=Console(stderr=True),
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if self._bar.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar.console.is_terminal:
+            self._bar.stop()
+
+    def __call__(self, done: int, total: int | None) -> None:
+        if self._task is None:
+            self._task = self._bar.add_task("downloading rg", total=total)
+            if not self._bar.console.is_terminal:
+                print(f"downloading rg ({total or 'unknown'} bytes)", file=sys.stderr)
+        self._bar.update(self._task, completed=done, total=total)
 
 
 def _print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type) -> int:

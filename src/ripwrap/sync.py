@@ -16,10 +16,12 @@ from ripwrap._rg.stream import stream_blocking
 from ripwrap._search import Matches, Messages
 from ripwrap._tree import EXCLUDE, LIMIT, Directory, arrange, checked_names, plant, render_tree
 from ripwrap.binary.resolver import Rg
+from ripwrap.binary.resolver import find as resolve
+from ripwrap.binary.resolver import install_blocking as install
 from ripwrap.models import Match, Message, TreeEntry
 from ripwrap.options import FileOptions, SearchOptions, check_limit, check_timeout
 
-__all__ = ["files", "render_tree", "search", "search_messages", "tree", "tree_text"]
+__all__ = ["files", "install", "render_tree", "resolve", "search", "search_messages", "tree", "tree_text"]
 
 
 def search(

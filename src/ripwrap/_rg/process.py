@@ -32,7 +32,7 @@ import anyio.to_thread
 
 from ripwrap._rg.argv import Command
 from ripwrap._rg.stderr import MAX_STDERR, failure, path_errors
-from ripwrap.binary.resolver import RgBinary
+from ripwrap.binary.probe import RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, SearchError
 from ripwrap.models import PathError
 
@@ -140,9 +140,10 @@ def _kill(popen: "subprocess.Popen[bytes]") -> None:
     """Kill rg, and a launcher that may stand before it; not what was reaped, whose number may be another's by now."""
     if popen.poll() is None:
         if os.name == "posix":
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):  # the second is macOS' word for a group of zombies
                 os.killpg(popen.pid, signal.SIGKILL)
-        popen.kill()
+        else:
+            popen.kill()
 
 
 def _destroy(

@@ -10,7 +10,8 @@ import anyio.to_thread
 
 from ripwrap._rg.argv import Command
 from ripwrap._rg.process import AsyncChild, BlockingChild, Exit, check_cwd
-from ripwrap.binary.resolver import Rg, RgBinary, find
+from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import CapabilityError
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
     if answer.full:
         return
     check_cwd(command.cwd)
-    binary = find(rg)
+    binary = await resolve(rg)
     if command.replaces:
         await anyio.to_thread.run_sync(_check_replace, binary)
     async with AsyncChild(binary, command) as child:

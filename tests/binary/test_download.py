@@ -1,0 +1,276 @@
+"""A verified file, or one clear error: against a real HTTP server and a real TLS one."""
+
+import io
+import logging
+import socket
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+import trustme
+
+from mirror import Mirror, say, serving, sha256, write
+from ripwrap import ChecksumMismatchError, DownloadFailedError
+from ripwrap.binary import download
+from ripwrap.binary.download import Fetcher, hash_in_sidecar
+from ripwrap.binary.settings import redacted
+
+CONTENT = b"\x1f\x8b" + bytes(range(256)) * 2000
+PATH = "1.0/asset.tar.gz"
+
+
+@pytest.fixture(autouse=True)
+def impatient(nothing_set: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "_PAUSE", 0.001)
+
+
+@pytest.fixture
+def server() -> Iterator[Mirror]:
+    with serving(Mirror()) as mirror:
+        mirror.put("1.0", "asset.tar.gz", CONTENT)
+        yield mirror
+
+
+def fetched(
+    *mirrors: str, expected: str = sha256(CONTENT), seconds: float = 30, progress: Callable[..., None] | None = None
+) -> bytes:
+    into = io.BytesIO(b"left over from before" * 100_000)
+    Fetcher(mirrors, time.monotonic() + seconds, progress).fetch(PATH, expected, into)
+    return into.getvalue()
+
+
+def refused(*mirrors: str, says: str, **options: object) -> DownloadFailedError:
+    with pytest.raises(DownloadFailedError, match=says) as caught:
+        fetched(*mirrors, **options)  # type: ignore[arg-type]
+    return caught.value
+
+
+def test_a_file_comes_over_http_and_from_a_folder(server: Mirror, tmp_path: Path) -> None:
+    assert fetched(server.url) == CONTENT
+    assert fetched(server.url + "/") == CONTENT
+    write(tmp_path, "1.0", "asset.tar.gz", CONTENT)
+    assert fetched(tmp_path.as_uri()) == CONTENT
+
+
+def test_progress_is_told_what_came_and_what_will(server: Mirror) -> None:
+    told: list[tuple[int, int | None]] = []
+    fetched(server.url, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (len(CONTENT), len(CONTENT))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+@pytest.mark.parametrize("status", [403, 404, 410])
+def test_what_is_final_is_not_tried_again(server: Mirror, status: int) -> None:
+    server.next(say(status))
+    error = refused(server.url, says=f"answered {status}")
+    assert (error.status, error.url, len(server.asked)) == (status, f"{server.url}/{PATH}", 1)
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_what_is_transient_is_tried_three_times(server: Mirror, status: int) -> None:
+    server.next(say(status), say(status))
+    assert fetched(server.url) == CONTENT
+    server.next(say(status), say(status), say(status))
+    assert refused(server.url, says=f"answered {status} .*tried 3 times").status == status
+    assert len(server.asked) == 6
+
+
+def test_retry_after_is_honoured_and_bounded_by_the_deadline(server: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    server.next(say(429, Retry_After="7"), say(503, Retry_After="999"))
+    assert fetched(server.url, seconds=60) == CONTENT
+    assert slept == [7, 30]
+    server.next(say(429, Retry_After="7"))
+    refused(server.url, says="429", seconds=5)
+    assert slept == [7, 30]
+
+
+def cut(request: BaseHTTPRequestHandler) -> None:
+    """Half of the body, then nothing."""
+    request.send_response(200)
+    request.send_header("Content-Length", str(len(CONTENT)))
+    request.end_headers()
+    request.wfile.write(CONTENT[: len(CONTENT) // 2])
+    request.wfile.flush()
+    request.connection.shutdown(socket.SHUT_RDWR)
+
+
+def reset(request: BaseHTTPRequestHandler) -> None:
+    request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    request.connection.close()
+
+
+@pytest.mark.parametrize("behaviour", [cut, reset])
+def test_a_connection_that_breaks_is_tried_again(
+    server: Mirror, behaviour: Callable[[BaseHTTPRequestHandler], None]
+) -> None:
+    server.next(behaviour)
+    assert fetched(server.url) == CONTENT
+    server.next(behaviour, behaviour, behaviour)
+    assert refused(server.url, says="could not be fetched: .*tried 3 times").status is None
+
+
+def test_a_content_length_that_is_too_long_is_an_error(server: Mirror) -> None:
+    lying = say(200, CONTENT, Content_Length=str(len(CONTENT) + 1), Connection="close")
+    server.next(lying, lying, lying)
+    refused(server.url, says="could not be fetched")
+
+
+def test_a_body_that_is_too_short_is_a_mismatch(server: Mirror) -> None:
+    lying = say(200, CONTENT[:-1])
+    server.next(lying, lying)
+    assert isinstance(refused(server.url, says="not what was released"), ChecksumMismatchError)
+
+
+def test_a_slow_drip_ends_at_the_deadline(server: Mirror) -> None:
+    def drip(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        request.send_header("Content-Length", str(len(CONTENT)))
+        request.end_headers()
+        try:
+            for start in range(len(CONTENT)):
+                request.wfile.write(CONTENT[start : start + 1])
+                request.wfile.flush()
+                time.sleep(0.01)
+        except OSError:
+            pass  # the client has hung up
+
+    server.next(drip)
+    refused(server.url, says="did not come in time", seconds=0.3)
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_says_nothing_is_given_up_at_the_deadline(server: Mirror) -> None:
+    server.next(lambda _: time.sleep(1))
+    refused(server.url, says="could not be fetched", seconds=0.3)
+
+
+def test_another_hash_is_a_mismatch_that_names_both_after_one_more_try(server: Mirror) -> None:
+    error = refused(server.url, says="not what was released", expected="0" * 64)
+    assert isinstance(error, ChecksumMismatchError)
+    assert (error.expected, error.actual, len(server.asked)) == ("0" * 64, sha256(CONTENT), 2)
+    for words in (error.expected, error.actual, server.url, "RIPWRAP_MIRROR"):
+        assert words in str(error)
+
+
+def test_what_a_proxy_garbled_once_comes_right_the_second_time(server: Mirror) -> None:
+    server.next(say(200, b"garbled"))
+    assert fetched(server.url) == CONTENT
+
+
+def test_a_captive_portal_is_recognised(server: Mirror) -> None:
+    portal = say(200, b"<!DOCTYPE html><html>Please log in", Content_Type="text/html")
+    server.next(portal, portal)
+    refused(server.url, says=r"no archive, but starts with b'<!DOCTYPE html>.*captive portal")
+
+
+def test_an_upper_case_pin_is_the_same_hash(server: Mirror) -> None:
+    assert fetched(server.url, expected=sha256(CONTENT).upper()) == CONTENT
+
+
+def test_what_is_too_large_is_not_read_to_its_end(server: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "MAX_ARCHIVE", 100_000)
+    refused(server.url, says="more than 100000 bytes")
+    assert len(server.asked) == 1
+
+
+def test_the_next_mirror_is_asked(server: Mirror, tmp_path: Path) -> None:
+    assert fetched((tmp_path / "none").as_uri(), f"{server.url}/none", server.url) == CONTENT
+    refused(server.url + "/none", (tmp_path / "none").as_uri(), says="cannot be read: No such file")
+    refused(says="no mirror is named")
+
+
+@pytest.mark.parametrize("address", ["ftp://127.0.0.1/x", "nonsense", "http://", "http://127.0.0.1:99999/x", "://"])
+def test_an_address_that_is_none_says_so(address: str) -> None:
+    assert refused(address, says="to download from|could not be fetched").status is None
+
+
+def redirect(to: str) -> Callable[[BaseHTTPRequestHandler], None]:
+    return say(302, b"", Location=to)
+
+
+def test_redirects_are_followed_five_times(server: Mirror) -> None:
+    server.next(redirect("/1.0/asset.tar.gz"), redirect(f"{server.url}/{PATH}"))
+    assert fetched(f"{server.url}/moved") == CONTENT
+    server.next(*[redirect("/again")] * 6)
+    refused(server.url, says="redirects more than 5 times")
+
+
+def trusting(authority: trustme.CA, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+
+
+def test_tls_with_an_own_authority(
+    tls_mirror: Mirror, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tls_mirror.put("1.0", "asset.tar.gz", CONTENT)
+    error = refused(tls_mirror.url, says="not trusted: .*SSL_CERT_FILE=")
+    assert (error.status, tls_mirror.asked) == (None, [])
+    trusting(authority, monkeypatch, tmp_path)
+    assert fetched(tls_mirror.url) == CONTENT
+
+
+def test_a_redirect_from_https_to_http_is_refused(
+    tls_mirror: Mirror, server: Mirror, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trusting(authority, monkeypatch, tmp_path)
+    tls_mirror.next(redirect(f"{server.url}/{PATH}"))
+    refused(tls_mirror.url, says="redirects from https to http")
+    assert server.asked == []
+
+
+def test_a_proxy_is_used_as_the_environment_says(server: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.files["http://mirror.invalid/1.0/asset.tar.gz"] = CONTENT
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    assert fetched("http://mirror.invalid") == CONTENT
+
+
+def test_credentials_are_sent_to_their_host_alone_and_shown_to_nobody(
+    server: Mirror, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(Mirror()) as other, caplog.at_level(logging.DEBUG):
+        other.put("1.0", "asset.tar.gz", CONTENT)
+        secret = server.url.replace("://", "://user:s3cret@")
+        server.next(redirect(f"{other.url}/{PATH}"))
+        assert fetched(secret) == CONTENT
+        assert server.headers[0]["Authorization"].startswith("Basic ")
+        assert "Authorization" not in other.headers[0]
+        server.next(say(404))
+        error = refused(secret, says="404")
+    for text in (str(error), error.url, caplog.text, redacted(secret)):
+        assert "s3cret" not in text
+    assert redacted(secret) == server.url.replace("://", "://***@")
+
+
+HASH = "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        f"{HASH}  ripgrep-15.2.0-x.tar.gz\n",
+        f"SHA256 hash of ripgrep.zip:\r\n{HASH}\r\nCertUtil: -hashfile command completed successfully.\r\n",
+        f"{HASH}  deployment/m2/ripgrep-14.1.1-aarch64-apple-darwin.tar.gz",
+        f"SHA256 hash of x:\r\n{' '.join(HASH[at : at + 2] for at in range(0, 64, 2))}\r\nCertUtil: done.\r\n",
+        HASH.upper(),
+    ],
+)
+def test_upstreams_hash_is_read_in_all_its_formats(content: str) -> None:
+    assert hash_in_sidecar(content.encode(), "url") == HASH
+
+
+@pytest.mark.parametrize("content", ["", "<html>", HASH[:-1], f"{HASH} a\n{HASH[::-1]} b\n", "\udcff"])
+def test_a_sidecar_without_one_hash_is_refused(content: str) -> None:
+    with pytest.raises(DownloadFailedError, match="should name one SHA-256"):
+        hash_in_sidecar(content.encode("utf-8", "surrogateescape"), "http://u:p@h/x.sha256")
+
+
+def test_the_published_hash_is_fetched(server: Mirror) -> None:
+    server.put("1.0", "asset.tar.gz.sha256", f"{HASH}  asset.tar.gz".encode())
+    assert Fetcher([server.url], time.monotonic() + 10).published_sha256(PATH) == HASH
+    with pytest.raises(DownloadFailedError, match="404"):
+        Fetcher([server.url], time.monotonic() + 10).published_sha256("1.0/other")

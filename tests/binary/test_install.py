@@ -1,0 +1,382 @@
+"""A user without rg calls `search()` and it works: against real mirrors, with many processes, killed at any moment."""
+
+import os
+import random
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import trustme
+
+import ripwrap
+from conftest import ASSET, FOLDER, TARGET, VERSION
+from mirror import Mirror, say, sha256, targz, write
+from ripwrap import BinaryError, BinaryNotFoundError, ChecksumMismatchError, DownloadFailedError, binary, sync
+from ripwrap.binary import cache, download, platforms
+from ripwrap.binary.platforms import Platform
+
+pytestmark = pytest.mark.usefixtures("nothing_set")
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download, "_PAUSE", 0.001)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """The cache's folder."""
+    return tmp_path / "cache"
+
+
+def contents(folder: Path) -> set[str]:
+    return set(os.listdir(folder)) if folder.exists() else set()
+
+
+@pytest.mark.anyio
+async def test_the_first_search_installs_rg_and_the_next_finds_it(
+    mirror: Mirror, store: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, program: bytes
+) -> None:
+    (tmp_path / "file").write_text("needle\n")
+    with caplog.at_level("INFO", "ripwrap"):
+        matches = [match async for match in ripwrap.search("needle", cwd=tmp_path, glob="file")]
+    assert [match.path for match in matches] == ["file"]
+    assert f"downloading {ASSET} from {mirror.url}" in caplog.text
+    assert mirror.asked == [f"/{VERSION}/{ASSET}"]
+    installed = store / FOLDER / cache.NAME
+    assert installed.read_bytes() == program
+    assert stat.S_IMODE(installed.stat().st_mode) == 0o755
+    assert contents(store) == {FOLDER, "lock"}
+    assert [path async for path in ripwrap.files(cwd=tmp_path, glob="file")] == ["file"]
+    assert len(mirror.asked) == 1
+    assert binary.explain()[-2].reason == "taken"
+
+
+def test_install_takes_what_is_there_already(mirror: Mirror, store: Path) -> None:
+    assert sync.install().source == "download"
+    again = sync.install()
+    assert (again.source, again.path) == ("cache", str(store / FOLDER / cache.NAME))
+    assert len(mirror.asked) == 1
+
+
+@pytest.mark.anyio
+async def test_the_asynchronous_way_installs_too(mirror: Mirror, tmp_path: Path) -> None:
+    told: list[tuple[int, int | None]] = []
+    found = await binary.install(VERSION, dest=tmp_path / "bin", progress=lambda *progress: told.append(progress))
+    assert found.path == str(tmp_path / "bin" / cache.NAME)
+    assert found.version == (15, 2, 0)
+    assert told[-1][0] == told[-1][1]
+
+
+def test_into_a_folder_goes_the_program_alone_over_what_is_there(mirror: Mirror, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / cache.NAME).write_text("old")
+    sync.install(dest=tmp_path / "bin")
+    assert contents(tmp_path / "bin") == {cache.NAME}
+    assert sync.resolve(tmp_path / "bin" / cache.NAME).version == (15, 2, 0)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_over_tls_with_an_own_authority(
+    tls_mirror: Mirror, authority: trustme.CA, archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    found = sync.install(mirrors=[tls_mirror.url], sha256=sha256(archive))
+    assert found.version == (15, 2, 0)
+
+
+def test_a_folder_is_a_mirror_offline_too(archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIPWRAP_SHA256", write(tmp_path / "mirror", VERSION, ASSET, archive))
+    monkeypatch.setenv("RIPWRAP_MIRROR", (tmp_path / "mirror").as_uri())
+    assert sync.resolve().source == "download"
+
+
+def test_offline_says_how_to_bring_it(tmp_path: Path) -> None:
+    with pytest.raises(BinaryNotFoundError) as caught:
+        sync.resolve()
+    for words in ("RIPWRAP_OFFLINE is set", f"/download/{VERSION}/{ASSET}", "SHA-256 ", "RIPWRAP_MIRROR=file://"):
+        assert words in str(caught.value)
+
+
+def test_the_pins_are_enforced_on_mirrors(mirror: Mirror, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RIPWRAP_SHA256")
+    with pytest.raises(ChecksumMismatchError) as caught:
+        sync.resolve()
+    assert any("Install it, for instance" in note for note in caught.value.__notes__)
+    assert contents(store) == {"lock"}
+
+
+def test_what_has_no_pin_is_refused_unless_allowed(
+    mirror: Mirror, program: bytes, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RIPWRAP_SHA256")
+    asset, folder = ASSET.replace(VERSION, "15.2"), FOLDER.replace(VERSION, "15.2")
+    published = mirror.put("15.2", asset, targz(folder, program))
+    with pytest.raises(DownloadFailedError, match=r"no pinned SHA-256 \(pinned versions: .*15\.2\.0.*allow_unpinned"):
+        sync.install("15.2")
+    assert mirror.asked == []
+    with pytest.raises(DownloadFailedError, match="404"):
+        sync.install("15.2", allow_unpinned=True)
+    mirror.put("15.2", f"{asset}.sha256", f"{published}  {asset}\n".encode())
+    assert sync.install("15.2", allow_unpinned=True).path == str(store / folder / cache.NAME)
+    mirror.put("15.2", f"{asset}.sha256", f"{'0' * 64}  {asset}\n".encode())
+    shutil.rmtree(store)
+    with pytest.raises(ChecksumMismatchError):
+        sync.install("15.2", allow_unpinned=True)
+
+
+@pytest.mark.parametrize("status", [403, 404, 500])
+def test_a_server_that_refuses_is_one_clear_error_and_leaves_nothing(mirror: Mirror, store: Path, status: int) -> None:
+    mirror.next(*[say(status)] * 3)
+    with pytest.raises(DownloadFailedError, match=f"answered {status}") as caught:
+        sync.resolve()
+    assert caught.value.status == status
+    assert contents(store) == {"lock"}
+    mirror.behaviours.clear()
+    assert sync.resolve().source == "download"
+
+
+def test_the_next_target_is_tried_if_one_is_not_there_or_does_not_run(
+    mirror: Mirror, program: bytes, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on arm64, where the static program is first and the one for glibc second."""
+    targets = ("x-one", "x-two", TARGET)
+    monkeypatch.setattr(platforms, "targets", lambda here, version: targets)
+    broken = targz(f"ripgrep-{VERSION}-x-two", b"#!/bin/sh\nexit 127\n")
+    good = targz(f"ripgrep-{VERSION}-{TARGET}", program)
+    pins = {(VERSION, "x-one"): "0" * 64, (VERSION, "x-two"): sha256(broken), (VERSION, TARGET): sha256(good)}
+    monkeypatch.setattr("ripwrap.binary.installer.PINS", pins)
+    monkeypatch.delenv("RIPWRAP_SHA256")
+    mirror.put(VERSION, f"ripgrep-{VERSION}-x-two.tar.gz", broken)
+    mirror.put(VERSION, ASSET, good)
+    assert sync.install().path == str(store / FOLDER / cache.NAME)
+    assert [path.rsplit("-x-", 1)[-1] for path in mirror.asked[:2]] == ["one.tar.gz", "two.tar.gz"]
+    assert contents(store) == {FOLDER, "lock"}
+
+
+def test_what_does_not_run_or_is_another_version_is_never_published(
+    mirror: Mirror, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for body, says in ((b"#!/bin/sh\nexit 127\n", "exit code 127"), (b"#!/bin/sh\necho ripgrep 1.0\n", "ripgrep 1.0")):
+        monkeypatch.setenv("RIPWRAP_SHA256", mirror.put(VERSION, ASSET, targz(FOLDER, body)))
+        with pytest.raises(BinaryError, match=f"does not run here: .*{says}"):
+            sync.resolve()
+        assert contents(store) == {"lock"}
+    monkeypatch.setenv("RIPWRAP_SHA256", mirror.put(VERSION, ASSET, targz("other", b"")))
+    with pytest.raises(ripwrap.ExtractionFailedError, match="0 times"):
+        sync.resolve()
+    assert contents(store) == {"lock"}
+
+
+def test_an_unknown_platform_is_told_at_once(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platforms, "current", lambda: Platform("Plan 9", "amd64"))
+    with pytest.raises(ripwrap.UnsupportedPlatformError, match="Plan 9"):
+        sync.resolve()
+    assert mirror.asked == []
+
+
+@pytest.mark.parametrize("damage", ["truncated", "not executable", "no record", "a folder", "empty"])
+def test_a_damaged_rg_in_the_cache_is_replaced(mirror: Mirror, store: Path, damage: str) -> None:
+    rg = Path(sync.install().path)
+    match damage:
+        case "truncated":
+            rg.write_bytes(rg.read_bytes()[:1000])
+        case "not executable":
+            rg.chmod(0o644)
+        case "no record":
+            (rg.parent / cache.RECORD).unlink()
+        case "a folder":
+            rg.unlink()
+            rg.mkdir()
+        case _:
+            shutil.rmtree(rg.parent)
+            rg.parent.mkdir()
+    assert sync.resolve().source == "download"
+    assert sync.resolve().version == (15, 2, 0)
+    assert contents(store) == {FOLDER, "lock"}
+
+
+def test_what_killed_installers_left_is_removed(mirror: Mirror, store: Path) -> None:
+    (store / ".tmp-left" / "over").mkdir(parents=True)
+    (store / ".tmp-old").mkdir()
+    sync.install()
+    assert contents(store) == {FOLDER, "lock"}
+
+
+UNPRIVILEGED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"] if os.geteuid() == 0 else []
+SEARCH = "from ripwrap import sync; print([match.path for match in sync.search('needle', glob='file')])"
+
+
+def program_output(code: str, folder: Path, prefix: list[str] = UNPRIVILEGED) -> "subprocess.CompletedProcess[str]":
+    (folder / "file").write_text("needle\n")
+    wheel_less = f"from ripwrap.binary import resolver; resolver.WHEEL = 'none'\n{code}"
+    command = [*(shutil.which(prefix[0], path="/usr/bin:/bin") or prefix[0] for _ in prefix[:1]), *prefix[1:]]
+    return subprocess.run(
+        [*command, sys.executable, "-c", wheel_less], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_cache_that_cannot_be_written_is_named_with_a_way_out(mirror: Mirror, store: Path, tmp_path: Path) -> None:
+    store.mkdir(mode=0o500)
+    done = program_output(SEARCH, tmp_path)
+    store.chmod(0o700)
+    assert f"rg cannot be installed into {store}: Permission denied. Set RIPWRAP_CACHE_DIR" in done.stderr
+    assert mirror.asked == []
+
+
+def test_a_full_disk_is_named_with_a_way_out_and_leaves_nothing(mirror: Mirror, store: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands for it: writing fails in the middle."""
+    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+    done = program_output(limit + SEARCH, tmp_path)
+    assert f"rg cannot be installed into {store}: File too large. Set RIPWRAP_CACHE_DIR" in done.stderr
+    assert contents(store) == {"lock"}
+
+
+def test_a_cache_that_others_could_tamper_with_is_refused(
+    mirror: Mirror, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.mkdir()
+    store.chmod(0o777)
+    with pytest.raises(BinaryError, match=r"other users may write to it.*RIPWRAP_CACHE_DIR"):
+        sync.resolve()
+    assert binary.explain()[-2].reason == "other users may write to it"
+    store.chmod(0o700)
+    if os.geteuid() == 0:
+        monkeypatch.setattr(os, "geteuid", lambda: 4711)
+        os.chown(store, 815, -1)
+        with pytest.raises(BinaryError, match="belongs to another user"):
+            sync.resolve()
+        os.chown(store, 0, -1)
+        (tmp_path / "link").symlink_to(store)
+        os.chown(tmp_path / "link", 815, -1, follow_symlinks=False)
+        monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "link"))
+        with pytest.raises(BinaryError, match="a link that belongs to another user"):
+            sync.resolve()
+    assert mirror.asked == []
+
+
+def test_a_cache_that_is_a_file_is_named(mirror: Mirror, store: Path) -> None:
+    store.write_text("")
+    with pytest.raises(BinaryError, match=f"{store}"):
+        sync.resolve()
+
+
+FIRST_USE = """
+import hashlib
+from ripwrap.binary import resolver
+resolver.WHEEL = "none"
+from ripwrap import sync
+found = sync.resolve()
+assert [match.path for match in sync.search("needle", glob="file")] == ["file"]
+print(hashlib.sha256(open(found.path, "rb").read()).hexdigest())
+"""
+
+
+@pytest.mark.timeout(180)
+def test_eight_processes_that_need_it_at_once_download_once(
+    mirror: Mirror, store: Path, tmp_path: Path, program: bytes
+) -> None:
+    (tmp_path / "file").write_text("needle\n")
+    for round_ in range(1, 6):
+        started = [
+            subprocess.Popen([sys.executable, "-c", FIRST_USE], cwd=tmp_path, stdout=-1, stderr=-1, text=True)
+            for _ in range(8)
+        ]
+        ended = [(*process.communicate(timeout=120), process.returncode) for process in started]
+        assert ended == [(f"{sha256(program)}\n", "", 0)] * 8
+        assert len(mirror.asked) == round_
+        assert contents(store) == {FOLDER, "lock"}
+        shutil.rmtree(store)
+
+
+@pytest.mark.timeout(300)
+def test_an_installer_that_is_killed_at_any_moment_leaves_nothing_that_the_next_trips_over(
+    mirror: Mirror, store: Path, tmp_path: Path, program: bytes
+) -> None:
+    installing = f"print('go', flush=True)\n{FIRST_USE}"
+    begun = time.monotonic()
+    (tmp_path / "file").write_text("needle\n")
+    subprocess.run([sys.executable, "-c", installing], cwd=tmp_path, check=True, capture_output=True)
+    whole = time.monotonic() - begun
+    chance = random.Random(17)
+    moments: list[set[str]] = []
+    for _ in range(50):
+        shutil.rmtree(store, ignore_errors=True)
+        with subprocess.Popen([sys.executable, "-c", installing], cwd=tmp_path, stdout=-1, stderr=-1) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(chance.uniform(0, whole))
+            process.kill()
+        moments.append(contents(store))
+        assert sync.install(timeout=60).version == (15, 2, 0)
+        assert (store / FOLDER / cache.NAME).read_bytes() == program
+        assert contents(store) == {FOLDER, "lock"}
+    assert any(any(name.startswith(".tmp-") for name in left) for left in moments), "none was killed in the middle"
+    assert len({frozenset(left - {name for name in left if name.startswith(".tmp-")}) for left in moments}) >= 2
+
+
+def test_the_lock_of_a_process_that_hangs_ends_in_an_error(
+    mirror: Mirror, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.mkdir(mode=0o700)
+    holder = (
+        "import filelock, sys, time\nwith filelock.FileLock(sys.argv[1]): print('held', flush=True); time.sleep(99)"
+    )
+    with subprocess.Popen([sys.executable, "-c", holder, str(store / "lock")], stdout=-1) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with pytest.raises(BinaryError, match="another process has been installing"):
+            sync.install(timeout=0.2)
+        process.kill()
+    assert sync.install().source == "download"
+
+
+def cli(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "ripwrap", *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_command_line_installs(mirror: Mirror, tmp_path: Path, store: Path) -> None:
+    done = cli("install", cwd=tmp_path)
+    assert done.stdout == f"rg 15.2.0 installed: {store / FOLDER / cache.NAME}\n"
+    assert done.stderr.startswith("downloading rg (")
+    assert cli("install", "15.2.0", cwd=tmp_path).stdout.startswith("rg 15.2.0 is there already")
+    assert (
+        cli("install", "--dest", "bin", cwd=tmp_path).stdout
+        == f"rg 15.2.0 installed: {tmp_path / 'bin' / cache.NAME}\n"
+    )
+    refused = cli("install", "9.9.9", "--dest", "bin", "--sha256", "0" * 64, cwd=tmp_path)
+    assert (refused.returncode, "answered 404" in refused.stderr) == (2, True)
+
+
+def test_the_lines_of_the_docs_work_with_no_rg_anywhere(mirror: Mirror, tmp_path: Path) -> None:
+    code = """
+import asyncio, ripwrap
+async def main():
+    async for match in ripwrap.search("needle", glob="file"):
+        print(match.path, match.line_number)
+asyncio.run(main())
+"""
+    done = program_output(code, tmp_path, [])
+    assert (done.stdout, done.stderr) == ("file 1\n", "")
+
+
+def test_the_pins_compare_with_a_list(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "scripts" / "compare_pins.py"
+    (tmp_path / "list.json").write_text('{"15.2.0": {"a.tar.gz": {"target": "x", "sha256": "0"}}}')
+    done = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "list.json")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "not in the package: ('15.2.0', 'x')" in done.stdout
+    shared = Path(__file__).parents[3] / "shared" / "releases.json"
+    if shared.exists():
+        same = subprocess.run([sys.executable, str(script), str(shared)], capture_output=True, text=True, check=False)
+        assert (same.returncode, same.stdout) == (0, "31 pins compared, 0 differences\n")
