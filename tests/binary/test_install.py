@@ -356,6 +356,14 @@ def test_the_command_line_installs(mirror: Mirror, tmp_path: Path, store: Path) 
     assert (refused.returncode, "answered 404" in refused.stderr) == (2, True)
 
 
+def test_doctor_downloads_nothing_only_to_look_at_it(mirror: Mirror, tmp_path: Path) -> None:
+    done = program_output("from ripwrap.cli import run\nraise SystemExit(run(['doctor']))", tmp_path, [])
+    assert done.returncode == 2
+    assert f"download {mirror.url}: rg 15.2.0 comes from there" in done.stdout
+    assert "there is no rg yet; `ripwrap install` downloads one" in done.stderr
+    assert mirror.asked == []
+
+
 def test_the_lines_of_the_docs_work_with_no_rg_anywhere(mirror: Mirror, tmp_path: Path) -> None:
     code = """
 import asyncio, ripwrap
@@ -380,3 +388,30 @@ def test_the_pins_compare_with_a_list(tmp_path: Path) -> None:
     if shared.exists():
         same = subprocess.run([sys.executable, str(script), str(shared)], capture_output=True, text=True, check=False)
         assert (same.returncode, same.stdout) == (0, "31 pins compared, 0 differences\n")
+
+
+@pytest.mark.parametrize("version", ["../../evil", "15.2.0/..", "latest", "", "15.2.0 "])
+def test_what_is_no_version_is_refused_before_anything_is_asked(mirror: Mirror, store: Path, version: str) -> None:
+    with pytest.raises(BinaryError, match="no version of rg"):
+        sync.install(version or " ")
+    assert (mirror.asked, contents(store)) == ([], set())
+
+
+def test_a_user_without_a_home_gets_no_cache_in_the_current_folder(
+    mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A checkout may hold a folder called `~`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cache, "folder", lambda: Path("~/.cache/ripwrap"))
+    with pytest.raises(BinaryError, match=r"no home directory.*RIPWRAP_CACHE_DIR"):
+        sync.resolve()
+    assert not Path("~").exists()
+    assert binary.explain()[-2].reason == "this user has no home directory"
+
+
+def test_other_folders_in_the_cache_are_passed_over(mirror: Mirror, store: Path) -> None:
+    for name in ("ripgrep-odd", "ripgrep--x", "ripgrep-x-y", "else"):
+        (store / name).mkdir(parents=True)
+        (store / name / cache.NAME).touch()
+    store.chmod(0o700)
+    assert sync.resolve().source == "download"

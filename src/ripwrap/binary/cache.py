@@ -25,7 +25,9 @@ def folder() -> Path:
 
 
 def distrust(path: Path) -> str:
-    """Why a folder is not to be used, or empty: someone else could put another rg into it (POSIX only)."""
+    """Why a folder is not to be used, or empty: nobody knows where it is, or another user could change it."""
+    if not path.is_absolute():  # `~` that nothing stands for would be a folder of the current one
+        return "this user has no home directory"
     if os.name == "nt":
         return ""
     me = (os.geteuid(), 0)
@@ -44,9 +46,15 @@ def distrust(path: Path) -> str:
     return "other users may write to it" if state.st_mode & 0o022 and not state.st_mode & stat.S_ISVTX else ""
 
 
+def release_of(rg: Path) -> tuple[str, str]:
+    """The version and target that the name of an rg's folder tells; empty if it does not."""
+    found = re.fullmatch(r"ripgrep-(\d[\w.]*)-(.+)", rg.parent.name)
+    return (found[1], found[2]) if found else ("", "")
+
+
 def installed(path: Path) -> Iterator[Path]:
     """Every rg in a cache, newest release first, whole or not."""
-    found = path.glob(f"ripgrep-*/{NAME}")
+    found = [rg for rg in path.glob(f"ripgrep-*/{NAME}") if release_of(rg)[0]]
     return iter(
         sorted(found, key=lambda rg: [int(part) for part in re.findall(r"\d+", rg.parent.name)[:3]], reverse=True)
     )

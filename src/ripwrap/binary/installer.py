@@ -8,6 +8,7 @@ removes it.
 import errno
 import logging
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -46,6 +47,15 @@ class Release:
     version: str = DEFAULT_VERSION
     sha256: str | None = None
     allow_unpinned: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the version, which becomes part of paths.
+
+        Raises:
+            BinaryError: It is not like `15.2.0`.
+        """
+        if not re.fullmatch(r"\d+(\.\d+)*", self.version):
+            raise BinaryError(f"{self.version!r} is no version of rg; name one like {DEFAULT_VERSION}")
 
     def hash_of(self, target: str, fetcher: Fetcher) -> str:
         """The hash that this release's archive must have.
@@ -95,7 +105,8 @@ def install(
         if dest is not None:
             dest.mkdir(parents=True, exist_ok=True)
             return _install_any(release, candidates, fetcher, dest, _publish_file)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.is_absolute():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if reason := cache.distrust(folder):
             raise BinaryError(
                 f"{folder} is not used as a cache: {reason}. Set RIPWRAP_CACHE_DIR to a folder of your own."

@@ -41,6 +41,7 @@ Rg: TypeAlias = str | os.PathLike[str] | RgBinary | None
 
 _Key: TypeAlias = tuple[str | None, ...]
 _found: dict[_Key, RgBinary] = {}
+_REMEMBERED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ def find(rg: Rg = None) -> RgBinary:
         seen.append(candidate)
     else:
         binary = _missing(seen)
+    if len(_found) > _REMEMBERED:
+        _found.clear()
     return _found.setdefault(_key(rg), binary)
 
 
@@ -295,7 +298,7 @@ def _in_cache() -> Iterator[Candidate]:
 
 def _wanted(rg: Path, here: platforms.Platform) -> bool:
     """Whether an installed rg is for this platform (homes are shared), and of the version asked for, if one is."""
-    _, version, target = rg.parent.name.split("-", 2)
+    version, target = cache.release_of(rg)
     if settings.version() not in (None, version):
         return False
     try:
