@@ -166,8 +166,8 @@ def doctor(*, rg: RgPath = None) -> int:
     for place in places:
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
         console.print(Text.assemble(mark, (place.source, "bold"), " ", _shown(place.path), ": ", place.reason))
-    sources = {place.source: place.usable for place in places}
-    if "download" in sources and not any(sources.values()):  # nothing is downloaded only to be looked at
+    if places[-1].source == "download" and not any(place.usable for place in places):
+        # Nothing is downloaded only to be looked at.
         _complain(
             f"there is no rg yet; `ripwrap install` downloads one, or install it, for instance:\n{how_to_install()}"
         )

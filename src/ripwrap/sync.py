@@ -15,13 +15,18 @@ from ripwrap._rg.argv import StrPath, files_command, search_command
 from ripwrap._rg.stream import stream_blocking
 from ripwrap._search import Matches, Messages
 from ripwrap._tree import EXCLUDE, LIMIT, Directory, arrange, checked_names, plant, render_tree
-from ripwrap.binary.resolver import Rg
-from ripwrap.binary.resolver import find as resolve
+from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.resolver import install_blocking as install
 from ripwrap.models import Match, Message, TreeEntry
 from ripwrap.options import FileOptions, SearchOptions, check_limit, check_timeout
 
 __all__ = ["files", "install", "render_tree", "resolve", "search", "search_messages", "tree", "tree_text"]
+
+
+def resolve(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
+    """As `ripwrap.binary.resolve()`, blocking; installing may take `timeout` seconds, or two minutes."""
+    return find(rg, timeout=check_timeout(timeout))
 
 
 def search(

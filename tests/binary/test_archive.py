@@ -97,6 +97,8 @@ def test_bombs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     refused(tar_of((entry(f"{FOLDER}/rg"), b"\0" * 1001)), "more than 1000 bytes")
     refused(tar_of((entry(f"{FOLDER}/other"), b"\0" * 20_001), GOOD), "more than 20000 bytes")
     refused(zipped(FOLDER, b"\0" * 1001), "more than 1000 bytes", "a.zip", f"{FOLDER}/rg.exe")
+    long_name = entry(f"{FOLDER}/{'n' * 2_000_000}")
+    refused(tar_of((long_name, b"")), "bytes at once")
     monkeypatch.setattr(archives, "_MAX_MEMBERS", 3)
     refused(tar_of(*[(entry(str(number)), b"") for number in range(5)]), "more than 3 members")
 

@@ -3,8 +3,10 @@
 import io
 import logging
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import trustme
 
 from mirror import Mirror, say, serving, sha256, write
 from ripwrap import ChecksumMismatchError, DownloadFailedError
-from ripwrap.binary import download
+from ripwrap.binary import download, settings
 from ripwrap.binary.download import Fetcher, hash_in_sidecar
 from ripwrap.binary.settings import redacted
 
@@ -34,10 +36,15 @@ def server() -> Iterator[Mirror]:
 
 
 def fetched(
-    *mirrors: str, expected: str = sha256(CONTENT), seconds: float = 30, progress: Callable[..., None] | None = None
+    *mirrors: str,
+    expected: str = sha256(CONTENT),
+    seconds: float = 30,
+    progress: Callable[..., None] | None = None,
+    cancelled: threading.Event | None = None,
 ) -> bytes:
     into = io.BytesIO(b"left over from before" * 100_000)
-    Fetcher(mirrors, time.monotonic() + seconds, progress).fetch(PATH, expected, into)
+    fetcher = Fetcher(mirrors, time.monotonic() + seconds, progress, cancelled or threading.Event())
+    fetcher.fetch(PATH, expected, into)
     return into.getvalue()
 
 
@@ -77,14 +84,20 @@ def test_what_is_transient_is_tried_three_times(server: Mirror, status: int) -> 
     assert len(server.asked) == 6
 
 
-def test_retry_after_is_honoured_and_bounded_by_the_deadline(server: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr(time, "sleep", slept.append)
+def test_retry_after_is_honoured_and_bounded_by_the_deadline(server: Mirror) -> None:
+    slept: list[float | None] = []
+
+    class Recording(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            slept.append(timeout)
+            return False
+
+    never = Recording()
     server.next(say(429, Retry_After="7"), say(503, Retry_After="999"))
-    assert fetched(server.url, seconds=60) == CONTENT
+    assert fetched(server.url, seconds=60, cancelled=never) == CONTENT
     assert slept == [7, 30]
     server.next(say(429, Retry_After="7"))
-    refused(server.url, says="429", seconds=5)
+    refused(server.url, says="429", seconds=5, cancelled=never)
     assert slept == [7, 30]
 
 
@@ -145,7 +158,7 @@ def test_a_slow_drip_ends_at_the_deadline(server: Mirror) -> None:
 
 def test_a_server_that_says_nothing_is_given_up_at_the_deadline(server: Mirror) -> None:
     server.next(lambda _: time.sleep(1))
-    refused(server.url, says="could not be fetched", seconds=0.3)
+    refused(server.url, says="did not come in time", seconds=0.3)
 
 
 def test_another_hash_is_a_mismatch_that_names_both_after_one_more_try(server: Mirror) -> None:
@@ -154,6 +167,61 @@ def test_another_hash_is_a_mismatch_that_names_both_after_one_more_try(server: M
     assert (error.expected, error.actual, len(server.asked)) == ("0" * 64, sha256(CONTENT), 2)
     for words in (error.expected, error.actual, server.url, "RIPWRAP_MIRROR"):
         assert words in str(error)
+
+
+@pytest.mark.parametrize("where", ["headers", "body", "redirects"])
+def test_the_deadline_is_for_all_of_it(server: Mirror, where: str) -> None:
+    def slow(request: BaseHTTPRequestHandler) -> None:
+        with suppress(OSError):  # the client hangs up
+            if where == "redirects":
+                time.sleep(0.15)
+                redirect("/again")(request)
+                return
+            head = b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n"
+            if where == "body":
+                request.wfile.write(head + b"x")
+                time.sleep(3)
+            for byte in head * 10:
+                request.wfile.write(bytes([byte]))
+                time.sleep(0.02)
+
+    server.next(*[slow] * 6)
+    begun = time.monotonic()
+    refused(server.url, says="did not come in time", seconds=0.4)
+    assert time.monotonic() - begun < 2.5  # the server would take at least 3
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [("ALL_PROXY", "socks5://127.0.0.1:1"), ("HTTP_PROXY", "foo://x"), ("SSL_CERT_FILE", "/nowhere/ca.pem")],
+)
+def test_settings_that_httpx_cannot_use_are_named(
+    server: Mirror, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    if variable == "SSL_CERT_FILE":
+        refused(server.url.replace("http:", "https:"), says="cannot be asked: .*SSL_CERT_FILE|could not be fetched")
+    else:
+        refused(server.url, says="cannot be asked: .*ALL_PROXY")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("http://user:p@ss@h/x", "http://***@h/x"),
+        ("http://user:p/ss@h/x", "http://***@h/x"),
+        ("at https://h/x?sig=SECRET end", "at https://h/x?*** end"),
+        ("https://h:1/x", "https://h:1/x"),
+    ],
+)
+def test_secrets_in_addresses_are_not_shown(text: str, shown: str) -> None:
+    assert redacted(text) == shown
+
+
+def test_a_comma_in_a_password_does_not_cut_an_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RIPWRAP_OFFLINE")
+    monkeypatch.setenv("RIPWRAP_MIRROR", "http://u:a,b@h/x, file:///m ,")
+    assert settings.mirrors() == ["http://u:a,b@h/x", "file:///m"]
 
 
 def test_what_a_proxy_garbled_once_comes_right_the_second_time(server: Mirror) -> None:

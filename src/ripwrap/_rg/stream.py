@@ -3,6 +3,7 @@
 All that differs between operations is in the answer; all that differs between the two colours is here and in `process`.
 """
 
+import time
 from collections.abc import AsyncGenerator, Generator, Iterator
 from typing import Protocol, TypeVar
 
@@ -12,7 +13,7 @@ from ripwrap._rg.argv import Command
 from ripwrap._rg.process import AsyncChild, BlockingChild, Exit, check_cwd
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg, find, resolve
-from ripwrap.errors import CapabilityError
+from ripwrap.errors import BinaryError, CapabilityError
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -70,10 +71,16 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
     if answer.full:
         return
     check_cwd(command.cwd)
-    binary = find(rg)
+    begun = time.monotonic()
+    try:
+        binary = find(rg, timeout=timeout)
+    except BinaryError as error:
+        if timeout is not None and time.monotonic() - begun >= timeout:
+            raise TimeoutError(f"rg could not be installed within timeout={timeout} seconds") from error
+        raise
     if command.replaces:
         _check_replace(binary)
-    with BlockingChild(binary, command, timeout) as child:
+    with BlockingChild(binary, command, timeout, begun) as child:
         while not answer.full and (chunk := child.read()):
             for item in answer.feed(chunk):
                 if answer.full:

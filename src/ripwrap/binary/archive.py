@@ -6,6 +6,7 @@ that the caller opened. An archive that holds anything which rg's releases never
 
 import gzip
 import importlib
+import lzma
 import stat
 import tarfile
 import zipfile
@@ -19,6 +20,7 @@ from ripwrap.errors import ExtractionFailedError
 Info = TypeVar("Info")
 
 _CHUNK = 64 * 1024
+_MAX_READ = 1024 * 1024
 _MAX_MEMBERS = 1000  # Releases have about 15.
 _MAX_UNPACKED = 2 * MAX_BINARY  # All members together, in bytes.
 _MAGIC = {"tar.gz": b"\x1f\x8b", "zip": b"PK\x03\x04"}
@@ -27,6 +29,7 @@ _BROKEN = (
     tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
     EOFError,
     OSError,
     RuntimeError,
@@ -75,7 +78,7 @@ def _copy(chunks: Iterator[bytes], name: str, into: IO[bytes]) -> None:
 
 
 def _from_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
-    with gzip.GzipFile(fileobj=archive, mode="rb") as unzipped, tarfile.open(fileobj=unzipped, mode="r:") as tar:
+    with _Gunzip(fileobj=archive, mode="rb") as unzipped, tarfile.open(fileobj=unzipped, mode="r:") as tar:
         members: list[tarfile.TarInfo] = []
         unpacked = 0
         for info in tar:
@@ -91,6 +94,16 @@ def _from_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
         opened = tar.extractfile(_only(found, name, member))
         while opened is not None and (chunk := opened.read(_CHUNK)):
             yield chunk
+
+
+class _Gunzip(gzip.GzipFile):
+    """Reads no more at once than any header needs: `tarfile` would take a name of gigabytes into memory."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """At most `_MAX_READ` bytes; more is an error."""
+        if size is None or not 0 <= size <= _MAX_READ:
+            raise tarfile.ReadError(f"it asks for {size} bytes at once")
+        return super().read(size)
 
 
 def _from_zip(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:

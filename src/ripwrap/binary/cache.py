@@ -17,11 +17,14 @@ NAME = "rg.exe" if os.name == "nt" else "rg"
 
 def folder() -> Path:
     """The cache's folder, which may not exist: `RIPWRAP_CACHE_DIR`, or the user's own."""
-    if setting := os.environ.get("RIPWRAP_CACHE_DIR"):
-        return Path(setting).absolute()
-    from platformdirs import user_cache_path  # only reached where no rg was found before
+    try:
+        if setting := os.environ.get("RIPWRAP_CACHE_DIR"):
+            return Path(setting).expanduser().absolute()
+        from platformdirs import user_cache_path  # only reached where no rg was found before
 
-    return user_cache_path("ripwrap", appauthor=False)
+        return user_cache_path("ripwrap", appauthor=False)
+    except RuntimeError:  # nobody knows this user's home
+        return Path("~", "ripwrap")
 
 
 def distrust(path: Path) -> str:
@@ -64,6 +67,8 @@ def damage(rg: Path) -> str:
     """Why an installed rg is not to be run, or empty."""
     if not rg.is_file():
         return "no such file"
+    if any(map(_foreign, (rg.parent, rg, rg.parent / RECORD))):
+        return "another user could have put it there"
     try:
         expected = json.loads((rg.parent / RECORD).read_bytes())["size"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -72,6 +77,14 @@ def damage(rg: Path) -> str:
     if actual != expected:
         return f"damaged: it has {actual} of {expected} bytes"
     return "" if os.access(rg, os.X_OK) else "not executable"
+
+
+def _foreign(path: Path) -> bool:
+    """Whether a part of an installation is a link, another user's, or open to others (POSIX only)."""
+    if os.name == "nt" or not os.path.lexists(path):
+        return False
+    state = path.lstat()
+    return path.is_symlink() or state.st_uid not in (os.geteuid(), 0) or bool(state.st_mode & 0o022)
 
 
 def write_record(rg: Path, sha256: str) -> None:

@@ -8,12 +8,15 @@ in an address are sent to that host alone, and never shown.
 import hashlib
 import random
 import re
+import socket
 import ssl
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeAlias
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -26,11 +29,16 @@ from ripwrap.errors import ChecksumMismatchError, DownloadFailedError
 _TRIES = 3
 _PAUSE = 0.5  # Seconds before the second try; doubled before each further one.
 _MAX_PAUSE = 30.0  # However long a server says Retry-After.
-_CONNECT, _READ = 10.0, 30.0  # Seconds without any answer.
+_TIMEOUT = httpx.Timeout(30.0, connect=10.0)  # Seconds without any answer.
+_HEADERS = {"Accept-Encoding": "identity"}
+_WATCH = 0.05  # Seconds between looks at the clock.
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 _MAX_REDIRECTS = 5
 _MAX_SIDECAR = 64 * 1024
 _CHUNK = 64 * 1024
+
+
+Trace: TypeAlias = Callable[[str, dict[str, Any]], None]
 
 
 class _TransientError(DownloadFailedError):
@@ -47,11 +55,23 @@ class Fetcher:
         mirrors: Base addresses, tried in order; each holds `{version}/{asset}`, as GitHub's releases do.
         deadline: When to give up, on the clock of `time.monotonic()`.
         progress: Told of every chunk.
+        cancelled: Set by another thread when nobody waits any more.
     """
 
     mirrors: Sequence[str]
     deadline: float
     progress: Callable[[int, int | None], None] | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def check(self, what: str) -> None:
+        """Go on only if there is time, and somebody who waits.
+
+        Raises:
+            DownloadFailedError: There is none.
+        """
+        if self.cancelled.is_set() or time.monotonic() > self.deadline:
+            why = "nobody waits for it any more" if self.cancelled.is_set() else "allow it more seconds"
+            raise DownloadFailedError(f"{redacted(what)} did not come in time; {why}", url=redacted(what))
 
     def fetch(self, path: str, sha256: str, into: IO[bytes]) -> None:
         """Fill an open file with the one that has this hash.
@@ -91,13 +111,17 @@ class Fetcher:
         return found[-1]
 
     def _from_any_mirror(self, path: str, attempt: Callable[[str], None]) -> None:
-        failure = DownloadFailedError("no mirror is named; unset RIPWRAP_MIRROR to download from GitHub")
+        failures: list[DownloadFailedError] = []
         for mirror in self.mirrors:
             try:
                 return self._retrying(f"{mirror.rstrip('/')}/{path}", attempt)
             except DownloadFailedError as error:
-                failure = error
-        raise failure
+                failures.append(error)
+        if not failures:
+            raise DownloadFailedError("no mirror is named; unset RIPWRAP_MIRROR to download from GitHub")
+        for earlier in failures[:-1]:
+            failures[-1].add_note(f"before that: {earlier}")
+        raise failures[-1]
 
     def _retrying(self, url: str, attempt: Callable[[str], None]) -> None:
         mismatches = 0
@@ -109,13 +133,14 @@ class Fetcher:
                 if mismatches == 2 or tried == _TRIES:
                     raise
             except _TransientError as error:
+                self.check(url)
                 pause = error.pause or _PAUSE * 2 ** (tried - 1) * random.uniform(1, 1.5)  # noqa: S311 - a jitter
                 pause = min(pause, _MAX_PAUSE)
                 if tried == _TRIES or time.monotonic() + pause > self.deadline:
                     raise DownloadFailedError(
                         f"{error} (tried {tried} times)", url=error.url, status=error.status
                     ) from error
-                time.sleep(pause)
+                self.cancelled.wait(pause)
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _body(self, url: str, limit: int) -> Iterator[bytes]:
@@ -127,14 +152,12 @@ class Fetcher:
             size += len(chunk)
             if size > limit:
                 raise DownloadFailedError(f"{shown} has more than {limit} bytes, which no release has", url=shown)
-            if time.monotonic() > self.deadline:
-                raise DownloadFailedError(
-                    f"{shown} did not come in time ({size} bytes did); allow more seconds", url=shown
-                )
+            self.check(url)
             yield chunk
 
     def _file(self, url: str) -> Iterator[bytes]:
         path = Path(url2pathname(urlsplit(url).path))
+        shown = redacted(url)
         try:
             with path.open("rb") as file:
                 total, done = path.stat().st_size, 0
@@ -143,17 +166,15 @@ class Fetcher:
                     self._tell(done, total)
                     yield chunk
         except OSError as error:
-            raise DownloadFailedError(f"{url} cannot be read: {error.strerror}", url=url) from error
+            raise DownloadFailedError(f"{shown} cannot be read: {error.strerror}", url=shown) from error
 
     def _http(self, url: str) -> Iterator[bytes]:
         shown = redacted(url)
-        left = max(self.deadline - time.monotonic(), 0.001)
-        timeout = httpx.Timeout(min(_READ, left), connect=min(_CONNECT, left))
         try:
-            with httpx.Client(timeout=timeout, headers={"Accept-Encoding": "identity"}) as client:
-                response = _answer(client, url)
+            with self._watching() as trace, httpx.Client(timeout=_TIMEOUT, headers=_HEADERS) as client:
+                response = _answer(client, url, trace)
                 with_length = response.headers.get("Content-Length", "")
-                total, done = int(with_length) if with_length.isdigit() else None, 0
+                total, done = int(with_length) if re.fullmatch("[0-9]{1,15}", with_length) else None, 0
                 for chunk in response.iter_raw():
                     done += len(chunk)
                     self._tell(done, total)
@@ -162,6 +183,40 @@ class Fetcher:
             raise DownloadFailedError(f"{shown} is no address to download from: {error}", url=shown) from error
         except httpx.TransportError as error:
             raise _unreachable(error, shown) from error
+        except (ImportError, ValueError, OSError) as error:
+            raise DownloadFailedError(
+                f"{shown} cannot be asked: {error}. Look at the address and at the proxy and certificate settings "
+                "(HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE, …).",
+                url=shown,
+            ) from error
+
+    @contextmanager
+    def _watching(self) -> Generator[Trace]:
+        """Cut every connection of a request when the time is over: httpx bounds each read, and not their sum.
+
+        What is yielded is httpcore's `trace` extension, which learns of each connection.
+        """
+        sockets: list[socket.socket] = []
+        done = threading.Event()
+
+        def trace(event: str, info: dict[str, Any]) -> None:
+            if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+                sockets.append(info["return_value"].get_extra_info("socket"))
+
+        def watch() -> None:
+            while not done.wait(_WATCH):
+                if self.cancelled.is_set() or time.monotonic() > self.deadline:
+                    for connected in sockets:
+                        with suppress(OSError):
+                            connected.shutdown(socket.SHUT_RDWR)
+
+        watcher = threading.Thread(target=watch, name="ripwrap-download", daemon=True)
+        watcher.start()
+        try:
+            yield trace
+        finally:
+            done.set()
+            watcher.join()
 
     def _tell(self, done: int, total: int | None) -> None:
         if self.progress is not None:
@@ -184,7 +239,7 @@ def hash_in_sidecar(content: bytes, url: str) -> str:
     return found.pop().lower()
 
 
-def _answer(client: httpx.Client, url: str) -> httpx.Response:
+def _answer(client: httpx.Client, url: str, trace: Trace) -> httpx.Response:
     """The answer behind all redirects, its body unread."""
     address = httpx.URL(url)
     login = httpx.BasicAuth(address.username, address.password) if address.userinfo else None
@@ -192,6 +247,8 @@ def _answer(client: httpx.Client, url: str) -> httpx.Response:
     request: httpx.Request | None = client.build_request("GET", address.copy_with(userinfo=b""))
     for _ in range(_MAX_REDIRECTS + 1):
         assert request is not None  # noqa: S101 - for the type checkers; a redirect has a next request
+        request.extensions["trace"] = trace
+        request.url = request.url.copy_with(userinfo=b"")
         same_host = (request.url.host, request.url.port) == (address.host, address.port)
         response = client.send(request, stream=True, auth=login if same_host else None)
         if not response.has_redirect_location:
@@ -216,7 +273,7 @@ def _checked(response: httpx.Response) -> httpx.Response:
         raise DownloadFailedError(message, url=url, status=status)
     error = _TransientError(message, url=url, status=status)
     after = response.headers.get("Retry-After", "")
-    error.pause = float(after) if after.isdigit() else None
+    error.pause = float(after) if re.fullmatch("[0-9]{1,6}", after) else None
     raise error
 
 

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -23,12 +24,14 @@ import filelock
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.archive import extract
 from ripwrap.binary.download import Fetcher
+from ripwrap.binary.probe import OLDEST
 from ripwrap.binary.releases import BASE_URL, DEFAULT_VERSION, PINS, asset_name, folder_name
 from ripwrap.binary.settings import redacted
 from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedError
 
 _LOGGER = logging.getLogger("ripwrap")
-_STAGING = ".tmp-"
+_STAGING = ".ripwrap-tmp-"
+_LOCK_POLL = 0.2  # Seconds between looks at the clock while another process installs.
 _TRY_SECONDS = 10.0
 _BUSY_SECONDS = 1.0
 _NOEXEC = ". If programs may not run from there, set RIPWRAP_CACHE_DIR to another folder, or RIPWRAP_RG to another rg"
@@ -52,10 +55,14 @@ class Release:
         """Check the version, which becomes part of paths.
 
         Raises:
-            BinaryError: It is not like `15.2.0`.
+            BinaryError: It is not like `15.2.0`, or older than 13; or the hash is none.
         """
         if not re.fullmatch(r"\d+(\.\d+)*", self.version):
             raise BinaryError(f"{self.version!r} is no version of rg; name one like {DEFAULT_VERSION}")
+        if tuple(map(int, self.version.split("."))) < OLDEST[:1]:
+            raise BinaryError(f"rg {self.version} is too old: 13 or later is needed")
+        if self.sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", self.sha256):
+            raise BinaryError(f"{self.sha256!r} is no SHA-256, which has 64 hexadecimal digits (RIPWRAP_SHA256)")
 
     def hash_of(self, target: str, fetcher: Fetcher) -> str:
         """The hash that this release's archive must have.
@@ -84,6 +91,7 @@ def install(
     mirrors: Sequence[str],
     timeout: float,
     progress: Callable[[int, int | None], None] | None,
+    cancelled: threading.Event,
 ) -> tuple[str, bool]:
     """Put a release of rg into the cache, or as a single file into the folder `dest`; tells where, and if it is new.
 
@@ -93,12 +101,13 @@ def install(
         mirrors: Base addresses, tried in order.
         timeout: Seconds for all of it, waiting for other installers included.
         progress: Told how many bytes have come, and how many will if that is known.
+        cancelled: Set by another thread when nobody wants it any more.
 
     Raises:
         UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: As their names say.
         BinaryError: The folder cannot be used, or the rg that was released does not run here.
     """
-    fetcher = Fetcher(mirrors, time.monotonic() + timeout, progress)
+    fetcher = Fetcher(mirrors, time.monotonic() + timeout, progress, cancelled)
     candidates = platforms.targets(platforms.current(), release.version)
     folder = dest or cache.folder()
     with _explaining(folder):
@@ -111,14 +120,41 @@ def install(
             raise BinaryError(
                 f"{folder} is not used as a cache: {reason}. Set RIPWRAP_CACHE_DIR to a folder of your own."
             )
-        with filelock.FileLock(folder / "lock", timeout=timeout):
-            for target in candidates:
-                rg = folder / folder_name(release.version, target) / cache.NAME
-                if not cache.damage(rg):
-                    return str(rg), False
+        if there := _there(release, candidates, folder):
+            return there, False
+        with _locked(folder / "lock", fetcher):
+            if there := _there(release, candidates, folder):  # by now
+                return there, False
             for left_over in folder.glob(f"{_STAGING}*"):
-                shutil.rmtree(left_over, ignore_errors=True)
+                if os.name == "nt" or left_over.lstat().st_uid == os.geteuid():
+                    shutil.rmtree(left_over, ignore_errors=True)
             return _install_any(release, candidates, fetcher, folder, _publish_folder)
+
+
+def _there(release: Release, candidates: Sequence[str], folder: Path) -> str:
+    """The path of a release that is in the cache and whole, or empty."""
+    for target in candidates:
+        rg = folder / folder_name(release.version, target) / cache.NAME
+        if not cache.damage(rg):
+            return str(rg)
+    return ""
+
+
+@contextmanager
+def _locked(path: Path, fetcher: Fetcher) -> Generator[None]:
+    """Hold a lock, waiting for it until the fetcher gives up."""
+    lock = filelock.FileLock(path)
+    while True:
+        try:
+            lock.acquire(timeout=_LOCK_POLL)
+        except filelock.Timeout:
+            fetcher.check(f"the rg that another process is installing into {path.parent}")
+        else:
+            break
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _install_any(
@@ -170,12 +206,19 @@ def _install(
 
 def _publish_folder(staging: Path, final: Path) -> Path:
     """Into the cache: the whole folder, by one rename; what is damaged there makes way first."""
-    if final.exists():
+    if os.path.lexists(final):
         _rename(final, staging.with_name(f"{staging.name}-old"))
-        shutil.rmtree(staging.with_name(f"{staging.name}-old"), ignore_errors=True)
+        _remove(staging.with_name(f"{staging.name}-old"))
     staging.chmod(0o755)
     _rename(staging, final)
     return final / cache.NAME
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink()
 
 
 def _publish_file(staging: Path, final: Path) -> Path:
@@ -242,9 +285,5 @@ def _explaining(folder: Path) -> Generator[None]:
     )
     try:
         yield
-    except filelock.Timeout as error:
-        raise BinaryError(
-            f"another process has been installing rg into {folder} for too long; try again later"
-        ) from error
     except OSError as error:
         raise BinaryError(f"rg cannot be installed into {folder}: {error.strerror or error}. {way_out}") from error

@@ -39,7 +39,7 @@ class RgBinary:
         about = _about(self.path, "--version")
         found = re.match(r"ripgrep (\d+)\.(\d+)\.(\d+)", about)
         if found is None:
-            raise BinaryError(f"{self.path} is not ripgrep: `--version` printed {about[:200]!r}; pass another rg=")
+            raise BinaryError(f"{self.path} is not ripgrep: `--version` gave {about[:200]!r}; pass another rg=")
         major, minor, patch = map(int, found.groups())
         return major, minor, patch
 
@@ -65,7 +65,7 @@ def _about(path: str, flag: str) -> str:
 @functools.lru_cache(maxsize=32)
 def _printed(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG001 - an upgrade makes it another file
     try:
-        return subprocess.run(
+        done = subprocess.run(
             [path, "--no-config", flag],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -73,6 +73,7 @@ def _printed(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG0
             errors="replace",
             timeout=_PROBE_SECONDS,
             check=False,
-        ).stdout
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error
+    return done.stdout or f"exit code {done.returncode} {done.stderr.strip()}"

