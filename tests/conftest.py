@@ -14,7 +14,7 @@ import trustme
 import rgs
 from mirror import Mirror, serving, targz
 from ripwrap import binary, sync
-from ripwrap.binary import platforms, releases, resolver, settings
+from ripwrap.binary import places, platforms, releases, settings
 
 VERSION = "15.2.0"
 TARGET = platforms.targets(platforms.current(), VERSION)[0]
@@ -148,7 +148,7 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("RIPWRAP_OFFLINE", "1")
-    monkeypatch.setattr(resolver, "WHEEL", "no-such-distribution")
+    monkeypatch.setattr(places, "WHEEL", "no-such-distribution")
 
 
 @pytest.fixture(scope="session")

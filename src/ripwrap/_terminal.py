@@ -1,0 +1,199 @@
+"""What the command line prints: models as lines for a terminal, a pipe or a program, and complaints beside them."""
+
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self, TypeVar
+
+from pydantic import BaseModel, TypeAdapter
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+from rich.text import Text
+
+from ripwrap._text import FsPath, raw_bytes
+from ripwrap.models import Begin, Context, End, Match, Message, Summary, TreeEntry
+
+Item = TypeVar("Item")
+
+FOUND, NOTHING, FAILED = 0, 1, 2
+"""Exit codes, as rg's."""
+
+_paths = TypeAdapter[str](FsPath)
+
+
+def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type) -> int:
+    """Print what comes; found is what is of the wanted kind, and what rg could not read makes it a failure."""
+    logger, warned = logging.getLogger("ripwrap"), _Warned()
+    logger.addHandler(warned)
+    try:
+        found = failed = False
+        for item in items:
+            show(item)
+            found = found or isinstance(item, wanted)
+            failed = (isinstance(item, Summary) and _complain_about(item)) or failed
+    finally:
+        logger.removeHandler(warned)
+    return FAILED if failed or warned.any else FOUND if found else NOTHING
+
+
+def _complain_about(summary: Summary) -> bool:
+    for error in summary.errors:
+        complain(str(error))
+    if summary.dropped_records:
+        complain(f"matching lines that were too long and left out: {summary.dropped_records}")
+    return bool(summary.errors or summary.dropped_records)
+
+
+class _Warned(logging.Handler):
+    """Says what the library logs where there is no summary to look at, and remembers that it did."""
+
+    any = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.any = True
+        complain(record.getMessage())
+
+
+def complain(text: str) -> None:
+    """Say what is wrong on stderr, in its place among what was printed."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    print(f"ripwrap: {text}", file=sys.stderr)
+
+
+def print_json(item: BaseModel | str) -> None:
+    """As one line of JSON."""
+    _write((item.model_dump_json().encode() if isinstance(item, BaseModel) else _paths.dump_json(item)) + b"\n")
+
+
+def print_path(path: str) -> None:
+    """As its own bytes."""
+    _write(os.fsencode(path) + b"\n")
+
+
+def print_entry(entry: TreeEntry) -> None:
+    """As its line."""
+    _write(os.fsencode(str(entry)) + b"\n")
+
+
+def _write(line: bytes) -> None:
+    sys.stdout.buffer.write(line)
+
+
+def shown(path: str) -> str:
+    """A path that any terminal can print."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
+    """The lines of a message, each with its number, without its terminator."""
+    text = message.replaced() if isinstance(message, Match) else message.lines
+    for offset, line in enumerate(raw_bytes(text).removesuffix(b"\n").split(b"\n")):
+        yield None if message.line_number is None else message.line_number + offset, line
+
+
+def _warn_of_binary(message: Message) -> None:
+    """As rg does of a file that it stopped searching at its first NUL byte."""
+    if isinstance(message, End) and message.binary_offset is not None:
+        where = shown(message.path or "<stdin>")
+        complain(f"{where}: stopped at the NUL byte at offset {message.binary_offset}; --text searches all of it")
+
+
+class _Gaps:
+    """Whether lines are missing before a message: rg says so with `--`, in JSON only the numbers tell (rg-facts 18)."""
+
+    def __init__(self) -> None:
+        self._context = False
+        self._next: int | None = None
+
+    def before(self, message: Message) -> bool:
+        if isinstance(message, Begin):
+            self._next = None
+        if not isinstance(message, (Match, Context)) or message.line_number is None:
+            return False
+        self._context = self._context or isinstance(message, Context)
+        gap = self._context and self._next not in (None, message.line_number)
+        self._next = message.line_number + message.raw_lines.removesuffix(b"\n").count(b"\n") + 1
+        return gap
+
+
+class Plain:
+    """`path:number:line`, context `path-number-line`, as rg writes into a pipe, with the files' own bytes."""
+
+    def __init__(self) -> None:
+        self._gaps = _Gaps()
+
+    def __call__(self, message: Message) -> None:
+        _warn_of_binary(message)
+        if self._gaps.before(message):
+            _write(b"--\n")
+        if isinstance(message, (Match, Context)):
+            mark = b":" if isinstance(message, Match) else b"-"
+            path = os.fsencode(message.path or "<stdin>")
+            for number, line in _numbered(message):
+                _write(b"%b%b%d%b%b\n" % (path, mark, number or 0, mark, line))
+
+
+class Grouped:
+    """A heading for each file, then its lines, coloured as rg does."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False, soft_wrap=True)
+        self._gaps = _Gaps()
+        self._files = 0
+
+    def __call__(self, message: Message) -> None:
+        _warn_of_binary(message)
+        if isinstance(message, Begin):
+            self._heading(message)
+        elif self._gaps.before(message):
+            self._console.print("--")
+        if isinstance(message, (Match, Context)):
+            self._lines(message)
+
+    def _heading(self, begin: Begin) -> None:
+        self._gaps.before(begin)
+        heading = Text(shown(begin.path or "<stdin>"), "magenta")
+        self._console.print(Text("\n").append_text(heading) if self._files else heading)
+        self._files += 1
+
+    def _lines(self, message: Match | Context) -> None:
+        text = Text(message.replaced() if isinstance(message, Match) else message.lines)
+        if isinstance(message, Match) and all(hit.replacement is None for hit in message.submatches):
+            for start, end in message.spans():
+                text.stylize("bold red", start, end)
+        text.remove_suffix("\n")
+        mark = ":" if isinstance(message, Match) else "-"
+        for offset, line in enumerate(text.split("\n", allow_blank=True)):
+            self._console.print(Text.assemble((str((message.line_number or 0) + offset), "green"), mark, line))
+
+
+class DownloadBar:
+    """A bar on a terminal, else a line at the start and none after."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            console=Console(stderr=True),
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if self._bar.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar.console.is_terminal:
+            self._bar.stop()
+
+    def __call__(self, done: int, total: int | None) -> None:
+        if self._task is None:
+            self._task = self._bar.add_task("downloading rg", total=total)
+            if not self._bar.console.is_terminal:
+                print(f"downloading rg ({total or 'unknown'} bytes)", file=sys.stderr)
+        self._bar.update(self._task, completed=done, total=total)
