@@ -356,7 +356,9 @@ def test_a_search_within_its_timeout_is_as_without(plant: Plant, leaks_nothing: 
     assert list(sync.search("needle", cwd=folder, timeout=30)) == list(sync.search("needle", cwd=folder))
 
 
-def test_a_child_that_nobody_owns_any_more_is_ended_by_the_garbage_collector(plant: Plant, leaks_nothing: None) -> None:
+def test_a_child_that_nobody_owns_any_more_is_ended_by_the_garbage_collector(
+    plant: Plant, leaks_nothing: None, children: Children
+) -> None:
     folder = plant({"file": "needle\n"})
     os.mkfifo(folder / "fifo")
     matches = ripwrap.search("needle", cwd=folder, paths=["file", "fifo"], threads=1)
@@ -365,6 +367,7 @@ def test_a_child_that_nobody_owns_any_more_is_ended_by_the_garbage_collector(pla
     loop.close()  # without shutdown_asyncgens(): nobody will ever close the generator
     del matches
     gc.collect()
+    assert children() == []
 
 
 SCRIPT = """

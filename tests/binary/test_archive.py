@@ -31,7 +31,7 @@ def unpacked(content: bytes, name: str, member: str = f"{FOLDER}/rg") -> bytes:
     return into.getvalue()
 
 
-def refused(content: bytes, says: str, name: str = "a.tar.gz", member: str = f"{FOLDER}/rg") -> None:
+def assert_refused(content: bytes, says: str, name: str = "a.tar.gz", member: str = f"{FOLDER}/rg") -> None:
     with pytest.raises(ExtractionFailedError, match=says) as caught:
         unpacked(content, name, member)
     assert name in str(caught.value)
@@ -75,38 +75,38 @@ def test_the_program_comes_out_whole() -> None:
     ],
 )
 def test_an_archive_with_anything_that_releases_never_hold_is_refused(bad: tarfile.TarInfo) -> None:
-    refused(tar_of(GOOD, (bad, b"")), "refused")
-    refused(tar_of((bad, b""), GOOD), "refused")
+    assert_refused(tar_of(GOOD, (bad, b"")), "refused")
+    assert_refused(tar_of((bad, b""), GOOD), "refused")
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
 def test_a_program_that_is_a_link_is_refused(kind: bytes) -> None:
-    refused(tar_of((entry(f"{FOLDER}/rg", kind, "/bin/sh"), b"")), "refused")
+    assert_refused(tar_of((entry(f"{FOLDER}/rg", kind, "/bin/sh"), b"")), "refused")
 
 
 def test_the_program_must_be_there_once() -> None:
-    refused(tar_of((entry(f"{FOLDER}/README"), b"x")), "0 times")
-    refused(tar_of(GOOD, GOOD), "2 times")
-    refused(tar_of((entry("rg"), PROGRAM)), "0 times")
-    refused(tar_of((entry(f"{FOLDER}/rg", tarfile.DIRTYPE), b"")), "0 times")
+    assert_refused(tar_of((entry(f"{FOLDER}/README"), b"x")), "0 times")
+    assert_refused(tar_of(GOOD, GOOD), "2 times")
+    assert_refused(tar_of((entry("rg"), PROGRAM)), "0 times")
+    assert_refused(tar_of((entry(f"{FOLDER}/rg", tarfile.DIRTYPE), b"")), "0 times")
 
 
 def test_bombs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(archives, "MAX_BINARY", 1000)
     monkeypatch.setattr(archives, "_MAX_UNPACKED", 20_000)
-    refused(tar_of((entry(f"{FOLDER}/rg"), b"\0" * 1001)), "more than 1000 bytes")
-    refused(tar_of((entry(f"{FOLDER}/other"), b"\0" * 20_001), GOOD), "more than 20000 bytes")
-    refused(zipped(FOLDER, b"\0" * 1001), "more than 1000 bytes", "a.zip", f"{FOLDER}/rg.exe")
+    assert_refused(tar_of((entry(f"{FOLDER}/rg"), b"\0" * 1001)), "more than 1000 bytes")
+    assert_refused(tar_of((entry(f"{FOLDER}/other"), b"\0" * 20_001), GOOD), "more than 20000 bytes")
+    assert_refused(zipped(FOLDER, b"\0" * 1001), "more than 1000 bytes", "a.zip", f"{FOLDER}/rg.exe")
     long_name = entry(f"{FOLDER}/{'n' * 2_000_000}")
-    refused(tar_of((long_name, b"")), "bytes at once")
+    assert_refused(tar_of((long_name, b"")), "bytes at once")
     monkeypatch.setattr(archives, "_MAX_MEMBERS", 3)
-    refused(tar_of(*[(entry(str(number)), b"") for number in range(5)]), "more than 3 members")
+    assert_refused(tar_of(*[(entry(str(number)), b"") for number in range(5)]), "more than 3 members")
 
 
 @pytest.mark.parametrize("cut", [10, 1000, 100_000, -4, -20])
 def test_a_truncated_archive_is_refused(cut: int) -> None:
-    refused(targz(FOLDER, PROGRAM)[:cut], "broken")
-    refused(zipped(FOLDER, PROGRAM)[:cut], "broken", "a.zip", f"{FOLDER}/rg.exe")
+    assert_refused(targz(FOLDER, PROGRAM)[:cut], "broken")
+    assert_refused(zipped(FOLDER, PROGRAM)[:cut], "broken", "a.zip", f"{FOLDER}/rg.exe")
 
 
 @pytest.mark.parametrize("at", [50, 10_000, 200_000])
@@ -125,10 +125,10 @@ def test_a_damaged_archive_is_refused(at: int) -> None:
 
 
 def test_a_mislabelled_archive_is_refused() -> None:
-    refused(zipped(FOLDER, PROGRAM), "not a tar.gz archive: it starts with b'PK")
-    refused(targz(FOLDER, PROGRAM), "not a zip archive", "a.zip")
-    refused(b"<!DOCTYPE html>", "it starts with b'<!DOCTYPE")
-    refused(b"", "it starts with b''")
+    assert_refused(zipped(FOLDER, PROGRAM), "not a tar.gz archive: it starts with b'PK")
+    assert_refused(targz(FOLDER, PROGRAM), "not a zip archive", "a.zip")
+    assert_refused(b"<!DOCTYPE html>", "it starts with b'<!DOCTYPE")
+    assert_refused(b"", "it starts with b''")
 
 
 def test_a_zip_with_a_link_or_a_secret_is_refused() -> None:
@@ -137,11 +137,11 @@ def test_a_zip_with_a_link_or_a_secret_is_refused() -> None:
         link = zipfile.ZipInfo(f"{FOLDER}/rg.exe")
         link.external_attr = 0o120777 << 16
         archive.writestr(link, "/bin/sh")
-    refused(made.getvalue(), "refused", "a.zip", f"{FOLDER}/rg.exe")
+    assert_refused(made.getvalue(), "refused", "a.zip", f"{FOLDER}/rg.exe")
     secret = bytearray(zipped(FOLDER, PROGRAM))
     at = secret.rindex(b"PK\x01\x02")
     secret[at + 8] |= 1
-    refused(bytes(secret), "refused", "a.zip", f"{FOLDER}/rg.exe")
+    assert_refused(bytes(secret), "refused", "a.zip", f"{FOLDER}/rg.exe")
 
 
 def test_a_full_disk_is_not_the_archives_fault() -> None:
@@ -178,13 +178,13 @@ def test_deflate64_is_read_with_its_extra() -> None:
 def test_damaged_deflate64_is_refused(at: int) -> None:
     made = bytearray(deflate64(FOLDER, PROGRAM))
     made[at : at + 8] = b"\xa5" * 8
-    refused(bytes(made), "broken", "a.zip", f"{FOLDER}/rg.exe")
+    assert_refused(bytes(made), "broken", "a.zip", f"{FOLDER}/rg.exe")
 
 
 def test_deflate64_without_its_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "inflate64", None)
     monkeypatch.setitem(sys.modules, "zipfile_deflate64", None)
-    refused(deflate64(FOLDER, PROGRAM), r'pip install "ripwrap\[deflate64\]"', "a.zip", f"{FOLDER}/rg.exe")
+    assert_refused(deflate64(FOLDER, PROGRAM), r'pip install "ripwrap\[deflate64\]"', "a.zip", f"{FOLDER}/rg.exe")
 
 
 def test_zipfile_deflate64_reads_it_too(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def fetched(
     return into.getvalue()
 
 
-def refused(*mirrors: str, says: str, **options: object) -> DownloadFailedError:
+def assert_refused(*mirrors: str, says: str, **options: object) -> DownloadFailedError:
     with pytest.raises(DownloadFailedError, match=says) as caught:
         fetched(*mirrors, **options)  # type: ignore[arg-type]
     return caught.value
@@ -71,7 +71,7 @@ def test_progress_is_told_what_came_and_what_will(server: Mirror) -> None:
 @pytest.mark.parametrize("status", [403, 404, 410])
 def test_what_is_final_is_not_tried_again(server: Mirror, status: int) -> None:
     server.next(say(status))
-    error = refused(server.url, says=f"answered {status}")
+    error = assert_refused(server.url, says=f"answered {status}")
     assert (error.status, error.url, len(server.asked)) == (status, f"{server.url}/{PATH}", 1)
 
 
@@ -80,7 +80,7 @@ def test_what_is_transient_is_tried_three_times(server: Mirror, status: int) -> 
     server.next(say(status), say(status))
     assert fetched(server.url) == CONTENT
     server.next(say(status), say(status), say(status))
-    assert refused(server.url, says=f"answered {status} .*tried 3 times").status == status
+    assert assert_refused(server.url, says=f"answered {status} .*tried 3 times").status == status
     assert len(server.asked) == 6
 
 
@@ -97,7 +97,7 @@ def test_retry_after_is_honoured_and_bounded_by_the_deadline(server: Mirror) -> 
     assert fetched(server.url, seconds=60, cancelled=never) == CONTENT
     assert slept == [7, 30]
     server.next(say(429, Retry_After="7"))
-    refused(server.url, says="429", seconds=5, cancelled=never)
+    assert_refused(server.url, says="429", seconds=5, cancelled=never)
     assert slept == [7, 30]
 
 
@@ -123,19 +123,19 @@ def test_a_connection_that_breaks_is_tried_again(
     server.next(behaviour)
     assert fetched(server.url) == CONTENT
     server.next(behaviour, behaviour, behaviour)
-    assert refused(server.url, says="could not be fetched: .*tried 3 times").status is None
+    assert assert_refused(server.url, says="could not be fetched: .*tried 3 times").status is None
 
 
 def test_a_content_length_that_is_too_long_is_an_error(server: Mirror) -> None:
     lying = say(200, CONTENT, Content_Length=str(len(CONTENT) + 1), Connection="close")
     server.next(lying, lying, lying)
-    refused(server.url, says="could not be fetched")
+    assert_refused(server.url, says="could not be fetched")
 
 
 def test_a_body_that_is_too_short_is_a_mismatch(server: Mirror) -> None:
     lying = say(200, CONTENT[:-1])
     server.next(lying, lying)
-    assert isinstance(refused(server.url, says="not what was released"), ChecksumMismatchError)
+    assert isinstance(assert_refused(server.url, says="not what was released"), ChecksumMismatchError)
 
 
 def test_a_slow_drip_ends_at_the_deadline(server: Mirror) -> None:
@@ -152,17 +152,17 @@ def test_a_slow_drip_ends_at_the_deadline(server: Mirror) -> None:
             pass  # the client has hung up
 
     server.next(drip)
-    refused(server.url, says="did not come in time", seconds=0.3)
+    assert_refused(server.url, says="did not come in time", seconds=0.3)
     assert len(server.asked) == 1
 
 
 def test_a_server_that_says_nothing_is_given_up_at_the_deadline(server: Mirror) -> None:
     server.next(lambda _: time.sleep(1))
-    refused(server.url, says="did not come in time", seconds=0.3)
+    assert_refused(server.url, says="did not come in time", seconds=0.3)
 
 
 def test_another_hash_is_a_mismatch_that_names_both_after_one_more_try(server: Mirror) -> None:
-    error = refused(server.url, says="not what was released", expected="0" * 64)
+    error = assert_refused(server.url, says="not what was released", expected="0" * 64)
     assert isinstance(error, ChecksumMismatchError)
     assert (error.expected, error.actual, len(server.asked)) == ("0" * 64, sha256(CONTENT), 2)
     for words in (error.expected, error.actual, server.url, "RIPWRAP_MIRROR"):
@@ -187,7 +187,7 @@ def test_the_deadline_is_for_all_of_it(server: Mirror, where: str) -> None:
 
     server.next(*[slow] * 6)
     begun = time.monotonic()
-    refused(server.url, says="did not come in time", seconds=0.4)
+    assert_refused(server.url, says="did not come in time", seconds=0.4)
     assert time.monotonic() - begun < 2.5  # the server would take at least 3
 
 
@@ -200,9 +200,11 @@ def test_settings_that_httpx_cannot_use_are_named(
 ) -> None:
     monkeypatch.setenv(variable, value)
     if variable == "SSL_CERT_FILE":
-        refused(server.url.replace("http:", "https:"), says="cannot be asked: .*SSL_CERT_FILE|could not be fetched")
+        assert_refused(
+            server.url.replace("http:", "https:"), says="cannot be asked: .*SSL_CERT_FILE|could not be fetched"
+        )
     else:
-        refused(server.url, says="cannot be asked: .*ALL_PROXY")
+        assert_refused(server.url, says="cannot be asked: .*ALL_PROXY")
 
 
 @pytest.mark.parametrize(
@@ -232,7 +234,7 @@ def test_what_a_proxy_garbled_once_comes_right_the_second_time(server: Mirror) -
 def test_a_captive_portal_is_recognised(server: Mirror) -> None:
     portal = say(200, b"<!DOCTYPE html><html>Please log in", Content_Type="text/html")
     server.next(portal, portal)
-    refused(server.url, says=r"no archive, but starts with b'<!DOCTYPE html>.*captive portal")
+    assert_refused(server.url, says=r"no archive, but starts with b'<!DOCTYPE html>.*captive portal")
 
 
 def test_an_upper_case_pin_is_the_same_hash(server: Mirror) -> None:
@@ -241,19 +243,19 @@ def test_an_upper_case_pin_is_the_same_hash(server: Mirror) -> None:
 
 def test_what_is_too_large_is_not_read_to_its_end(server: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(download, "MAX_ARCHIVE", 100_000)
-    refused(server.url, says="more than 100000 bytes")
+    assert_refused(server.url, says="more than 100000 bytes")
     assert len(server.asked) == 1
 
 
 def test_the_next_mirror_is_asked(server: Mirror, tmp_path: Path) -> None:
     assert fetched((tmp_path / "none").as_uri(), f"{server.url}/none", server.url) == CONTENT
-    refused(server.url + "/none", (tmp_path / "none").as_uri(), says="cannot be read: No such file")
-    refused(says="no mirror is named")
+    assert_refused(server.url + "/none", (tmp_path / "none").as_uri(), says="cannot be read: No such file")
+    assert_refused(says="no mirror is named")
 
 
 @pytest.mark.parametrize("address", ["ftp://127.0.0.1/x", "nonsense", "http://", "http://127.0.0.1:99999/x", "://"])
 def test_an_address_that_is_none_says_so(address: str) -> None:
-    assert refused(address, says="to download from|could not be fetched").status is None
+    assert assert_refused(address, says="to download from|could not be fetched").status is None
 
 
 def redirect(to: str) -> Callable[[BaseHTTPRequestHandler], None]:
@@ -264,7 +266,7 @@ def test_redirects_are_followed_five_times(server: Mirror) -> None:
     server.next(redirect("/1.0/asset.tar.gz"), redirect(f"{server.url}/{PATH}"))
     assert fetched(f"{server.url}/moved") == CONTENT
     server.next(*[redirect("/again")] * 6)
-    refused(server.url, says="redirects more than 5 times")
+    assert_refused(server.url, says="redirects more than 5 times")
 
 
 def trusting(authority: trustme.CA, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -276,7 +278,7 @@ def test_tls_with_an_own_authority(
     tls_mirror: Mirror, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     tls_mirror.put("1.0", "asset.tar.gz", CONTENT)
-    error = refused(tls_mirror.url, says="not trusted: .*SSL_CERT_FILE=")
+    error = assert_refused(tls_mirror.url, says="not trusted: .*SSL_CERT_FILE=")
     assert (error.status, tls_mirror.asked) == (None, [])
     trusting(authority, monkeypatch, tmp_path)
     assert fetched(tls_mirror.url) == CONTENT
@@ -287,7 +289,7 @@ def test_a_redirect_from_https_to_http_is_refused(
 ) -> None:
     trusting(authority, monkeypatch, tmp_path)
     tls_mirror.next(redirect(f"{server.url}/{PATH}"))
-    refused(tls_mirror.url, says="redirects from https to http")
+    assert_refused(tls_mirror.url, says="redirects from https to http")
     assert server.asked == []
 
 
@@ -308,7 +310,7 @@ def test_credentials_are_sent_to_their_host_alone_and_shown_to_nobody(
         assert server.headers[0]["Authorization"].startswith("Basic ")
         assert "Authorization" not in other.headers[0]
         server.next(say(404))
-        error = refused(secret, says="404")
+        error = assert_refused(secret, says="404")
     for text in (str(error), error.url, caplog.text, redacted(secret)):
         assert "s3cret" not in text
     assert redacted(secret) == server.url.replace("://", "://***@")
