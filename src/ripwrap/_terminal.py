@@ -24,7 +24,7 @@ _paths = TypeAdapter[str](FsPath)
 
 def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type) -> int:
     """Print what comes; found is what is of the wanted kind, and what rg could not read makes it a failure."""
-    logger, warned = logging.getLogger("ripwrap"), _Warned()
+    logger, warned = logging.getLogger("ripwrap"), _Warned(logging.WARNING)
     logger.addHandler(warned)
     try:
         found = failed = False

@@ -196,6 +196,7 @@ def _install(
 ) -> RgBinary:
     from ripwrap.binary import installer  # httpx and filelock, only now
 
+    check_timeout(timeout)
     release = installer.Release(
         version or settings.version_to_install(), sha256 or settings.sha256(), allow_unpinned=allow_unpinned
     )
@@ -203,7 +204,7 @@ def _install(
         release,
         dest=Path(dest).absolute() if dest is not None else None,
         mirrors=_allowed(settings.mirrors() if mirrors is None else mirrors),
-        timeout=check_timeout(timeout) or 0,
+        timeout=timeout,
         progress=progress,
         cancelled=cancelled or threading.Event(),
     )
@@ -276,5 +277,5 @@ def _how_to_bring_it() -> str:
     asset = asset_name(version, target)
     return (
         f"or bring {BASE_URL}/{version}/{asset}\n(SHA-256 {PINS.get((version, target), 'unknown')}) from elsewhere, "
-        f"put it at DIR/{version}/{asset}\nand set RIPWRAP_MIRROR=file://DIR"
+        f"put it at /DIR/{version}/{asset}\nand set RIPWRAP_MIRROR=file:///DIR"
     )
