@@ -50,6 +50,12 @@ def test_defaults_are_the_seeds() -> None:
         ({"encoding": "utf-16le", "replace": "$1"}, ["--encoding=utf-16le", "--replace=$1"]),
         ({"sort": "path", "threads": 1}, ["--sort=path", "--threads=1"]),
         ({"replace": ""}, ["--replace="]),
+        ({"ignore_file": Path("a")}, ["--ignore-file=a"]),
+        ({"ignore_file": ["a", Path("-b")]}, ["--ignore-file=a", "--ignore-file=-b"]),
+        ({"type_add": "web:*.vue", "type_clear": ["js"]}, ["--type-add=web:*.vue", "--type-clear=js"]),
+        ({"mmap": True}, ["--mmap"]),
+        ({"mmap": False}, ["--no-mmap"]),
+        ({"engine": "auto", "regex_size_limit": "1G", "dfa_size_limit": 5}, ["--engine=auto", "--regex-size-limit=1G"]),
     ],
 )
 def test_an_option_is_the_flag_of_its_name(options: dict[str, Any], flags: list[str]) -> None:
@@ -64,7 +70,7 @@ def test_false_turns_a_default_off(option: str, flag: str) -> None:
 
 def test_every_boolean_option_makes_its_flag_when_true_and_nothing_when_false() -> None:
     for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
-        if hint.__origin__ is bool and key != "include_git":
+        if hint.__origin__ is bool and key not in ("include_git", "mmap"):
             flag = "--" + key.replace("_", "-")
             assert flag in search_flags(**{key: True})
             assert flag not in search_flags(**{key: False})
@@ -131,6 +137,11 @@ def test_no_string_ever_becomes_a_flag(pattern: str, paths: list[str], globs: li
         {"sort": "size"},
         {"max_filesize": "10T"},
         {"encoding": None},
+        {"engine": "perl"},
+        {"ignore_file": b"x"},
+        {"ignore_file": 1},
+        {"file": "patterns"},
+        {"search_zip": True},
         {"pre": "program"},
         {"json": True},
     ],

@@ -180,7 +180,8 @@ def test_a_pattern_that_begins_with_a_dash_stands_behind_two(plant: Plant) -> No
     assert output("search", "--", "--pre=x", cwd=plant({"f": "--pre=x\n"})) == "f:1:--pre=x\n"
 
 
-def test_every_option_is_a_flag(folder: Path) -> None:
+def test_every_option_is_a_flag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     text = output("search", "--help", cwd=folder)
     for key in get_type_hints(SearchOptions):
         assert "--" + key.replace("_", "-") in text

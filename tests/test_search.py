@@ -341,7 +341,7 @@ class TestErrors:
             ("\\r", {"crlf": True}, PatternError, ["not allowed", "crlf=True"]),
             ("x", {"glob": "a["}, GlobError, ["'a['", "unclosed character class", "backslash"]),
             ("x", {"iglob": "a["}, GlobError, ["'a['"]),
-            ("x", {"type": "nope"}, UnknownTypeError, ["nope", "--type-list"]),
+            ("x", {"type": "nope"}, UnknownTypeError, ["nope", "file_types()"]),
             ("x", {"type_not": "nope"}, UnknownTypeError, ["nope"]),
         ],
     )
@@ -380,7 +380,9 @@ class TestErrors:
         (folder / "broken").symlink_to("nowhere")
         assert sorted(sync.files(cwd=folder, rg=rg)) == [".gitignore", "a"]
         assert "broken" in caplog.text
-        assert ("broken", "missing") in [(error.path, error.kind) for error in summary("needle", folder, rg=rg).errors]
+        assert ("broken", "broken_link") in [
+            (error.path, error.kind) for error in summary("needle", folder, rg=rg).errors
+        ]
 
     def test_a_line_that_is_too_long_is_dropped_and_reported(
         self, rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture
@@ -414,7 +416,7 @@ class TestErrors:
         last = messages[-1]
         assert isinstance(last, Summary)
         ((error),) = last.errors
-        assert (error.path, error.kind) == ("broken", "missing")
+        assert (error.path, error.kind) == ("broken", "broken_link")
 
     def test_an_unreadable_file_and_directory_are_denied(self, unprivileged: Path, plant: Plant) -> None:
         folder = plant({"good": "needle", "secret": "needle", "closed/x": "needle"})

@@ -1,5 +1,6 @@
 """rg's stderr becomes errors, in the words of rg 13, 14 and 15."""
 
+import errno
 import os
 
 import pytest
@@ -18,12 +19,19 @@ from ripwrap._rg.stderr import MAX_STDERR, failure, only_path_errors, path_error
         (b'rg: the literal "\\n" is not allowed in a regex', PatternError, "multiline=True"),
         (b"the literal '\"\\n\"' is not allowed in a regex", PatternError, "multiline=True"),
         (b"rg: PCRE2: error compiling pattern at offset 1: missing closing", PatternError, "fixed_strings=True"),
-        (b"rg: compiled regex exceeds size limit of 10", PatternError, "fixed_strings=True"),
-        (b"Compiled regex exceeds size limit of 10 bytes.", PatternError, "fixed_strings=True"),
+        (b"rg: compiled regex exceeds size limit of 10", PatternError, "regex_size_limit="),
+        (b"Compiled regex exceeds size limit of 10 bytes.", PatternError, "regex_size_limit="),
         (b"rg: error parsing glob 'a[': unclosed", GlobError, "backslash"),
         (b"error parsing glob 'a[': unclosed", GlobError, "backslash"),
-        (b"rg: unrecognized file type: nope", UnknownTypeError, "--type-list"),
+        (b"rg: unrecognized file type: nope", UnknownTypeError, "file_types()"),
         (b"rg: PCRE2 is not available in this build of ripgrep", CapabilityError, "ripwrap[bin]"),
+        (b"rg: unrecognized flag --x", CapabilityError, "another rg"),
+        (b"error: Found argument '--x' which wasn't expected", CapabilityError, "another rg"),
+        (b"rg: error parsing flag -E: grep config error: unknown encoding: x", SearchError, "encoding.spec"),
+        (b"grep config error: unknown encoding: x", SearchError, "encoding.spec"),
+        (b"rg: invalid definition (format is type:glob, e.g., html:*.html)", SearchError, "NAME:GLOB"),
+        (b"failed to spawn thread: Os { code: 11 }", SearchError, "threads=1"),
+        (b"panicked at 'failed to spawn scoped thread: Os { code: 11 }'", SearchError, "threads=1"),
         (b"rg: something that nobody has seen", SearchError, "nobody has seen"),
         (b"", SearchError, "exit code 2"),
         # What rg quotes decides nothing.
@@ -37,6 +45,45 @@ def test_a_failure_has_its_kind_rgs_words_and_a_way_out(stderr: bytes, kind: typ
     assert says in str(error)
     assert stderr.decode().removeprefix("rg: ") in str(error)
     assert (error.argv, error.returncode, error.stderr) == (("rg", "x"), 2, stderr.decode())
+
+
+BOTH = b"rg: regex could not be compiled with either the default regex engine or with PCRE2.\n\n"
+NO_PCRE2 = b"\n~~~\n\nPCRE2 regex engine error:\nPCRE2 is not available in this build of ripgrep"
+
+
+@pytest.mark.parametrize(
+    ("report", "kind"),
+    [
+        (
+            BOTH + b"regex parse error:\n    (?:x(?=)\n       ^^^\nerror: look-around, including" + NO_PCRE2,
+            CapabilityError,
+        ),
+        (BOTH + b"regex parse error:\n    (?:foo()\n    ^\nerror: unclosed group" + NO_PCRE2, PatternError),
+        (BOTH + b"regex parse error:\n    (?:x(?=)\n       ^^^\nerror: look-around\n~~~\nPCRE2: error", PatternError),
+    ],
+)
+def test_of_two_engines_pcre2_is_to_blame_only_where_it_would_have_helped(report: bytes, kind: type) -> None:
+    assert type(failure(("rg", "x"), 2, report)) is kind
+
+
+def test_an_unknown_type_brings_those_that_are_spelled_much_the_same() -> None:
+    error = failure(("rg",), 2, b"rg: unrecognized file type: pyton", (), ["python", "py", "puppet", "c"])
+    assert isinstance(error, UnknownTypeError)
+    assert error.suggestions == ("python",)
+    assert error.hint.startswith("Did you mean python? ")
+    error = failure(("rg",), 2, b"rg: unrecognized file type: qqqq", (), ["python", "py"])
+    assert isinstance(error, UnknownTypeError) and error.suggestions == ()
+    assert "Did you mean" not in str(error)
+
+
+def test_a_path_error_is_an_exception_of_the_standard_library_too() -> None:
+    denied = PathError(path="f", kind="denied", message="Permission denied (os error 13)").as_exception()
+    assert isinstance(denied, PermissionError) and denied.filename == "f"
+    missing = PathError(path="f", kind="broken_link", message="No such file").as_exception()
+    assert isinstance(missing, FileNotFoundError)
+    assert PathError(path="f", kind="loop", message="loop").as_exception().errno == errno.ELOOP
+    other = PathError(path="f", kind="other", message="line 1: what").as_exception()
+    assert (type(other), str(other)) == (OSError, "f: line 1: what")
 
 
 def test_a_signal_is_named() -> None:

@@ -5,12 +5,13 @@
 
 General layout, each module using only those to its right; where a name has an underscore, it is ours alone:
 
-    cli → sync → _tree → _search, _files → _rg.stream → _rg.process → _rg.argv, _rg.decoder, _rg.stderr, binary
+    cli → sync → _tree, _modes → _search, _files → _rg.stream → _rg.process → _rg.argv, _rg.decoder, _rg.stderr, binary
     → models, options, errors
 """
 
 from ripwrap import binary, sync
 from ripwrap._files import files
+from ripwrap._modes import count, count_matches, file_types, files_with_matches, files_without_match
 from ripwrap._search import search, search_messages
 from ripwrap._tree import render_tree, tree, tree_text
 from ripwrap.binary import RgBinary
@@ -34,9 +35,11 @@ from ripwrap.models import (
     Context,
     Elapsed,
     End,
+    FileCount,
     Match,
     Message,
     PathError,
+    Range,
     Stats,
     Submatch,
     Summary,
@@ -56,12 +59,14 @@ __all__ = [
     "Elapsed",
     "End",
     "ExtractionFailedError",
+    "FileCount",
     "FileOptions",
     "GlobError",
     "Match",
     "Message",
     "PathError",
     "PatternError",
+    "Range",
     "RgBinary",
     "RipwrapError",
     "SearchError",
@@ -73,7 +78,12 @@ __all__ = [
     "UnknownTypeError",
     "UnsupportedPlatformError",
     "binary",
+    "count",
+    "count_matches",
+    "file_types",
     "files",
+    "files_with_matches",
+    "files_without_match",
     "render_tree",
     "search",
     "search_messages",

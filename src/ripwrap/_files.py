@@ -1,15 +1,17 @@
 """Listing: the files that a search would look into."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import Unpack
+from typing import Generic, Protocol, TypeVar, Unpack
 
-from ripwrap._rg.argv import StrPath, files_command
+from ripwrap._rg.argv import files_command
 from ripwrap._rg.decoder import PathDecoder
 from ripwrap._rg.process import Exit
 from ripwrap._rg.stderr import only_path_errors
 from ripwrap._rg.stream import stream
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import FileOptions, check_limit
+from ripwrap.options import FileOptions, StrPath, check_limit
+
+Item = TypeVar("Item", covariant=True)
 
 
 def files(
@@ -43,28 +45,40 @@ def files(
 
     The first two are raised by the call, the others by the first iteration.
     """
-    return stream(files_command(cwd, paths, options), Paths(limit), rg)
+    return stream(files_command(cwd, paths, options), Listing(PathDecoder(), limit), rg)
 
 
-class Paths:
-    """The paths of a listing."""
+class Decoder(Protocol[Item]):
+    """What a listing's bytes are made into items by."""
 
-    def __init__(self, limit: int | None) -> None:
+    def feed(self, chunk: bytes) -> Sequence[Item]:
+        """The items that `chunk` completes."""
+        ...
+
+    def close(self) -> None:
+        """Check that the stream ended with an item."""
+        ...
+
+
+class Listing(Generic[Item]):
+    """The answer of a mode that prints one item for each file."""
+
+    def __init__(self, decoder: Decoder[Item], limit: int | None) -> None:
         self._left = check_limit(limit)
         self.full = limit == 0
-        self._decoder = PathDecoder()
+        self._decoder = decoder
         self._any = False
 
-    def feed(self, chunk: bytes) -> Iterator[str]:
-        paths = self._decoder.feed(chunk)
-        self._any = self._any or bool(paths)
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        items = self._decoder.feed(chunk)
+        self._any = self._any or bool(items)
         if self._left is not None:
-            paths = paths[: self._left]
-            self._left -= len(paths)
+            items = items[: self._left]
+            self._left -= len(items)
             self.full = not self._left
-        return iter(paths)
+        return iter(items)
 
-    def finish(self, end: Exit) -> Iterator[str]:
+    def finish(self, end: Exit) -> Iterator[Item]:
         # Exit 0 means that something was listed; not so if another part of the program reaps our children (SIGCHLD).
         answered = end.returncode == 1 or (end.returncode == 0 and (self._any or not end.stderr))
         if not answered and not (end.partial and only_path_errors(end.stderr)):

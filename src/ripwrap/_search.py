@@ -4,13 +4,13 @@ import logging
 from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from typing import Unpack, cast
 
-from ripwrap._rg.argv import StrPath, search_command
+from ripwrap._rg.argv import search_command
 from ripwrap._rg.decoder import MAX_RECORD, MessageDecoder, Record
 from ripwrap._rg.process import Exit
 from ripwrap._rg.stream import stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match, Message
-from ripwrap.options import SearchOptions, check_limit
+from ripwrap.options import SearchOptions, StrPath, check_limit
 
 _LOGGER = logging.getLogger("ripwrap")
 

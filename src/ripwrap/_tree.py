@@ -14,10 +14,9 @@ from typing import TypeAlias, Unpack
 import anyio.lowlevel
 
 from ripwrap._files import files
-from ripwrap._rg.argv import StrPath
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import TreeEntry
-from ripwrap.options import FileOptions, check_limit
+from ripwrap.options import FileOptions, StrPath, check_limit
 
 Directory: TypeAlias = dict[str, "Directory | None"]
 """Names to what they are: a directory, or `None` for a file."""

@@ -7,12 +7,12 @@
     │   ├── DownloadFailedError      url, status: a release did not come
     │   │   └── ChecksumMismatchError    expected, actual: what came is not what was released
     │   └── ExtractionFailedError    an archive is not what a release is
-    ├── SearchError                  rg ran and failed: argv, returncode, stderr
-    │   ├── PatternError             the pattern does not compile        (also ValueError)
-    │   ├── GlobError                a glob does not parse               (also ValueError)
-    │   ├── UnknownTypeError         no such file type                   (also ValueError)
+    ├── SearchError                  rg ran and failed: argv, returncode, stderr, hint
+    │   ├── PatternError             offset: the pattern does not compile  (also ValueError)
+    │   ├── GlobError                a glob does not parse                 (also ValueError)
+    │   ├── UnknownTypeError         suggestions: no such file type        (also ValueError)
     │   └── CapabilityError          this rg cannot do what was asked
-    └── DecodeError                  rg's output is not what rg writes   (also ValueError)
+    └── DecodeError                  rg's output is not what rg writes     (also ValueError)
 
 What the standard library has a word for keeps that word: a bad option is pydantic's `ValidationError`, a missing `cwd`
 `FileNotFoundError`, a `cwd` that is a file `NotADirectoryError`, a NUL in a pattern or path `ValueError`, a search that
@@ -78,19 +78,35 @@ class SearchError(RipwrapError):
         argv: The whole command line, the executable first: what reproduces the failure.
         returncode: rg's exit code; negative is the number of the signal that ended it; `None` if it never started.
         stderr: What rg wrote to stderr (at most 1 MiB of it), undecodable bytes as U+FFFD.
+        hint: What to do next, which also ends the message; empty if there is nothing better to say than rg did.
     """
 
     def __init__(
-        self, message: str, *, argv: Sequence[str] = (), returncode: int | None = None, stderr: str = ""
+        self,
+        message: str,
+        *,
+        argv: Sequence[str] = (),
+        returncode: int | None = None,
+        stderr: str = "",
+        hint: str = "",
     ) -> None:
-        super().__init__(message)
+        super().__init__(f"{message}\n{hint}" if hint else message)
         self.argv: tuple[str, ...] = tuple(argv)
         self.returncode = returncode
         self.stderr = stderr
+        self.hint = hint
 
 
 class PatternError(SearchError, ValueError):
-    """The pattern does not compile; the message has rg's own words, with its caret."""
+    """The pattern does not compile; the message has rg's own words, with its caret.
+
+    Attributes:
+        pattern: The pattern that is wrong; `None` if rg does not tell which of several.
+        offset: Where it goes wrong, in characters from the start of `pattern`; `None` if rg does not tell.
+    """
+
+    pattern: str | None = None
+    offset: int | None = None
 
 
 class GlobError(SearchError, ValueError):
@@ -98,7 +114,13 @@ class GlobError(SearchError, ValueError):
 
 
 class UnknownTypeError(SearchError, ValueError):
-    """A `type` or `type_not` names a file type that this rg does not know."""
+    """A `type`, `type_not` or `type_clear` names a file type that this rg does not know.
+
+    Attributes:
+        suggestions: Types that this rg knows and that are spelled much the same, the likeliest first.
+    """
+
+    suggestions: tuple[str, ...] = ()
 
 
 class CapabilityError(SearchError):

@@ -4,14 +4,28 @@
 (`man rg`, "JSON"; https://docs.rs/grep-printer → JSON). Offsets are bytes unless a name says otherwise.
 """
 
+import errno
 import os
-from typing import Annotated, Any, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field
 
 from ripwrap._text import FsPath, Text, raw_bytes, text_of
 
 Span: TypeAlias = tuple[int, int]
+
+
+class Range(NamedTuple):
+    """Where a hit stands in its file: lines from 1, as rg counts them, columns from 0, as offsets into their lines.
+
+    The end is the place after the last character. (The Language Server Protocol counts lines from 0.)
+    """
+
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
 
 
 def _unwrapped(name: str, **extra: Any) -> Any:
@@ -66,6 +80,16 @@ class _Lines(_Model, frozen=True):
         """The exact bytes of `lines`, which the submatches' `start` and `end` index."""
         return raw_bytes(self.lines)
 
+    @property
+    def line_terminator(self) -> str:
+        r"""What ends `lines`: `"\n"`, `"\r\n"`, or nothing at the end of a file that has no final newline."""
+        return next((end for end in ("\r\n", "\n") if self.lines.endswith(end)), "")
+
+    @property
+    def text(self) -> str:
+        """`lines` without the line terminator at its end."""
+        return text_of(self.raw_lines.removesuffix(self.line_terminator.encode()))
+
     def spans(self) -> tuple[Span, ...]:
         """Where the submatches stand in `lines`, in characters: `lines[start:end]` is the hit."""
         if self.lines.isascii():
@@ -77,6 +101,29 @@ class _Lines(_Model, frozen=True):
         if self.lines.isascii():
             return self.spans()
         return tuple((_utf16_length(before), _utf16_length(upto)) for before, upto in self._heads())
+
+    def ranges(self) -> tuple[Range, ...]:
+        """Where the submatches stand in the file, over several lines if need be; columns count characters.
+
+        Raises:
+            ValueError: There are no line numbers, because of `no_line_number`.
+        """
+        return self._ranges(len)
+
+    def utf16_ranges(self) -> tuple[Range, ...]:
+        """As `ranges()`, with columns in UTF-16 code units."""
+        return self._ranges(_utf16_length)
+
+    def _ranges(self, length: Callable[[str], int]) -> tuple[Range, ...]:
+        return tuple(
+            Range(*self._position(before, length), *self._position(upto, length)) for before, upto in self._heads()
+        )
+
+    def _position(self, head: str, length: Callable[[str], int]) -> tuple[int, int]:
+        """Line and column of the end of `head`, which begins where `lines` does."""
+        if self.line_number is None:
+            raise ValueError("a range needs line numbers; search without no_line_number")
+        return self.line_number + head.count("\n"), length(head.rpartition("\n")[2])
 
     def _heads(self) -> list[tuple[str, str]]:
         """For each submatch, the text before it and the text up to its end."""
@@ -129,11 +176,15 @@ class Match(_Lines, frozen=True):
 
     def replaced(self) -> str:
         """The line as `replace` would leave it; a submatch without a replacement stays as it is."""
+        return text_of(self.raw_replaced())
+
+    def raw_replaced(self) -> bytes:
+        """The exact bytes of `replaced()`."""
         raw, pieces, done = self.raw_lines, list[bytes](), 0
         for hit in self.submatches:
             pieces += raw[done : hit.start], raw_bytes(hit.match if hit.replacement is None else hit.replacement)
             done = hit.end
-        return text_of(b"".join((*pieces, raw[done:])))
+        return b"".join((*pieces, raw[done:]))
 
 
 class Context(_Lines, frozen=True):
@@ -157,7 +208,8 @@ class End(_Model, frozen=True):
     stats: Stats
 
 
-PathErrorKind: TypeAlias = Literal["denied", "missing", "loop", "other"]
+PathErrorKind: TypeAlias = Literal["denied", "missing", "broken_link", "loop", "other"]
+_ERRNOS = {"denied": errno.EACCES, "missing": errno.ENOENT, "broken_link": errno.ENOENT, "loop": errno.ELOOP}
 
 
 class PathError(_Model, frozen=True):
@@ -165,13 +217,19 @@ class PathError(_Model, frozen=True):
 
     Attributes:
         path: What could not be read; `None` if rg's line names no path.
-        kind: `denied` (no permission), `missing` (gone, or a broken link), `loop` (symbolic links), or `other`.
+        kind: `denied` (no permission), `missing` (not there, or gone by now), `broken_link` (a symbolic link to
+            nothing), `loop` (of symbolic links), or `other`.
         message: rg's own words.
     """
 
     path: FsPath | None
     kind: PathErrorKind
     message: str
+
+    def as_exception(self) -> OSError:
+        """The standard library's error for it (`PermissionError`, `FileNotFoundError`, …), to raise or to group."""
+        number = _ERRNOS.get(self.kind)
+        return OSError(str(self)) if number is None else OSError(number, self.message, self.path)
 
     def __str__(self) -> str:
         """As rg says it, but printable whatever the path."""
@@ -197,6 +255,18 @@ class Summary(_Model, frozen=True):
 
 Message: TypeAlias = Annotated[Begin | Match | Context | End | Summary, Field(discriminator="type")]
 """Anything that `search_messages()` yields; `type` tells which."""
+
+
+class FileCount(_Model, frozen=True):
+    """How much of a file matches.
+
+    Attributes:
+        path: The file.
+        count: Matching lines, or for `count_matches()` matches.
+    """
+
+    path: FsPath
+    count: int
 
 
 class TreeEntry(_Model, frozen=True):

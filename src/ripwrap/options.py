@@ -6,6 +6,7 @@ wins, as the later flag does in rg. Types are checked as they are written: `max_
 """
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
@@ -23,18 +24,25 @@ class Flag:
         short: Its letter in rg, if it has one.
         default: Whether the flag is given when the option is not; only a `bool` can be on by default.
         ours: Whether the option is ripwrap's own, with no flag of that name.
+        negated: Whether a `False` gives the flag's negation; without it rg decides.
+        since: The first rg that can do it, if it is not the oldest that ripwrap takes.
     """
 
     help: str
     short: str = ""
     default: bool = False
     ours: bool = False
+    negated: bool = False
+    since: tuple[int, ...] = ()
 
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Size: TypeAlias = Annotated[int, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]+[KMG]?$")]
 SortKey: TypeAlias = Literal["none", "path", "modified", "accessed", "created"]
+Engine: TypeAlias = Literal["default", "pcre2", "auto"]
 Strings: TypeAlias = str | Sequence[str]
+StrPath: TypeAlias = str | os.PathLike[str]
+Paths: TypeAlias = StrPath | Sequence[StrPath]
 
 
 @with_config(ConfigDict(extra="forbid", strict=True))
@@ -49,16 +57,23 @@ class FileOptions(TypedDict, total=False):
         ),
     ]
     iglob: Annotated[Strings, Flag("As glob, ignoring case; stands after every glob.")]
-    type: Annotated[Strings, Flag("Only files of this type (`rg --type-list`).", short="t")]
+    glob_case_insensitive: Annotated[bool, Flag("Ignore case in every glob.")]
+    type_clear: Annotated[Strings, Flag("Forget the globs of this type.")]
+    type_add: Annotated[Strings, Flag("Add a glob to a type, e.g. web:*.vue, or types to a type, e.g. web:include:js.")]
+    type: Annotated[Strings, Flag("Only files of this type; `file_types()` lists them.", short="t")]
     type_not: Annotated[Strings, Flag("No files of this type.", short="T")]
     hidden: Annotated[bool, Flag("Hidden files and directories too.", short=".", default=True)]
     follow: Annotated[bool, Flag("Follow symbolic links.", short="L", default=True)]
     include_git: Annotated[bool, Flag("Do not leave out what is called .git.", ours=True)]
     no_require_git: Annotated[bool, Flag("Respect .gitignore outside a git repository too.", default=True)]
+    ignore_file: Annotated[
+        Paths, Flag("A file of gitignore rules, relative to cwd as its globs are; it counts least of all ignore files.")
+    ]
+    ignore_file_case_insensitive: Annotated[bool, Flag("Ignore case in ignore files.")]
     no_ignore: Annotated[bool, Flag("Respect no ignore file.")]
     no_ignore_dot: Annotated[bool, Flag("Do not respect .ignore and .rgignore.")]
     no_ignore_exclude: Annotated[bool, Flag("Do not respect a repository's .git/info/exclude.")]
-    no_ignore_files: Annotated[bool, Flag("Do not respect ignore files named on the command line.")]
+    no_ignore_files: Annotated[bool, Flag("Do not respect what ignore_file names.")]
     no_ignore_global: Annotated[bool, Flag("Do not respect git's core.excludesFile.")]
     no_ignore_parent: Annotated[bool, Flag("Do not respect ignore files of parent directories.")]
     no_ignore_vcs: Annotated[bool, Flag("Do not respect .gitignore.")]
@@ -68,6 +83,7 @@ class FileOptions(TypedDict, total=False):
     max_filesize: Annotated[
         Size, Flag("Leave out files of more bytes than this; 50K, 80M or 1G are in powers of 1024.")
     ]
+    one_file_system: Annotated[bool, Flag("Do not cross into other file systems.")]
     sort: Annotated[SortKey, Flag("Order files, ascending; rg then uses one thread.")]
     sortr: Annotated[SortKey, Flag("Order files, descending; rg then uses one thread.")]
     threads: Annotated[Count, Flag("How many threads rg uses; 0 lets it choose.", short="j")]
@@ -86,24 +102,36 @@ class SearchOptions(FileOptions, total=False):
     invert_match: Annotated[bool, Flag("Lines that do not match.", short="v")]
     multiline: Annotated[bool, Flag("Let a match span lines.", short="U")]
     multiline_dotall: Annotated[bool, Flag("With multiline, let . match a line terminator.")]
+    stop_on_nonmatch: Annotated[
+        bool, Flag("Leave a file at the first line that does not match after one that does.", since=(14,))
+    ]
     pcre2: Annotated[bool, Flag("Use PCRE2: look-around and backreferences; not every rg has it.", short="P")]
+    engine: Annotated[Engine, Flag("The regex engine; auto takes PCRE2 where the pattern needs it.")]
+    no_unicode: Annotated[bool, Flag("Let \\w, \\d, . and case mean ASCII and bytes, not Unicode.")]
+    dfa_size_limit: Annotated[Size, Flag("How much memory the regex's DFA may use, in bytes; for very large patterns.")]
+    regex_size_limit: Annotated[Size, Flag("How large the compiled regex may be, in bytes.")]
     crlf: Annotated[bool, Flag("Treat CRLF as a line terminator, so that $ matches before it.")]
+    null_data: Annotated[bool, Flag("Let NUL end a line instead of LF.")]
+    binary: Annotated[bool, Flag("Search binary files past their first NUL, taking each NUL for the end of a line.")]
     text: Annotated[bool, Flag("Search binary files as if they were text.", short="a")]
     encoding: Annotated[
         str, Flag("The files' encoding, e.g. utf-16le or latin1; 'none' looks at raw bytes.", short="E")
     ]
+    mmap: Annotated[bool, Flag("Use memory maps, or never; without it rg decides.", negated=True)]
+    no_line_number: Annotated[bool, Flag("Do not count lines: line_number is then None.", short="N")]
     max_count: Annotated[Count, Flag("At most this many matching lines of each file.", short="m")]
     context: Annotated[Count, Flag("Lines of context around each match.", short="C")]
     before_context: Annotated[Count, Flag("Lines of context before each match.", short="B")]
     after_context: Annotated[Count, Flag("Lines of context after each match.", short="A")]
+    passthru: Annotated[bool, Flag("Every line that does not match is context; sets context aside.")]
     replace: Annotated[
         str,
-        Flag("Show what each match becomes ($1 and ${name} are groups); nothing is written; needs rg 15.", short="r"),
+        Flag("Show what each match becomes ($1 and ${name} are groups); nothing is written.", short="r", since=(15,)),
     ]
 
 
 def check_timeout(timeout: float | None) -> float | None:
-    """The `timeout` of the blocking operations, in seconds; `None` is for ever.
+    """The `timeout` of an operation, in seconds; `None` is for ever.
 
     Raises:
         ValueError: It is negative, or not a number.
@@ -118,7 +146,7 @@ def check_timeout(timeout: float | None) -> float | None:
     return timeout
 
 
-def check_limit(limit: int | None) -> int | None:
+def check_limit(limit: int | None, name: str = "limit") -> int | None:
     """The `limit` that every operation takes: how many results at most; `None` is all of them.
 
     Raises:
@@ -126,7 +154,7 @@ def check_limit(limit: int | None) -> int | None:
         TypeError: It is not a whole number.
     """
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
-        raise TypeError(f"limit should be an int or None, not {type(limit).__name__}")
+        raise TypeError(f"{name} should be an int or None, not {type(limit).__name__}")
     if limit is not None and limit < 0:
-        raise ValueError(f"limit should be 0 or more, or None for all, not {limit}")
+        raise ValueError(f"{name} should be 0 or more, or None for all, not {limit}")
     return limit

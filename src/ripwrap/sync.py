@@ -10,18 +10,33 @@ from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
 from typing import Unpack
 
-from ripwrap._files import Paths
-from ripwrap._rg.argv import StrPath, files_command, search_command
-from ripwrap._rg.stream import stream_blocking
+from ripwrap._files import Listing
+from ripwrap._rg.argv import files_command, search_command, types_command
+from ripwrap._rg.decoder import CountDecoder, PathDecoder
+from ripwrap._rg.stream import known_types_blocking, stream_blocking
 from ripwrap._search import Matches, Messages
 from ripwrap._tree import EXCLUDE, LIMIT, Directory, arrange, checked_names, plant, render_tree
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.resolver import install_blocking as install
-from ripwrap.models import Match, Message, TreeEntry
-from ripwrap.options import FileOptions, SearchOptions, check_limit, check_timeout
+from ripwrap.models import FileCount, Match, Message, TreeEntry
+from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 
-__all__ = ["files", "install", "render_tree", "resolve", "search", "search_messages", "tree", "tree_text"]
+__all__ = [
+    "count",
+    "count_matches",
+    "file_types",
+    "files",
+    "files_with_matches",
+    "files_without_match",
+    "install",
+    "render_tree",
+    "resolve",
+    "search",
+    "search_messages",
+    "tree",
+    "tree_text",
+]
 
 
 def resolve(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
@@ -61,6 +76,73 @@ def search_messages(
     )
 
 
+def files_with_matches(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[SearchOptions],
+) -> Generator[str]:
+    """As `ripwrap.files_with_matches()`, blocking; raises `TimeoutError` after `timeout` seconds."""
+    command = search_command(pattern, cwd, paths, options, "files-with-matches")
+    return stream_blocking(command, Listing(PathDecoder(), limit), rg, check_timeout(timeout))
+
+
+def files_without_match(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[SearchOptions],
+) -> Generator[str]:
+    """As `ripwrap.files_without_match()`, blocking; raises `TimeoutError` after `timeout` seconds."""
+    command = search_command(pattern, cwd, paths, options, "files-without-match")
+    return stream_blocking(command, Listing(PathDecoder(), limit), rg, check_timeout(timeout))
+
+
+def count(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    include_zero: bool = False,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[SearchOptions],
+) -> Generator[FileCount]:
+    """As `ripwrap.count()`, blocking; raises `TimeoutError` after `timeout` seconds."""
+    command = search_command(pattern, cwd, paths, options, "count", include_zero=include_zero)
+    return stream_blocking(command, Listing(CountDecoder(), limit), rg, check_timeout(timeout))
+
+
+def count_matches(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    include_zero: bool = False,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[SearchOptions],
+) -> Generator[FileCount]:
+    """As `ripwrap.count_matches()`, blocking; raises `TimeoutError` after `timeout` seconds."""
+    command = search_command(pattern, cwd, paths, options, "count-matches", include_zero=include_zero)
+    return stream_blocking(command, Listing(CountDecoder(), limit), rg, check_timeout(timeout))
+
+
+def file_types(*, rg: Rg = None, timeout: float | None = None) -> dict[str, tuple[str, ...]]:
+    """As `ripwrap.file_types()`, blocking; raises `TimeoutError` after `timeout` seconds."""
+    return known_types_blocking(types_command(), rg, check_timeout(timeout))
+
+
 def files(
     *,
     cwd: StrPath = ".",
@@ -71,7 +153,9 @@ def files(
     **options: Unpack[FileOptions],
 ) -> Generator[str]:
     """As `ripwrap.files()`, blocking; raises `TimeoutError` after `timeout` seconds."""
-    return stream_blocking(files_command(cwd, paths, options), Paths(limit), rg, check_timeout(timeout))
+    return stream_blocking(
+        files_command(cwd, paths, options), Listing(PathDecoder(), limit), rg, check_timeout(timeout)
+    )
 
 
 def tree(

@@ -8,16 +8,17 @@ are `--regexp=…`, paths stand behind `--`, and a path is always given, so that
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, get_type_hints
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_type_hints
 
 from pydantic import TypeAdapter
 
-from ripwrap.options import FileOptions, Flag, SearchOptions
+from ripwrap.options import FileOptions, Flag, SearchOptions, StrPath
 
-StrPath: TypeAlias = str | os.PathLike[str]
+Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
 
 _GIT = "!.git"
+_END = "--"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +28,36 @@ class Command:
     Attributes:
         arguments: rg's arguments, without the executable.
         cwd: The directory that it runs in; globs and relative paths start from there.
-        replaces: Whether `replace` was asked for, which rg before 15 leaves out of its JSON (rg-facts 49).
+        patterns: What is searched for; none for a listing.
+        needs: The options that not every rg has, each with the first version that has it.
     """
 
     arguments: tuple[str, ...]
     cwd: str
-    replaces: bool = False
+    patterns: tuple[str, ...] = ()
+    needs: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    def single_threaded(self) -> "Command":
+        """The same with one thread; of two flags the last one wins."""
+        end = self.arguments.index(_END)
+        return replace(self, arguments=(*self.arguments[:end], "--threads=1", *self.arguments[end:]))
+
+    def types(self) -> "Command":
+        """The command that lists the file types that this one knows, its own additions among them."""
+        own = [flag for flag in self.arguments if flag.startswith(("--type-add=", "--type-clear="))]
+        return Command(("--no-config", *own, "--type-list", _END), self.cwd)
 
 
 def search_command(
-    pattern: str | Sequence[str], cwd: StrPath, paths: StrPath | Sequence[StrPath], options: SearchOptions
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    options: SearchOptions,
+    mode: Mode = "json",
+    *,
+    include_zero: bool = False,
 ) -> Command:
-    """The command for a search with JSON output.
+    """The command for a search that answers in JSON, or with NUL-framed paths or counts.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -46,29 +65,43 @@ def search_command(
         TypeError: A pattern or path is not a string (or `os.PathLike` of one).
     """
     checked = _SEARCH_OPTIONS.validate_python(options)
-    patterns = [f"--regexp={one}" for one in _patterns(pattern)]
-    arguments = ["--json", *_flags(_SEARCH_FLAGS, checked), *patterns]
-    return _command(arguments, cwd, paths, replaces="replace" in checked)
+    patterns = _patterns(pattern)
+    # In these modes a single file's name would be left out.
+    framing = () if mode == "json" else ("--null", "--with-filename")
+    zero = ("--include-zero",) if include_zero else ()
+    regexps = (f"--regexp={one}" for one in patterns)
+    arguments = (f"--{mode}", *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *regexps)
+    needs = tuple((key, _SEARCH_FLAGS[key].since) for key, value in checked.items() if value is not False)
+    return _command(arguments, cwd, paths, patterns, tuple(need for need in needs if need[1]))
 
 
 def files_command(cwd: StrPath, paths: StrPath | Sequence[StrPath], options: FileOptions) -> Command:
     """The command for a list of files, each ended by a NUL; raises as `search_command()` does."""
     checked = _FILE_OPTIONS.validate_python(options)
-    return _command(["--files", "--null", *_flags(_FILE_FLAGS, checked)], cwd, paths)
+    return _command(("--files", "--null", *_flags(_FILE_FLAGS, checked)), cwd, paths)
+
+
+def types_command() -> Command:
+    """The command for the file types that rg knows."""
+    return Command(("--no-config", "--type-list", _END), os.curdir)
 
 
 def _command(
-    arguments: list[str], cwd: StrPath, paths: StrPath | Sequence[StrPath], *, replaces: bool = False
+    arguments: tuple[str, ...],
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    patterns: tuple[str, ...] = (),
+    needs: tuple[tuple[str, tuple[int, ...]], ...] = (),
 ) -> Command:
     # With `--sort` or one thread rg fills blocks before it writes; in parallel the flag changes nothing (rg-facts 21).
-    whole = ("--no-config", "--line-buffered", *arguments, "--", *_paths(paths))
+    whole = ("--no-config", "--line-buffered", *arguments, _END, *_paths(paths))
     directory = _text_path(cwd)
     if any("\0" in part for part in (*whole, directory)):
         raise ValueError("a NUL character cannot be part of a pattern, path or option; remove it")
-    return Command(whole, directory, replaces)
+    return Command(whole, directory, patterns, needs)
 
 
-def _patterns(pattern: str | Sequence[str]) -> Sequence[str]:
+def _patterns(pattern: str | Sequence[str]) -> tuple[str, ...]:
     patterns = (pattern,) if isinstance(pattern, (str, bytes)) else tuple(pattern)
     if not patterns:
         raise ValueError("no pattern given; pass a string or a non-empty sequence of strings")
@@ -86,7 +119,7 @@ def _patterns(pattern: str | Sequence[str]) -> Sequence[str]:
 
 def _paths(paths: StrPath | Sequence[StrPath]) -> Iterator[str]:
     several = (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else paths
-    for path in several or (".",):
+    for path in several or (os.curdir,):
         text = _text_path(path)
         if not text:
             raise ValueError("a path is empty; pass '.' for the directory itself")
@@ -105,21 +138,24 @@ def _flags(table: Mapping[str, Flag], options: Mapping[str, Any]) -> Iterator[st
     if options.get("hidden") is False and options.get("type"):
         yield "--glob=!.*"  # or a type would bring hidden files back (rg-facts 37); first, so that a caller's glob wins
     for key, flag in table.items():
-        if not flag.ours:
-            yield from _spelled(key.replace("_", "-"), options.get(key, flag.default))
+        name = key.replace("_", "-")
+        if flag.negated and options.get(key) is False:
+            yield f"--no-{name}"
+        elif not flag.ours:
+            yield from _spelled(name, options.get(key, flag.default))
         if key == "iglob":
             yield from _without_git(options)
 
 
-def _spelled(name: str, value: bool | int | str | Iterable[str]) -> Iterator[str]:
+def _spelled(name: str, value: bool | int | StrPath | Iterable[StrPath]) -> Iterator[str]:
     if isinstance(value, bool):
         if value:
             yield f"--{name}"
-    elif isinstance(value, (int, str)):
+    elif isinstance(value, int):
         yield f"--{name}={value}"
     else:
-        for one in value:
-            yield f"--{name}={one}"
+        for one in (value,) if isinstance(value, (str, os.PathLike)) else value:
+            yield f"--{name}={_text_path(one)}"
 
 
 def _without_git(options: Mapping[str, Any]) -> Iterator[str]:

@@ -1,12 +1,13 @@
-r"""Bytes to messages and to paths: pure, incremental, no I/O.
+r"""Bytes to messages, paths and counts: pure, incremental, no I/O.
 
 A `MessageDecoder` takes rg's JSON lines in chunks of any size and gives models; a `PathDecoder` takes NUL-ended paths
-and gives strings. Records are framed on `b"\n"` alone: a line may hold U+2028 and other things that `splitlines()`
-splits at.
+and gives strings; a `CountDecoder` takes such paths with a number behind each. Records are framed on `b"\n"` alone: a
+line may hold U+2028 and other things that `splitlines()` splits at.
 """
 
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeAlias
 
@@ -14,9 +15,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from ripwrap.errors import DecodeError
-from ripwrap.models import Begin, Context, End, Match, Summary
+from ripwrap.models import Begin, Context, End, FileCount, Match, Summary
 
 Record: TypeAlias = Begin | Match | Context | End
+FileTypes: TypeAlias = dict[str, tuple[str, ...]]
 
 MAX_RECORD = 20 * 1024 * 1024
 """The longest record that is kept, in bytes: the seed's buffer."""
@@ -140,6 +142,48 @@ class PathDecoder:
         """
         if self._rest:
             raise _malformed(self._rest, "a path without an end")
+
+
+class CountDecoder:
+    """Paths, each with a NUL, a number and a newline behind it, to counts."""
+
+    _COUNT = re.compile(rb"([^\0]+)\0([0-9]+)\n")
+    _UNENDED = re.compile(rb"[^\0]*(\0[0-9]*)?")
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[FileCount]:
+        """The counts that `chunk` completes.
+
+        Raises:
+            DecodeError: It is not what rg writes, or a path is longer than `MAX_RECORD`.
+        """
+        self._rest += chunk
+        known = 0
+        counts: list[FileCount] = []
+        while found := self._COUNT.match(self._rest, known):
+            counts.append(FileCount(path=os.fsdecode(found[1]).removeprefix(_DOT), count=int(found[2])))
+            known = found.end()
+        self._rest = self._rest[known:]
+        if not self._UNENDED.fullmatch(self._rest) or len(self._rest) > MAX_RECORD:
+            raise _malformed(self._rest, "something that is not a path and a count")
+        return counts
+
+    def close(self) -> None:
+        """Check that the stream ended with a count.
+
+        Raises:
+            DecodeError: It ended in the middle of one.
+        """
+        if self._rest:
+            raise _malformed(self._rest, "a count without an end")
+
+
+def decode_types(stdout: bytes) -> FileTypes:
+    """What `rg --type-list` prints: a name, a colon, and globs with commas between them, on each line."""
+    lines = (line.partition(": ") for line in stdout.decode("utf-8", "replace").split("\n") if line)
+    return {name: tuple(globs.split(", ")) for name, _, globs in lines}
 
 
 class _Framer:

@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 import weakref
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Self, cast
@@ -31,7 +32,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from ripwrap._rg.argv import Command
-from ripwrap._rg.stderr import MAX_STDERR, failure, path_errors
+from ripwrap._rg.stderr import MAX_STDERR, failure, out_of_threads, path_errors
 from ripwrap.binary.probe import RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, SearchError
 from ripwrap.models import PathError
@@ -40,8 +41,8 @@ _LOGGER = logging.getLogger("ripwrap")
 
 _CHUNK = 64 * 1024  # What a pipe holds on Linux; a larger read returns no more.
 _EXIT_GRACE = 1.0  # Seconds that rg has to exit by itself once it has closed its stdout.
+_STALL = 1.0  # Seconds of silence after which rg's stderr is looked at: without a thread it may hang (rg-facts 8).
 _REAP = 1.0  # Seconds that a killed rg has to be gone; only one in uninterruptible sleep needs more (rg-facts 33).
-_LONGEST_POLL = 1e6  # Seconds; the system counts milliseconds in 32 bits.
 _KILLED = -9  # The exit code of a killed rg that is not gone yet.
 _SHOWN = 10  # How many path errors one log record names.
 _POLLS_PIPES = os.name == "posix"  # Windows can wait for sockets only; there a thread reads.
@@ -52,11 +53,13 @@ class Exit:
     """How rg ended.
 
     Attributes:
+        command: What it was to do.
         argv: The whole command line.
         returncode: The exit code; negative for a signal.
         stderr: Its stderr; one byte over `MAX_STDERR` means that there is more.
     """
 
+    command: Command
     argv: tuple[str, ...]
     returncode: int
     stderr: bytes
@@ -66,13 +69,27 @@ class Exit:
         """Whether something could not be searched or listed: the answer may be incomplete."""
         return self.returncode == 2
 
-    def failure(self) -> SearchError:
-        """The error for an end without an answer."""
-        return failure(self.argv, self.returncode, self.stderr)
+    @property
+    def out_of_threads(self) -> bool:
+        """Whether rg ended because the system let it start no more threads."""
+        return self.returncode not in (0, 1, 2) and out_of_threads(self.stderr)
+
+    def failure(self, types: Collection[str] = ()) -> SearchError:
+        """The error for an end without an answer; `types` are those that this rg knows, if anybody has asked."""
+        return failure(self.argv, self.returncode, self.stderr, self.command.patterns, types)
 
     def path_errors(self) -> tuple[PathError, ...]:
         """What could not be read, in rg's order."""
-        return path_errors(self.stderr) if self.partial else ()
+        errors = path_errors(self.stderr)
+        if not self.partial:  # That `ignore_file` cannot be read changes no exit code; for rg all else is a remark.
+            errors = tuple(error for error in errors if error.kind != "other")
+        return tuple(map(self._told_apart, errors))
+
+    def _told_apart(self, error: PathError) -> PathError:
+        """A link to nothing, which is there, from a path that is not: rg says the same of both."""
+        if error.kind == "missing" and os.path.islink(os.path.join(self.command.cwd, error.path or "")):
+            return error.model_copy(update={"kind": "broken_link"})
+        return error
 
     def warn(self) -> None:
         """Log what could not be read, for a consumer who gets no summary."""
@@ -175,6 +192,7 @@ class _Child:
     """What the two kinds of child share: start, kill, leave, exit."""
 
     def __init__(self, binary: RgBinary, command: Command) -> None:
+        self._command = command
         self._argv = (binary.path, *command.arguments)
         self._stderr = _temporary_file()
         try:
@@ -195,7 +213,13 @@ class _Child:
 
     def _exit(self, returncode: int) -> Exit:
         self._stderr.seek(0)
-        return Exit(self._argv, returncode, self._stderr.read(MAX_STDERR + 1))
+        return Exit(self._command, self._argv, returncode, self._stderr.read(MAX_STDERR + 1))
+
+    def _end_if_stuck(self) -> None:
+        """Kill an rg that is silent because it waits for a thread that it could not start."""
+        # Its offset in the file is rg's too, so it must not be moved; hence `pread`.
+        if out_of_threads(os.pread(self._stderr.fileno(), MAX_STDERR, 0)):
+            self.kill()
 
 
 class AsyncChild(_Child):
@@ -206,10 +230,11 @@ class AsyncChild(_Child):
 
     async def read(self) -> bytes:
         """The next bytes of stdout; empty at its end. Other tasks always get a turn."""
-        if _POLLS_PIPES:
-            await anyio.wait_readable(self._stdout)
-            return self._stdout.read(_CHUNK)
-        return await self._read_in_thread()
+        if not _POLLS_PIPES:
+            return await self._read_in_thread()
+        while not await self._readable():
+            self._end_if_stuck()
+        return self._stdout.read(_CHUNK)
 
     async def wait(self) -> Exit:
         """rg's exit, once stdout has ended; an rg that lingers is killed."""
@@ -233,6 +258,12 @@ class AsyncChild(_Child):
                     _destroy(self._popen, self._stdout, self._stderr, self._reading, 0)
         finally:
             self._leave()
+
+    async def _readable(self) -> bool:
+        with anyio.move_on_after(_STALL):
+            await anyio.wait_readable(self._stdout)
+            return True
+        return False
 
     async def _gone(self, seconds: float) -> int | None:
         """rg's exit code, or `None` if it still runs after `seconds`; polls as `Popen.wait` does, without blocking."""
@@ -272,8 +303,12 @@ class BlockingChild(_Child):
 
     def read(self) -> bytes:
         """The next bytes of stdout; empty at its end, or when the time is over and what was there has been read."""
-        if self._timeout is None or not _POLLS_PIPES or self._readable(self._deadline - time.monotonic()):
+        if not _POLLS_PIPES:
             return self._stdout.read(_CHUNK)
+        while (left := self._deadline - time.monotonic()) >= 0:
+            if self._readable(min(left, _STALL)):
+                return self._stdout.read(_CHUNK)
+            self._end_if_stuck()
         self._expire()
         return self._stdout.read(_CHUNK) if self._readable(0) else b""
 
@@ -300,7 +335,7 @@ class BlockingChild(_Child):
     def _readable(self, seconds: float) -> bool:
         polling = select.poll()
         polling.register(self._stdout, select.POLLIN)
-        return seconds >= 0 and bool(polling.poll(min(seconds, _LONGEST_POLL) * 1000))
+        return bool(polling.poll(seconds * 1000))
 
     def _expire(self) -> None:
         if self._popen.poll() is None:

@@ -4,11 +4,13 @@ Two kinds of line matter: one that says why there is no answer at all (a pattern
 one for each path that could not be read while the search went on.
 """
 
+import difflib
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 
+from ripwrap._rg.caret import position
 from ripwrap.errors import CapabilityError, GlobError, PatternError, SearchError, UnknownTypeError
 from ripwrap.models import PathError, PathErrorKind
 
@@ -41,12 +43,18 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
     (
         r"^unrecognized file type",
         UnknownTypeError,
-        "`rg --type-list` prints the types that this rg knows; glob= takes any pattern.",
+        "file_types() lists the types that this rg knows; glob= takes any pattern.",
     ),
     (
-        r"^PCRE2 is not available",
+        # Alone, or in the report of both engines (`engine="auto"`), where only these two need PCRE2.
+        r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available",
         CapabilityError,
-        'Leave pcre2 out, or use an rg that has it: pip install "ripwrap[bin]".',
+        'Leave PCRE2 out, or use an rg that has it: pip install "ripwrap[bin]".',
+    ),
+    (
+        r"\Aregex could not be compiled with either",
+        PatternError,
+        "Mend the pattern, or pass fixed_strings=True to search for it literally.",
     ),
     (
         r"^error: (look-around|backreferences)",
@@ -69,26 +77,69 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         "Pass text=True to search for NUL bytes in binary files.",
     ),
     (
-        r"^\s*regex parse error|^PCRE2: error compiling|^[Cc]ompiled regex exceeds",
+        r"^[Cc]ompiled regex exceeds",
+        PatternError,
+        "Pass a smaller pattern, or a larger regex_size_limit= (in bytes, or as 100M).",
+    ),
+    (
+        r"^\s*regex parse error|^PCRE2: error compiling",
         PatternError,
         "Mend the pattern, or pass fixed_strings=True to search for it literally.",
+    ),
+    (
+        r"^(unrecognized flag|error: Found argument)",
+        CapabilityError,
+        'Leave that option out, or use another rg: pip install "ripwrap[bin]" brings one that has them all.',
+    ),
+    (
+        r"unknown encoding: ",
+        SearchError,
+        "encoding= takes the labels of https://encoding.spec.whatwg.org/#concept-encoding-get, 'auto', or 'none'.",
+    ),
+    (
+        r"^invalid definition \(format is type:glob",
+        SearchError,
+        "type_add= takes NAME:GLOB or NAME:include:NAME,NAME, a name being letters, digits and underscores.",
+    ),
+    (
+        r"failed to spawn (scoped )?thread",
+        SearchError,
+        "The system allows no more threads (a container's limit on processes?); pass threads=1.",
     ),
 )
 
 
-def failure(argv: tuple[str, ...], returncode: int, stderr: bytes) -> SearchError:
-    """The error for an rg that ended without an answer."""
+_UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
+_NO_THREAD = re.compile(rb"failed to spawn (scoped )?thread")
+
+
+def failure(
+    argv: tuple[str, ...],
+    returncode: int,
+    stderr: bytes,
+    patterns: Sequence[str] = (),
+    types: Collection[str] = (),
+) -> SearchError:
+    """The error for an rg that ended without an answer; `types` are those that it knows, if anybody has asked."""
     text = _PREFIX.sub(b"", stderr).decode("utf-8", "replace").strip()
     kind, hint = _classify(text)
     if returncode < 0:
         kind, text = SearchError, f"rg was killed by signal {-returncode}\n{text}".rstrip()
-    message = text or f"rg ended with exit code {returncode} and said nothing"
-    return kind(
-        f"{message}\n{hint}" if hint else message,
+    suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()
+    if suggestions:
+        hint = f"Did you mean {' or '.join(suggestions)}? {hint}"
+    error = kind(
+        text or f"rg ended with exit code {returncode} and said nothing",
         argv=argv,
         returncode=returncode,
         stderr=stderr.decode("utf-8", "replace"),
+        hint=hint,
     )
+    if isinstance(error, UnknownTypeError):
+        error.suggestions = suggestions
+    elif isinstance(error, PatternError):
+        error.pattern, error.offset = position(text, patterns, argv, grouped=bool(_PREFIX.match(stderr)))
+    return error
 
 
 def _classify(text: str) -> tuple[type[SearchError], str]:
@@ -96,6 +147,16 @@ def _classify(text: str) -> tuple[type[SearchError], str]:
         if re.search(pattern, text, re.MULTILINE):
             return kind, hint
     return SearchError, ""
+
+
+def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:
+    found = _UNKNOWN_TYPE.search(text)
+    return tuple(difflib.get_close_matches(found["name"], types)) if found else ()
+
+
+def out_of_threads(stderr: bytes) -> bool:
+    """Whether the system let rg start no more threads; rg then panics, and may hang (rg-facts 8)."""
+    return _NO_THREAD.search(stderr) is not None
 
 
 def path_errors(stderr: bytes) -> tuple[PathError, ...]:

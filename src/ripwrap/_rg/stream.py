@@ -3,6 +3,7 @@
 All that differs between operations is in the answer; all that differs between the two colours is here and in `process`.
 """
 
+import logging
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
 from typing import Protocol, TypeVar
@@ -10,10 +11,13 @@ from typing import Protocol, TypeVar
 import anyio.to_thread
 
 from ripwrap._rg.argv import Command
+from ripwrap._rg.decoder import FileTypes, decode_types
 from ripwrap._rg.process import AsyncChild, BlockingChild, Exit, check_cwd
 from ripwrap.binary.probe import RgBinary, dotted
 from ripwrap.binary.resolver import Rg, find, resolve
-from ripwrap.errors import BinaryError, CapabilityError
+from ripwrap.errors import BinaryError, CapabilityError, UnknownTypeError
+
+_LOGGER = logging.getLogger("ripwrap")
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -43,23 +47,31 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
     Raises:
         FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that can be entered.
         BinaryError: rg cannot be found or started.
+        CapabilityError: This rg lacks something that was asked for.
         SearchError, DecodeError: As `answer` finds.
     """
     if answer.full:
         return
-    check_cwd(command.cwd)
-    binary = await resolve(rg)
-    if command.replaces:
-        await anyio.to_thread.run_sync(_check_replace, binary)
-    async with AsyncChild(binary, command) as child:
-        while not answer.full and (chunk := await child.read()):
-            for item in answer.feed(chunk):
-                if answer.full:
-                    child.kill()
-                yield item
-        if not answer.full:
-            for item in answer.finish(await child.wait()):
-                yield item
+    binary = await _able(command, rg)
+    for attempt in _attempts(command):
+        async with AsyncChild(binary, attempt) as child:
+            silent = True
+            while not answer.full and (chunk := await child.read()):
+                silent = False
+                for item in answer.feed(chunk):
+                    if answer.full:
+                        child.kill()
+                    yield item
+            if answer.full:
+                return
+            end = await child.wait()
+        if not (silent and end.out_of_threads):
+            break
+    try:
+        for item in answer.finish(end):
+            yield item
+    except UnknownTypeError:
+        raise end.failure(await known_types(command.types(), binary)) from None
 
 
 def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
@@ -70,6 +82,38 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
     """
     if answer.full:
         return
+    begun = time.monotonic()
+    binary = _able_blocking(command, rg, timeout)
+    for attempt in _attempts(command):
+        with BlockingChild(binary, attempt, timeout, begun) as child:
+            silent = True
+            while not answer.full and (chunk := child.read()):
+                silent = False
+                for item in answer.feed(chunk):
+                    if answer.full:
+                        child.kill()
+                    yield item
+            if answer.full:
+                return
+            end = child.wait()
+        if not (silent and end.out_of_threads):
+            break
+    try:
+        yield from answer.finish(end)
+    except UnknownTypeError:
+        raise end.failure(known_types_blocking(command.types(), binary)) from None
+
+
+async def _able(command: Command, rg: Rg) -> RgBinary:
+    """An rg that can run the command; raises as `stream()` says."""
+    check_cwd(command.cwd)
+    binary = await resolve(rg)
+    if command.needs:
+        await anyio.to_thread.run_sync(_check_needs, command, binary)
+    return binary
+
+
+def _able_blocking(command: Command, rg: Rg, timeout: float | None) -> RgBinary:
     check_cwd(command.cwd)
     begun = time.monotonic()
     try:
@@ -78,22 +122,43 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
         if timeout is not None and time.monotonic() - begun >= timeout:
             raise TimeoutError(f"rg could not be installed within timeout={timeout} seconds") from error
         raise
-    if command.replaces:
-        _check_replace(binary)
-    with BlockingChild(binary, command, timeout, begun) as child:
-        while not answer.full and (chunk := child.read()):
-            for item in answer.feed(chunk):
-                if answer.full:
-                    child.kill()
-                yield item
-        if not answer.full:
-            yield from answer.finish(child.wait())
+    _check_needs(command, binary)
+    return binary
 
 
-def _check_replace(binary: RgBinary) -> None:
-    if binary.version < (15,):
-        raise CapabilityError(
-            f"replace needs rg 15 or later: {binary.path} is {dotted(binary.version)}, which leaves replacements out "
-            "of its JSON.\n"
-            'Leave replace out, or use a newer rg: pip install "ripwrap[bin]".'
-        )
+async def known_types(command: Command, rg: Rg) -> FileTypes:
+    """The file types that rg knows; `command` is one that lists them."""
+    async with AsyncChild(await resolve(rg), command) as child:
+        chunks: list[bytes] = []
+        while chunk := await child.read():
+            chunks.append(chunk)
+        return _types(chunks, await child.wait())
+
+
+def known_types_blocking(command: Command, rg: Rg, timeout: float | None = None) -> FileTypes:
+    """As `known_types()`, blocking; raises `TimeoutError` after `timeout` seconds."""
+    begun = time.monotonic()
+    with BlockingChild(find(rg, timeout=timeout), command, timeout, begun) as child:
+        return _types(list(iter(child.read, b"")), child.wait())
+
+
+def _types(chunks: list[bytes], end: Exit) -> FileTypes:
+    if end.returncode:
+        raise end.failure()
+    return decode_types(b"".join(chunks))
+
+
+def _attempts(command: Command) -> Iterator[Command]:
+    """The command, and once more with one thread, for a system that lets rg start no more (rg-facts 8)."""
+    yield command
+    _LOGGER.info("rg could start no thread; trying again with one")
+    yield command.single_threaded()
+
+
+def _check_needs(command: Command, binary: RgBinary) -> None:
+    for option, since in command.needs:
+        if binary.version < since:
+            raise CapabilityError(
+                f"{option} needs rg {dotted(since)} or later: {binary.path} is {dotted(binary.version)}",
+                hint=f'Leave {option} out, or use a newer rg: pip install "ripwrap[bin]".',
+            )
