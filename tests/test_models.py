@@ -149,6 +149,35 @@ def test_spans_cut_out_the_match(text: str, data: st.DataObject) -> None:
     assert text.encode("utf-16-le")[2 * units[0] : 2 * units[1]].decode("utf-16-le") == text[start:end]
 
 
+def test_ranges_are_lines_and_columns() -> None:
+    match = line("naïve \U0001f600 x\r\nnext ☃ y\n".encode(), (0, 6), (7, 19), (12, 12))
+    assert match.ranges() == ((1, 0, 1, 5), (1, 6, 2, 4), (1, 8, 1, 8))
+    assert match.utf16_ranges() == ((1, 0, 1, 5), (1, 6, 2, 4), (1, 9, 1, 9))
+    (first, *_) = match.ranges()
+    assert (first.start_line, first.start_column, first.end_line, first.end_column) == (1, 0, 1, 5)
+    with pytest.raises(ValueError, match="no_line_number"):
+        match.model_copy(update={"line_number": None}).ranges()
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "terminator"),
+    [
+        (b"a\n", "a", "\n"),
+        (b"a\r\n", "a", "\r\n"),
+        (b"a", "a", ""),
+        (b"a\r", "a\r", ""),
+        (b"\n", "", "\n"),
+        (b"a\nb\r\n", "a\nb", "\r\n"),
+        (b"", "", ""),
+        (b"\xff\r\n", "\ufffd", "\r\n"),
+    ],
+)
+def test_the_text_of_a_line_is_without_its_terminator(raw: bytes, text: str, terminator: str) -> None:
+    match = line(raw)
+    assert (match.text, match.line_terminator) == (text, terminator)
+    assert raw_bytes(match.text) + terminator.encode() == raw
+
+
 def test_replaced_is_the_new_line() -> None:
     match = line(b"a b a\n", (0, 1), (4, 5))
     assert match.replaced() == "a b a\n"

@@ -11,6 +11,7 @@ General layout, each module using only those to its right; where a name has an u
 
 from ripwrap import binary, sync
 from ripwrap._files import files
+from ripwrap._grep import grep
 from ripwrap._modes import count, count_matches, file_types, files_with_matches, files_without_match
 from ripwrap._search import search, search_messages
 from ripwrap._tree import render_tree, tree, tree_text
@@ -46,6 +47,7 @@ from ripwrap.models import (
     TreeEntry,
 )
 from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.results import FileMatches, GrepMatch, GrepResult, TreeText
 
 __all__ = [
     "Begin",
@@ -60,8 +62,11 @@ __all__ = [
     "End",
     "ExtractionFailedError",
     "FileCount",
+    "FileMatches",
     "FileOptions",
     "GlobError",
+    "GrepMatch",
+    "GrepResult",
     "Match",
     "Message",
     "PathError",
@@ -75,6 +80,7 @@ __all__ = [
     "Submatch",
     "Summary",
     "TreeEntry",
+    "TreeText",
     "UnknownTypeError",
     "UnsupportedPlatformError",
     "binary",
@@ -84,6 +90,7 @@ __all__ = [
     "files",
     "files_with_matches",
     "files_without_match",
+    "grep",
     "render_tree",
     "search",
     "search_messages",

@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from typing import Unpack, cast
 
 from ripwrap._rg.argv import search_command
-from ripwrap._rg.decoder import MAX_RECORD, MessageDecoder, Record
+from ripwrap._rg.decoder import MessageDecoder, Record
+from ripwrap._rg.framer import MAX_RECORD
 from ripwrap._rg.process import Exit
 from ripwrap._rg.stream import stream
 from ripwrap.binary.resolver import Rg

@@ -9,10 +9,11 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel, TypeAdapter
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
-from rich.text import Text
 
+from ripwrap._rich import heading, numbered_lines
 from ripwrap._text import FsPath, raw_bytes
 from ripwrap.models import Begin, Context, End, Match, Message, Summary, TreeEntry
+from ripwrap.render import Gaps, shown
 
 Item = TypeVar("Item")
 
@@ -81,11 +82,6 @@ def _write(line: bytes) -> None:
     sys.stdout.buffer.write(line)
 
 
-def shown(path: str) -> str:
-    """A path that any terminal can print."""
-    return os.fsencode(path).decode("utf-8", "replace")
-
-
 def _numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
     """The lines of a message, each with its number, without its terminator."""
     text = message.replaced() if isinstance(message, Match) else message.lines
@@ -100,29 +96,11 @@ def _warn_of_binary(message: Message) -> None:
         complain(f"{where}: stopped at the NUL byte at offset {message.binary_offset}; --text searches all of it")
 
 
-class _Gaps:
-    """Whether lines are missing before a message: rg says so with `--`, in JSON only the numbers tell (rg-facts 18)."""
-
-    def __init__(self) -> None:
-        self._context = False
-        self._next: int | None = None
-
-    def before(self, message: Message) -> bool:
-        if isinstance(message, Begin):
-            self._next = None
-        if not isinstance(message, (Match, Context)) or message.line_number is None:
-            return False
-        self._context = self._context or isinstance(message, Context)
-        gap = self._context and self._next not in (None, message.line_number)
-        self._next = message.line_number + message.raw_lines.removesuffix(b"\n").count(b"\n") + 1
-        return gap
-
-
 class Plain:
     """`path:number:line`, context `path-number-line`, as rg writes into a pipe, with the files' own bytes."""
 
     def __init__(self) -> None:
-        self._gaps = _Gaps()
+        self._gaps = Gaps()
 
     def __call__(self, message: Message) -> None:
         _warn_of_binary(message)
@@ -132,7 +110,8 @@ class Plain:
             mark = b":" if isinstance(message, Match) else b"-"
             path = os.fsencode(message.path or "<stdin>")
             for number, line in _numbered(message):
-                _write(b"%b%b%d%b%b\n" % (path, mark, number or 0, mark, line))
+                place = b"" if number is None else b"%d%b" % (number, mark)
+                _write(b"%b%b%b%b\n" % (path, mark, place, line))
 
 
 class Grouped:
@@ -140,7 +119,7 @@ class Grouped:
 
     def __init__(self) -> None:
         self._console = Console(highlight=False, soft_wrap=True)
-        self._gaps = _Gaps()
+        self._gaps = Gaps()
         self._files = 0
 
     def __call__(self, message: Message) -> None:
@@ -150,23 +129,15 @@ class Grouped:
         elif self._gaps.before(message):
             self._console.print("--")
         if isinstance(message, (Match, Context)):
-            self._lines(message)
+            for line in numbered_lines(message):
+                self._console.print(line)
 
     def _heading(self, begin: Begin) -> None:
         self._gaps.before(begin)
-        heading = Text(shown(begin.path or "<stdin>"), "magenta")
-        self._console.print(Text("\n").append_text(heading) if self._files else heading)
+        if self._files:
+            self._console.print()
+        self._console.print(heading(begin.path or "<stdin>"))
         self._files += 1
-
-    def _lines(self, message: Match | Context) -> None:
-        text = Text(message.replaced() if isinstance(message, Match) else message.lines)
-        if isinstance(message, Match) and all(hit.replacement is None for hit in message.submatches):
-            for start, end in message.spans():
-                text.stylize("bold red", start, end)
-        text.remove_suffix("\n")
-        mark = ":" if isinstance(message, Match) else "-"
-        for offset, line in enumerate(text.split("\n", allow_blank=True)):
-            self._console.print(Text.assemble((str((message.line_number or 0) + offset), "green"), mark, line))
 
 
 class DownloadBar:

@@ -17,6 +17,7 @@ from ripwrap._files import files
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions, StrPath, check_limit
+from ripwrap.results import TreeText
 
 Directory: TypeAlias = dict[str, "Directory | None"]
 """Names to what they are: a directory, or `None` for a file."""
@@ -59,14 +60,17 @@ async def tree_text(
     exclude: Collection[str] = EXCLUDE,
     rg: Rg = None,
     **options: Unpack[FileOptions],
-) -> str:
+) -> TreeText:
     """The text of a tree: `render_tree()` of what `tree()` yields; same arguments, same errors."""
     return render_tree([entry async for entry in tree(cwd=cwd, limit=limit, exclude=exclude, rg=rg, **options)])
 
 
-def render_tree(entries: Iterable[TreeEntry]) -> str:
-    """The entries' lines: four spaces a level, `/` after a directory, no newline at the end."""
-    return "\n".join(map(str, entries))
+def render_tree(entries: Iterable[TreeEntry]) -> TreeText:
+    """The entries' lines: four spaces a level, `/` after a directory, no newline at the end.
+
+    It is a string that a notebook and a rich console know to show.
+    """
+    return TreeText.of(tuple(entries))
 
 
 async def _tree(listing: AsyncGenerator[str], limit: int | None, exclude: frozenset[str]) -> AsyncGenerator[TreeEntry]:

@@ -27,13 +27,13 @@ from ripwrap._terminal import (
     print_entry,
     print_json,
     print_path,
-    shown,
 )
 from ripwrap.binary.probe import dotted
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Match, TreeEntry
-from ripwrap.options import FileOptions, Flag, SearchOptions, Strings
+from ripwrap.options import FileOptions, Flag, Paths, SearchOptions, Strings
+from ripwrap.render import shown
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Json = Annotated[bool, Parameter(help="Print JSON, one value a line.", negative=())]
@@ -89,7 +89,7 @@ def _parameter(key: str, hint: Any) -> Any:
     name = "--" + key.replace("_", "-")
     negative = name.replace("--no-", "--", 1) if name.startswith("--no-") else name.replace("--", "--no-", 1)
     names = [name, f"-{flag.short}"] if flag.short else [name]
-    kind = list[str] if hint.__origin__ == Strings else hint.__origin__
+    kind = list[str] if hint.__origin__ in (Strings, Paths) else hint.__origin__
     text = flag.help + " (On by default.)" if flag.default else flag.help
     return Annotated[kind, Parameter(name=names, help=text, negative=negative if kind is bool else ())]
 

@@ -11,7 +11,9 @@ from contextlib import closing
 from typing import Unpack
 
 from ripwrap._files import Listing
+from ripwrap._grep import MAX_MATCHES, TIMEOUT, grep_plan
 from ripwrap._rg.argv import files_command, search_command, types_command
+from ripwrap._rg.collect import carry_out_blocking
 from ripwrap._rg.decoder import CountDecoder, PathDecoder
 from ripwrap._rg.stream import known_types_blocking, stream_blocking
 from ripwrap._search import Matches, Messages
@@ -21,6 +23,7 @@ from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.resolver import install_blocking as install
 from ripwrap.models import FileCount, Match, Message, TreeEntry
 from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.results import GrepResult, TreeText
 
 __all__ = [
     "count",
@@ -29,6 +32,7 @@ __all__ = [
     "files",
     "files_with_matches",
     "files_without_match",
+    "grep",
     "install",
     "render_tree",
     "resolve",
@@ -73,6 +77,25 @@ def search_messages(
     """As `ripwrap.search_messages()`, blocking; raises `TimeoutError` after `timeout` seconds."""
     return stream_blocking(
         search_command(pattern, cwd, paths, options), Messages(limit, options), rg, check_timeout(timeout)
+    )
+
+
+def grep(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    max_matches: int | None = MAX_MATCHES,
+    max_files: int | None = None,
+    offset: int = 0,
+    timeout: float | None = TIMEOUT,
+    explain: bool = False,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> GrepResult:
+    """As `ripwrap.grep()`, blocking."""
+    return carry_out_blocking(
+        grep_plan(pattern, cwd, paths, max_matches, max_files, offset, timeout, explain, options), rg
     )
 
 
@@ -180,7 +203,7 @@ def tree_text(
     rg: Rg = None,
     timeout: float | None = None,
     **options: Unpack[FileOptions],
-) -> str:
+) -> TreeText:
     """As `ripwrap.tree_text()`, blocking; raises `TimeoutError` after `timeout` seconds."""
     return render_tree(tree(cwd=cwd, limit=limit, exclude=exclude, rg=rg, timeout=timeout, **options))
 

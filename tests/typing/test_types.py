@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Literal, assert_type
 
 import ripwrap
-from ripwrap import Match, Message, SearchOptions, TreeEntry, sync
+from ripwrap import FileCount, GrepResult, Match, Message, Range, SearchOptions, TreeEntry, TreeText, sync
 
 
 async def asynchronous() -> None:
@@ -13,20 +13,32 @@ async def asynchronous() -> None:
     assert_type(ripwrap.search_messages(["x", "y"], cwd="."), AsyncGenerator[Message, None])
     assert_type(ripwrap.files(glob="*.py"), AsyncGenerator[str, None])
     assert_type(ripwrap.tree(limit=None), AsyncGenerator[TreeEntry, None])
-    assert_type(await ripwrap.tree_text(), str)
+    assert_type(await ripwrap.tree_text(), TreeText)
+    assert_type(ripwrap.files_with_matches("x"), AsyncGenerator[str, None])
+    assert_type(ripwrap.files_without_match(["x"]), AsyncGenerator[str, None])
+    assert_type(ripwrap.count("x", include_zero=True), AsyncGenerator[FileCount, None])
+    assert_type(ripwrap.count_matches("x"), AsyncGenerator[FileCount, None])
+    assert_type(await ripwrap.file_types(), dict[str, tuple[str, ...]])
+    result = await ripwrap.grep("x", max_matches=None, context=1, timeout=None)
+    assert_type(result, GrepResult)
+    assert_type(result.files[0].matches[0].before[0].type, Literal["context"])
+    assert_type(result.stop_reason, Literal["end", "max_matches", "max_files", "timeout"])
     async with aclosing(ripwrap.search("x", limit=1)) as matches:
         async for match in matches:
             assert_type(match.path, str | None)
             assert_type(match.line_number, int | None)
             assert_type(match.submatches[0].match, str)
             assert_type(match.type, Literal["match"])
+            assert_type(match.ranges(), tuple[Range, ...])
 
 
 def blocking() -> None:
     assert_type(sync.search("x", timeout=1.5), Generator[Match, None, None])
     assert_type(sync.search_messages("x"), Generator[Message, None, None])
     assert_type(sync.files(), Generator[str, None, None])
-    assert_type(sync.tree_text(), str)
+    assert_type(sync.count("x"), Generator[FileCount, None, None])
+    assert_type(sync.grep("x", offset=1), GrepResult)
+    assert_type(sync.tree_text(), TreeText)
     for message in sync.search_messages("x"):
         if message.type == "summary":
             assert_type(message.errors, tuple[ripwrap.PathError, ...])
@@ -43,6 +55,12 @@ def wrong_options_are_errors() -> None:
     ripwrap.search("x", sort="size")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     ripwrap.search("x", "src")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     ripwrap.files(ignore_case=True)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    ripwrap.search("x", file="patterns")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    ripwrap.search("x", engine="perl")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ripwrap.search("x", mmap=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    ripwrap.count("x", max_matches=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    sync.grep("x", max_matchs=1)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    sync.grep("x", max_files="1")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     sync.search("x", glob=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 

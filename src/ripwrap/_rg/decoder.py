@@ -1,33 +1,32 @@
-r"""Bytes to messages, paths and counts: pure, incremental, no I/O.
+"""Bytes to messages, paths and counts: pure, incremental, no I/O.
 
 A `MessageDecoder` takes rg's JSON lines in chunks of any size and gives models; a `PathDecoder` takes NUL-ended paths
-and gives strings; a `CountDecoder` takes such paths with a number behind each. Records are framed on `b"\n"` alone: a
-line may hold U+2028 and other things that `splitlines()` splits at.
+and gives strings; a `CountDecoder` takes such paths with a number behind each.
 """
 
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
+from ripwrap._rg.framer import MAX_RECORD, Framer
 from ripwrap.errors import DecodeError
 from ripwrap.models import Begin, Context, End, FileCount, Match, Summary
 
 Record: TypeAlias = Begin | Match | Context | End
 FileTypes: TypeAlias = dict[str, tuple[str, ...]]
 
-MAX_RECORD = 20 * 1024 * 1024
-"""The longest record that is kept, in bytes: the seed's buffer."""
-
 _MODELS: dict[str, type[BaseModel]] = {"match": Match, "context": Context, "begin": Begin, "end": End}
+_KINDS = {b'{"type":"%b"' % kind.encode(): kind for kind in _MODELS}
 _DOT = "." + os.sep
 _PATH = b'{"path":{"text":"'
 # As in JSON, where Windows' separator is escaped.
 _DOTTED_PATH = _PATH + json.dumps(_DOT)[1:-1].encode()
+_BEGIN, _BEGUN = b'{"type":"begin","data":' + _PATH, b'"}}}'
 
 
 class MessageDecoder:
@@ -48,7 +47,7 @@ class MessageDecoder:
             b'{"type":"%b"' % kind.encode(): model.__pydantic_validator__.validate_json if kind in self._kinds else None
             for kind, model in _MODELS.items()
         }
-        self._framer = _Framer(max_record)
+        self._framer = Framer(max_record)
 
     @property
     def dropped_records(self) -> int:
@@ -62,13 +61,14 @@ class MessageDecoder:
             DecodeError: While iterating, at a record that is not what rg writes.
         """
         # Framed here and not lazily: the chunk is then taken in even if the caller stops iterating.
-        return self._decode(self._framer.feed(chunk))
+        return self.decode(self._framer.feed(chunk))
 
     def close(self) -> Iterator[Record]:
         """What is left when the stream ends without a newline; raises as `feed()` does."""
-        return self._decode(self._framer.close())
+        return self.decode(self._framer.close())
 
-    def _decode(self, records: list[bytes]) -> Iterator[Record]:
+    def decode(self, records: Iterable[bytes]) -> Iterator[Record]:
+        """The messages that whole records are, each decoded when it is taken; raises as `feed()` does."""
         for record in records:
             head, _, data = record.partition(b',"data":')
             try:
@@ -95,13 +95,7 @@ class MessageDecoder:
         """The way that assumes nothing about the order of keys: summaries, unknown kinds, and what is malformed."""
         if not record:
             return None
-        try:
-            envelope = from_json(record)
-            kind, data = envelope["type"], envelope["data"]
-        except (ValueError, TypeError, KeyError) as error:
-            raise _malformed(record, "something that is not a message") from error
-        if not isinstance(kind, str):
-            raise _malformed(record, "a message whose type is not a string")
+        kind, data = _opened(record)
         try:
             return self._of_kind(kind, data)
         except ValidationError as error:
@@ -186,48 +180,37 @@ def decode_types(stdout: bytes) -> FileTypes:
     return {name: tuple(globs.split(", ")) for name, _, globs in lines}
 
 
-class _Framer:
-    """Lines out of chunks; one that is too long is dropped, counted, and the next newline starts afresh."""
+def kind_of(record: bytes) -> str:
+    """What a record says that it is.
 
-    def __init__(self, max_record: int) -> None:
-        self.dropped = 0
-        self._max = max_record
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._skipping = False
+    Raises:
+        DecodeError: It is no message.
+    """
+    return _KINDS.get(record[: record.find(b",")]) or _opened(record)[0]
 
-    def feed(self, chunk: bytes) -> list[bytes]:
-        first, newline, rest = chunk.partition(b"\n")
-        self._append(first)
-        if not newline:
-            return []
-        records = self.close()
-        *whole, last = rest.split(b"\n")
-        records += whole if len(chunk) <= self._max else self._within_budget(whole)
-        self._append(last)
-        return records
 
-    def close(self) -> list[bytes]:
-        """The record that is under way, if there is one."""
-        record = b"".join(self._parts)
-        self._parts.clear()
-        self._size = 0
-        self._skipping = False
-        return [record] if record else []
+def path_of(begin: bytes) -> bytes:
+    """The path in a `begin` record, without a leading `./`.
 
-    def _append(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size > self._max:
-            self.dropped += not self._skipping
-            self._skipping = True
-            self._parts.clear()
-        elif part:
-            self._parts.append(part)
+    Raises:
+        DecodeError: It is no such record.
+    """
+    if begin.startswith(_BEGIN) and begin.endswith(_BEGUN) and b"\\" not in begin:
+        return begin[len(_BEGIN) : -len(_BEGUN)].removeprefix(_DOT.encode())
+    (message,) = MessageDecoder(("begin",)).decode([begin])
+    return os.fsencode(message.path or "")
 
-    def _within_budget(self, records: list[bytes]) -> list[bytes]:
-        kept = [record for record in records if len(record) <= self._max]
-        self.dropped += len(records) - len(kept)
-        return kept
+
+def _opened(record: bytes) -> tuple[str, Any]:
+    """The kind and the data of a record; raises `DecodeError` if it is no message."""
+    try:
+        envelope = from_json(record)
+        kind, data = envelope["type"], envelope["data"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise _malformed(record, "something that is not a message") from error
+    if not isinstance(kind, str):
+        raise _malformed(record, "a message whose type is not a string")
+    return kind, data
 
 
 def _undotted(message: Record) -> Record:

@@ -285,13 +285,17 @@ class AsyncChild(_Child):
 
 
 class BlockingChild(_Child):
-    """rg for a thread; killed when `timeout` seconds have passed since `begun`, on the clock of `time.monotonic()`."""
+    """rg for a thread; killed when `timeout` seconds have passed since `begun`, on the clock of `time.monotonic()`.
+
+    Attributes:
+        timed_out: Whether it was.
+    """
 
     def __init__(self, binary: RgBinary, command: Command, timeout: float | None, begun: float) -> None:
         super().__init__(binary, command)
         self._timeout = timeout
         self._deadline = math.inf if timeout is None else begun + timeout
-        self._timed_out = False
+        self.timed_out = False
         self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Self:
@@ -318,8 +322,12 @@ class BlockingChild(_Child):
         Raises:
             TimeoutError: The time was over before rg had ended.
         """
-        if self._timed_out:
+        if self.timed_out:
             raise TimeoutError(f"rg was ended after timeout={self._timeout} seconds; what it found by then was yielded")
+        return self.end()
+
+    def end(self) -> Exit:
+        """As `wait()`, also for an rg whose time was over (`timed_out`)."""
         for seconds in (_EXIT_GRACE, _REAP):
             try:
                 return self._exit(self._popen.wait(seconds))
@@ -339,5 +347,5 @@ class BlockingChild(_Child):
 
     def _expire(self) -> None:
         if self._popen.poll() is None:
-            self._timed_out = True
+            self.timed_out = True
             self.kill()

@@ -1,6 +1,7 @@
 """The two loops, asynchronous and blocking, that take rg's bytes from a child to an answer and yield what it makes.
 
-All that differs between operations is in the answer; all that differs between the two colours is here and in `process`.
+All that differs between operations is in the answer; all that differs between the two colours is here, in `collect`
+and in `process`.
 """
 
 import logging
@@ -52,8 +53,9 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
     """
     if answer.full:
         return
-    binary = await _able(command, rg)
-    for attempt in _attempts(command):
+    binary = await able(command, rg)
+    attempt = command
+    while True:
         async with AsyncChild(binary, attempt) as child:
             silent = True
             while not answer.full and (chunk := await child.read()):
@@ -65,8 +67,9 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
             if answer.full:
                 return
             end = await child.wait()
-        if not (silent and end.out_of_threads):
+        if attempt is not command or not (silent and end.out_of_threads):
             break
+        attempt = single_threaded(command)
     try:
         for item in answer.finish(end):
             yield item
@@ -83,8 +86,9 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
     if answer.full:
         return
     begun = time.monotonic()
-    binary = _able_blocking(command, rg, timeout)
-    for attempt in _attempts(command):
+    binary = able_blocking(command, rg, timeout)
+    attempt = command
+    while True:
         with BlockingChild(binary, attempt, timeout, begun) as child:
             silent = True
             while not answer.full and (chunk := child.read()):
@@ -96,15 +100,16 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
             if answer.full:
                 return
             end = child.wait()
-        if not (silent and end.out_of_threads):
+        if attempt is not command or not (silent and end.out_of_threads):
             break
+        attempt = single_threaded(command)
     try:
         yield from answer.finish(end)
     except UnknownTypeError:
         raise end.failure(known_types_blocking(command.types(), binary)) from None
 
 
-async def _able(command: Command, rg: Rg) -> RgBinary:
+async def able(command: Command, rg: Rg) -> RgBinary:
     """An rg that can run the command; raises as `stream()` says."""
     check_cwd(command.cwd)
     binary = await resolve(rg)
@@ -113,7 +118,8 @@ async def _able(command: Command, rg: Rg) -> RgBinary:
     return binary
 
 
-def _able_blocking(command: Command, rg: Rg, timeout: float | None) -> RgBinary:
+def able_blocking(command: Command, rg: Rg, timeout: float | None) -> RgBinary:
+    """As `able()`, blocking; raises `TimeoutError` if rg is still being installed after `timeout` seconds."""
     check_cwd(command.cwd)
     begun = time.monotonic()
     try:
@@ -124,6 +130,12 @@ def _able_blocking(command: Command, rg: Rg, timeout: float | None) -> RgBinary:
         raise
     _check_needs(command, binary)
     return binary
+
+
+def single_threaded(command: Command) -> Command:
+    """The command to try once more on a system that lets rg start no more threads (rg-facts 8)."""
+    _LOGGER.info("rg could start no thread; trying again with one")
+    return command.single_threaded()
 
 
 async def known_types(command: Command, rg: Rg) -> FileTypes:
@@ -146,13 +158,6 @@ def _types(chunks: list[bytes], end: Exit) -> FileTypes:
     if end.returncode:
         raise end.failure()
     return decode_types(b"".join(chunks))
-
-
-def _attempts(command: Command) -> Iterator[Command]:
-    """The command, and once more with one thread, for a system that lets rg start no more (rg-facts 8)."""
-    yield command
-    _LOGGER.info("rg could start no thread; trying again with one")
-    yield command.single_threaded()
 
 
 def _check_needs(command: Command, binary: RgBinary) -> None:

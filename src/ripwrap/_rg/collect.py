@@ -1,0 +1,129 @@
+"""The two loops, asynchronous and blocking, that run rg to its end, or to the end of its time, and keep what it said.
+
+What to run is told by a plan: a generator that is sent the outcome of each step, and so is the same for both colours.
+"""
+
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeAlias, TypeVar
+
+import anyio
+
+from ripwrap._rg.argv import Command
+from ripwrap._rg.process import AsyncChild, BlockingChild, Exit
+from ripwrap._rg.stream import able, able_blocking, known_types, known_types_blocking, single_threaded
+from ripwrap.binary.resolver import Rg
+from ripwrap.errors import SearchError, UnknownTypeError
+
+
+class Collector(Protocol):
+    """What takes in rg's bytes."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Take in what rg has written."""
+        ...
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Take note of the end; raises if rg failed."""
+        ...
+
+
+C = TypeVar("C", bound=Collector)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[C]):
+    """One rg to run.
+
+    Attributes:
+        command: What it shall do.
+        collector: Makes what takes in its bytes.
+        timeout: After how many seconds it is ended; `None` is never.
+    """
+
+    command: Command
+    collector: Callable[[], C]
+    timeout: float | None
+
+
+Plan: TypeAlias = Generator[Step[C], C, T]
+"""What to run, step by step; a step that fails raises its error in the plan."""
+
+
+async def carry_out(plan: Plan[C, T], rg: Rg) -> T:
+    """The result of a plan; other tasks run between chunks.
+
+    Raises what `ripwrap._rg.stream.stream()` does, unless the plan takes it.
+    """
+    try:
+        step = next(plan)
+        while True:
+            try:
+                done = await _collected(step, rg)
+            except SearchError as error:
+                step = plan.throw(error)
+            else:
+                step = plan.send(done)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+def carry_out_blocking(plan: Plan[C, T], rg: Rg) -> T:
+    """As `carry_out()`, blocking."""
+    try:
+        step = next(plan)
+        while True:
+            try:
+                done = _collected_blocking(step, rg)
+            except SearchError as error:
+                step = plan.throw(error)
+            else:
+                step = plan.send(done)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+async def _collected(step: Step[C], rg: Rg) -> C:
+    binary = await able(step.command, rg)
+    attempt = step.command
+    while True:
+        collector = step.collector()
+        async with AsyncChild(binary, attempt) as child:
+            with anyio.move_on_after(step.timeout) as scope:
+                while chunk := await child.read():
+                    collector.feed(chunk)
+            if scope.cancelled_caught:
+                child.kill()
+            end = await child.wait()
+        if attempt is not step.command or not end.out_of_threads:
+            break
+        attempt = single_threaded(step.command)
+    try:
+        collector.finish(end, timed_out=scope.cancelled_caught)
+    except UnknownTypeError:
+        raise end.failure(await known_types(step.command.types(), binary)) from None
+    return collector
+
+
+def _collected_blocking(step: Step[C], rg: Rg) -> C:
+    # Installing rg has a time of its own, as in the asynchronous twin.
+    binary = able_blocking(step.command, rg, None)
+    attempt = step.command
+    while True:
+        collector = step.collector()
+        with BlockingChild(binary, attempt, step.timeout, time.monotonic()) as child:
+            while chunk := child.read():
+                collector.feed(chunk)
+            end = child.end()
+        if attempt is not step.command or not end.out_of_threads:
+            break
+        attempt = single_threaded(step.command)
+    try:
+        collector.finish(end, timed_out=child.timed_out)
+    except UnknownTypeError:
+        raise end.failure(known_types_blocking(step.command.types(), binary)) from None
+    return collector

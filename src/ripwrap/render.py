@@ -1,0 +1,99 @@
+"""Models to HTML, with a budget, and where lines are missing between those that are shown: pure."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from ripwrap.models import Begin, Context, Match, Message, TreeEntry
+
+MAX_HTML = 200_000
+"""How long the HTML of one result may become, in characters: a notebook keeps what it shows."""
+
+_PRE = '<pre style="line-height: 1.3">'
+_DIM = '<span style="opacity: 0.6">'
+
+
+def shown(path: str) -> str:
+    """A path that can be printed anywhere."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+class Gaps:
+    """Whether lines are missing before a message: rg says so with `--`, in JSON only the numbers tell (rg-facts 18)."""
+
+    def __init__(self) -> None:
+        self._context = False
+        self._next: int | None = None
+
+    def before(self, message: Message) -> bool:
+        """Whether lines are missing between the last message that this was asked of and `message`."""
+        if isinstance(message, Begin):
+            self._next = None
+        if not isinstance(message, (Match, Context)) or message.line_number is None:
+            return False
+        self._context = self._context or isinstance(message, Context)
+        gap = self._context and self._next not in (None, message.line_number)
+        self._next = message.line_number + message.raw_lines.removesuffix(b"\n").count(b"\n") + 1
+        return gap
+
+
+def html(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> str:
+    """A message, then for each file its path and its lines; what is over the budget is said to be left out."""
+    pieces = [f"<div>{escape(message)}</div>"]
+    left = MAX_HTML
+    for path, lines in files:
+        body: list[str] = []
+        for line in _html_lines(lines):
+            left -= len(line)
+            if left < 0:
+                break
+            body.append(line)
+        pieces.append(f"<div><b>{escape(shown(path))}</b></div>{_PRE}{''.join(body)}</pre>")
+        if left < 0:
+            pieces.append("<div>What follows is too long to be shown here; the result has it.</div>")
+            break
+    return "".join(pieces)
+
+
+def _html_lines(lines: Iterable[Match | Context]) -> Iterator[str]:
+    gaps = Gaps()
+    for line in lines:
+        if gaps.before(line):
+            yield f"{_DIM}--</span>\n"
+        mark = ":" if isinstance(line, Match) else "-"
+        for offset, text in enumerate(_marked_up(line).removesuffix("\n").split("\n")):
+            number = "" if line.line_number is None else line.line_number + offset
+            yield f"{_DIM}{number}{mark}</span> {text}\n"
+
+
+def _marked_up(line: Match | Context) -> str:
+    """The text with its hits set off, each line for itself, and what they are replaced by behind them."""
+    text, pieces, done = line.lines, list[str](), 0
+    if isinstance(line, Match):
+        for hit, (start, end) in zip(line.submatches, line.spans(), strict=True):
+            pieces.append(escape(text[done:start]))
+            if hit.replacement is None:
+                pieces.append(_tagged("mark", text[start:end]))
+            else:
+                pieces += _tagged("del", text[start:end]), _tagged("ins", hit.replacement)
+            done = end
+    return "".join((*pieces, escape(text[done:])))
+
+
+def _tagged(tag: str, text: str) -> str:
+    return "\n".join(f"<{tag}>{escape(part)}</{tag}>" if part else "" for part in text.split("\n"))
+
+
+def html_tree(entries: Sequence[TreeEntry]) -> str:
+    """A tree's lines, directories in bold, what was cut pale; what is over the budget is said to be left out."""
+    pieces: list[str] = []
+    left = MAX_HTML
+    for entry in entries:
+        line = escape(shown(str(entry)))
+        styled = f"<b>{line}</b>" if entry.is_dir else f"{_DIM}{line}</span>" if entry.truncated else line
+        left -= len(styled)
+        if left < 0:
+            pieces.append("… and more, too long to be shown here")
+            break
+        pieces.append(styled)
+    return _PRE + "\n".join(pieces) + "</pre>"

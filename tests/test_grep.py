@@ -1,0 +1,493 @@
+"""The collected answer, on every rg: in path order, exact, honest about what is not shown, and the same in pages."""
+
+import os
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+import rgs
+import ripwrap
+from ripwrap import (
+    DecodeError,
+    GrepResult,
+    Match,
+    PatternError,
+    SearchError,
+    UnknownTypeError,
+    sync,
+)
+from ripwrap._rg import decoder
+from ripwrap._rg.sifter import Sifter, path_order
+from ripwrap.binary import RgBinary
+
+Plant = Callable[..., Path]
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
+
+
+def places(result: GrepResult) -> list[tuple[str, int | None]]:
+    return [(file.path, match.line_number) for file in result.files for match in file.matches]
+
+
+@pytest.fixture
+def corpus(plant: Plant) -> Path:
+    """Names of which the order by parts is not the order by characters, with 1, 2, 3, … matches."""
+    names = ["a/b.txt", "a.txt", "a-b/c.txt", "a/b/c.txt", "B.txt", "a/b-c.txt", ".hidden", "z/é.txt", "z/z.txt"]
+    return plant({name: "needle\nother\n" * number for number, name in enumerate(names, 1)})
+
+
+@pytest.mark.anyio
+async def test_files_come_in_rgs_path_order_and_matches_by_line(rg: RgBinary, corpus: Path, anyio_backend: str) -> None:
+    result = await ripwrap.grep("needle", cwd=corpus, rg=rg)
+    argv = [rg.path, "--no-config", "--hidden", "--sort=path", "-n", "--no-heading", "needle", "."]
+    done = subprocess.run(argv, cwd=corpus, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    raw = [line.split(":")[:2] for line in done.stdout.splitlines()]
+    if rg.version >= (14,):  # rg 13 sorts paths as strings
+        assert [[f"./{path}", str(line)] for path, line in places(result)] == raw
+    assert sorted([f"./{path}", str(line)] for path, line in places(result)) == sorted(raw)
+    assert result == sync.grep("needle", cwd=corpus, rg=rg)
+    assert (result.total_matches, result.files_matched) == (45, 9)
+    assert (result.exact, result.truncated, result.next_offset, result.stop_reason) == (True, False, None, "end")
+    assert result.message == "45 matches in 9 files."
+    assert result.root == str(corpus) and result.query == "needle"
+    assert [file.total_matches for file in result.files] == [len(file.matches) for file in result.files]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_matches": 1},
+        {"max_matches": 7},
+        {"max_matches": 44},
+        {"max_files": 2},
+        {"max_files": 1, "max_matches": 3},
+        {"max_files": 3, "max_matches": 10},
+    ],
+)
+async def test_pages_neither_overlap_nor_miss(
+    rg: RgBinary, corpus: Path, limits: dict[str, Any], anyio_backend: str
+) -> None:
+    everything = places(await ripwrap.grep("needle", cwd=corpus, rg=rg, max_matches=None))
+    offset: int | None = 0
+    pages: list[tuple[str, int | None]] = []
+    while offset is not None:
+        page = await ripwrap.grep("needle", cwd=corpus, rg=rg, offset=offset, **limits)
+        assert (page.total_matches, page.files_matched, page.exact) == (45, 9, True)
+        shown = places(page)
+        assert 0 < len(shown) <= limits.get("max_matches", 100)
+        assert len(page.files) <= limits.get("max_files", 100)
+        assert page.truncated == (page.next_offset is not None) == (page.stop_reason != "end")
+        assert page.next_offset in (None, offset + len(shown))
+        pages += shown
+        offset = page.next_offset
+    assert pages == everything
+
+
+def test_the_message_says_what_is_shown_of_what(rg: RgBinary, corpus: Path) -> None:
+    def message(**options: Any) -> str:
+        return sync.grep("needle", cwd=corpus, rg=rg, **options).message
+
+    assert message(max_matches=5) == "Matches 1 to 5 of 45 matches in 9 files; offset=5 gives the next."
+    assert message(max_matches=5, offset=40) == "Matches 41 to 45 of 45 matches in 9 files."
+    assert message(max_matches=0) == "45 matches in 9 files, none of them shown."
+    assert message(offset=45) == "45 matches in 9 files, none of them shown from offset=45 on."
+    assert message(glob="a.txt") == "2 matches in 1 file."
+    assert message(glob="none") == "No matches found."
+
+
+def test_why_a_page_ends_is_told(rg: RgBinary, corpus: Path) -> None:
+    def reason(**options: Any) -> tuple[str, bool]:
+        result = sync.grep("needle", cwd=corpus, rg=rg, **options)
+        return result.stop_reason, result.truncated
+
+    assert reason(max_matches=45) == ("end", False)
+    assert reason(max_matches=44) == ("max_matches", True)
+    assert reason(max_matches=0) == ("max_matches", True)
+    assert reason(max_matches=0, glob="none") == ("end", False)
+    assert reason(max_files=9) == ("end", False)
+    assert reason(max_files=8) == ("max_files", True)
+    assert reason(max_files=0) == ("max_files", True)
+    assert reason(offset=100) == ("end", False)
+
+
+def test_max_count_is_per_file_and_bounds_what_is_counted(rg: RgBinary, corpus: Path) -> None:
+    result = sync.grep("needle", cwd=corpus, rg=rg, max_count=2, context=0)
+    assert (result.total_matches, result.files_matched) == (17, 9)
+    result = sync.grep("needle", cwd=corpus, rg=rg, max_count=0)
+    assert (result.total_matches, result.exact) == (0, True)
+
+
+def numbers(result: GrepResult) -> list[tuple[list[int | None], int | None, list[int | None]]]:
+    return [
+        ([line.line_number for line in match.before], match.line_number, [line.line_number for line in match.after])
+        for file in result.files
+        for match in file.matches
+    ]
+
+
+@pytest.fixture
+def lines(plant: Plant) -> Path:
+    """Lines 1 to 30, of which 5, 6, 9, 14 and 30 match."""
+    text = "".join("needle\n" if number in (5, 6, 9, 14, 30) else f"{number}\n" for number in range(1, 31))
+    return plant({"f": text})
+
+
+class TestContext:
+    def test_is_two_lines_unless_asked_for_otherwise(self, rg: RgBinary, lines: Path) -> None:
+        assert numbers(sync.grep("needle", cwd=lines, rg=rg)) == [
+            ([3, 4], 5, []),
+            ([], 6, [7, 8]),
+            ([], 9, [10, 11]),
+            ([12, 13], 14, [15, 16]),
+            ([28, 29], 30, []),
+        ]
+        assert numbers(sync.grep("needle", cwd=lines, rg=rg, context=0)) == [
+            ([], number, []) for number in (5, 6, 9, 14, 30)
+        ]
+
+    def test_that_two_matches_share_is_the_first_ones(self, rg: RgBinary, lines: Path) -> None:
+        assert numbers(sync.grep("needle", cwd=lines, rg=rg, context=3))[2:4] == [
+            ([], 9, [10, 11, 12]),
+            ([13], 14, [15, 16, 17]),
+        ]
+
+    def test_may_be_before_or_after_only(self, rg: RgBinary, lines: Path) -> None:
+        before = numbers(sync.grep("needle", cwd=lines, rg=rg, before_context=2))
+        assert before == [([3, 4], 5, []), ([], 6, []), ([7, 8], 9, []), ([12, 13], 14, []), ([28, 29], 30, [])]
+        after = numbers(sync.grep("needle", cwd=lines, rg=rg, after_context=1, context=0))
+        assert after == [([], 5, []), ([], 6, [7]), ([], 9, [10]), ([], 14, [15]), ([], 30, [])]
+
+    def test_of_a_page_is_as_if_there_were_no_other(self, rg: RgBinary, lines: Path) -> None:
+        whole = numbers(sync.grep("needle", cwd=lines, rg=rg))
+        for offset in range(5):
+            ((before, line, after),) = numbers(sync.grep("needle", cwd=lines, rg=rg, offset=offset, max_matches=1))
+            assert (line, after) == whole[offset][1:]
+            assert before == [[3, 4], [], [7, 8], [12, 13], [28, 29]][offset]
+
+    def test_may_be_every_line(self, rg: RgBinary, lines: Path) -> None:
+        passed = numbers(sync.grep("needle", cwd=lines, rg=rg, passthru=True))
+        assert passed[0] == ([1, 2, 3, 4], 5, [])
+        assert passed[2:4] == [([], 9, [10, 11, 12, 13]), ([], 14, list(range(15, 30)))]
+        (only,) = numbers(sync.grep("needle", cwd=lines, rg=rg, passthru=True, offset=3, max_matches=1))
+        assert only == ([10, 11, 12, 13], 14, list(range(15, 30)))
+
+    def test_is_there_without_line_numbers_and_around_several_lines(self, rg: RgBinary, lines: Path) -> None:
+        result = sync.grep("needle", cwd=lines, rg=rg, no_line_number=True)
+        assert [[line.text for line in match.before] for match in result.files[0].matches][3] == ["12", "13"]
+        multiline = numbers(sync.grep(r"needle\nneedle", cwd=lines, rg=rg, multiline=True, context=1))
+        assert multiline == [([4], 5, [7])]
+
+    def test_of_an_inverted_search_is_what_matches(self, rg: RgBinary, lines: Path) -> None:
+        result = sync.grep("[0-9]", cwd=lines, rg=rg, invert_match=True, context=1)
+        assert [line for _, line, _ in numbers(result)] == [5, 6, 9, 14, 30]
+        assert [context.text for context in result.files[0].matches[0].before] == ["4"]
+
+
+class Decoded:
+    """Stands before a model where the decoder looks for it, and counts what it decodes."""
+
+    def __init__(self, model: Any, counts: "Counter[str]") -> None:
+        self._model, self._counts = model, counts
+        self.__pydantic_validator__ = self
+
+    def validate_json(self, data: bytes) -> Any:
+        self._counts[self._model.__name__] += 1
+        return self._model.__pydantic_validator__.validate_json(data)
+
+    def model_validate(self, data: Any) -> Any:
+        self._counts[self._model.__name__] += 1
+        return self._model.model_validate(data)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("shape", [{"one": 100_000}, {f"d{n % 10}/f{n}": 100 for n in range(1000)}])
+async def test_of_a_hundred_thousand_matches_only_the_page_is_decoded_and_all_are_counted(
+    rg: RgBinary, plant: Plant, monkeypatch: pytest.MonkeyPatch, shape: dict[str, int], anyio_backend: str
+) -> None:
+    folder = plant({name: "a needle in a line\n" * number for name, number in shape.items()})
+    counts: Counter[str] = Counter()
+    monkeypatch.setattr(decoder, "_MODELS", {kind: Decoded(model, counts) for kind, model in decoder._MODELS.items()})
+    result = await ripwrap.grep("needle", cwd=folder, rg=rg, max_matches=100, timeout=None)
+    assert (result.total_matches, result.files_matched, result.exact) == (100_000, len(shape), True)
+    assert sum(len(file.matches) for file in result.files) == 100
+    assert counts["Match"] == 100
+    assert counts.total() <= 200
+    assert result.message.startswith(f"Matches 1 to 100 of 100000 matches in {len(shape)} file")
+
+
+blocks = st.dictionaries(st.sampled_from(["a", "a/b", "a-b", "a/c", "b", "c/d/e", "é"]), st.integers(0, 5), max_size=7)
+
+
+@given(blocks, st.integers(0, 12), st.randoms(use_true_random=False), st.integers(1, 50))
+def test_whatever_the_order_of_files_the_first_matches_in_path_order_are_kept(
+    files: dict[str, int], wanted: int, random: Any, size: int
+) -> None:
+    order = list(files)
+    random.shuffle(order)
+    written = "".join(
+        f'{{"type":"begin","data":{{"path":{{"text":"./{path}"}}}}}}\n'
+        + "".join(f'{{"type":"match","data":"{path} {number}"}}\n' for number in range(files[path]))
+        + f'{{"type":"end","data":"{path}"}}\n'
+        for path in order
+    ).encode()
+    sifter = Sifter(wanted)
+    for start in range(0, len(written), size):
+        sifter.feed(written[start : start + size])
+    kept = [record.decode().split('"')[-2] for block in sifter.blocks() for record in block.records]
+    by_path = sorted(files, key=lambda path: path_order(path.encode()))
+    everything = [f"{path} {number}" for path in by_path for number in range(files[path])]
+    assert kept[:wanted] == everything[:wanted]
+    assert len(kept) <= 2 * wanted
+    assert sifter.matches == len(everything)
+    assert sifter.files == sum(number > 0 for number in files.values())
+
+
+def test_what_is_no_message_is_an_error(stand_in: Callable[..., Path], folder: Path) -> None:
+    for body in (
+        "print('junk')",
+        """print('{"type":"begin","data":{"path":1}}')""",
+        """print('{"type":1,"data":{}}')""",
+    ):
+        with pytest.raises(DecodeError):
+            sync.grep("x", cwd=folder, rg=stand_in(body))
+
+
+TWO_THEN_SILENT = """
+    LINE = '{"path":{"text":"./b"},"lines":{"text":"x"},"line_number":%d,"absolute_offset":0,"submatches":[]}'
+    print('{"type":"begin","data":{"path":{"text":"./b"}}}')
+    print('{"type":"match","data":' + LINE % 1 + '}')
+    print('{"type":"match","data":' + LINE % 2 + '}', flush=True)
+    print("rg: ./gone: No such file or directory (os error 2)", file=sys.stderr, flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.anyio
+async def test_what_was_found_when_the_time_was_over_is_kept(
+    stand_in: Callable[..., Path], folder: Path, anyio_backend: str
+) -> None:
+    rg = stand_in(TWO_THEN_SILENT)
+    begun = time.monotonic()
+    result = await ripwrap.grep("x", cwd=folder, rg=rg, timeout=1.5, max_matches=1)
+    assert time.monotonic() - begun < 30
+    assert places(result) == [("b", 1)]
+    assert (result.total_matches, result.files_matched, result.exact) == (2, 1, False)
+    assert (result.truncated, result.next_offset, result.stop_reason) == (True, None, "timeout")
+    assert [error.path for error in result.errors] == ["gone"]
+    assert result.message == (
+        "Matches 1 to 1 of at least 2 matches in 1 file. The search was ended after 1.5 seconds; narrow it, or give it "
+        "more time. 1 path could not be read."
+    )
+    assert result == sync.grep("x", cwd=folder, rg=rg, timeout=1.5, max_matches=1)
+
+
+def test_no_time_at_all_is_no_answer_but_no_error(rg: RgBinary, corpus: Path) -> None:
+    result = sync.grep("needle", cwd=corpus, rg=rg, timeout=0)
+    assert not result.exact and result.truncated and result.stop_reason == "timeout"
+
+
+@pytest.mark.anyio
+async def test_what_is_wrong_is_said_as_by_search(rg: RgBinary, folder: Path, anyio_backend: str) -> None:
+    with pytest.raises(PatternError):
+        await ripwrap.grep("(", cwd=folder, rg=rg)
+    with pytest.raises(UnknownTypeError, match="Did you mean") as caught:
+        await ripwrap.grep("x", cwd=folder, rg=rg, type="pyt")
+    assert "py" in caught.value.suggestions
+    with pytest.raises(UnknownTypeError, match="Did you mean"):
+        sync.grep("x", cwd=folder, rg=rg, type="pyt")
+    with pytest.raises(FileNotFoundError, match="cwd does not exist"):
+        await ripwrap.grep("x", cwd=folder / "none", rg=rg)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        ({"max_matches": -1}, ValueError, "max_matches should be 0 or more"),
+        ({"max_files": -1}, ValueError, "max_files should be 0 or more"),
+        ({"offset": -1}, ValueError, "offset should be 0 or more"),
+        ({"offset": None}, TypeError, "offset should be an int, not None"),
+        ({"max_matches": "1"}, TypeError, "max_matches should be an int"),
+        ({"timeout": -1}, ValueError, "timeout should be 0 seconds or more"),
+        ({"timeout": "1"}, TypeError, "timeout should be a number"),
+        ({"max_cuont": 1}, ValidationError, "max_cuont"),
+    ],
+)
+def test_a_wrong_argument_is_named(folder: Path, wrong: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        sync.grep("x", cwd=folder, rg=folder / "none", **wrong)
+
+
+def test_a_pattern_of_a_wrong_type_is_named(folder: Path) -> None:
+    with pytest.raises(TypeError, match="a pattern should be a str, not bytes"):
+        sync.grep(b"x", cwd=folder)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no pattern"):
+        sync.grep([], cwd=folder)
+
+
+def test_an_rg_that_dies_is_an_error_and_no_answer(stand_in: Callable[..., Path], folder: Path) -> None:
+    with pytest.raises(SearchError, match="killed by signal 9"):
+        sync.grep("x", cwd=folder, rg=stand_in("os.kill(os.getpid(), 9)"))
+    with pytest.raises(SearchError, match="exit code 0"):
+        sync.grep("x", cwd=folder, rg=stand_in("pass"))
+
+
+@pytest.mark.anyio
+async def test_an_rg_that_runs_out_of_threads_half_way_is_run_again_from_the_start(
+    stand_in: Callable[..., Path], folder: Path, anyio_backend: str
+) -> None:
+    body = TWO_THEN_SILENT.replace("rg: ./gone: No such file", "failed to spawn thread: No such file").replace(
+        "    time.sleep(60)",
+        '    if \'--threads=1\' not in sys.argv: time.sleep(60)\n    print(\'{"data":{},"type":"summary"}\')',
+    )
+    result = await ripwrap.grep("x", cwd=folder, rg=stand_in(body))
+    assert places(result) == [("b", 1), ("b", 2)]
+    assert result == sync.grep("x", cwd=folder, rg=stand_in(body))
+
+
+def test_errors_binary_files_and_lines_left_out_are_told(rg: RgBinary, plant: Plant) -> None:
+    folder = plant(
+        {"a": "needle\n", "late": b"needle\n" + b"x\n" * 40_000 + b"\0needle\n", "big": "x" * (21 << 20) + "needle"}
+    )
+    (folder / "broken").symlink_to("nowhere")
+    result = sync.grep("needle", cwd=folder, rg=rg, timeout=None)
+    assert [(error.path, error.kind) for error in result.errors] == [("broken", "broken_link")]
+    assert result.dropped_records == 1
+    late = result.files[-1]
+    assert late.path == "late" and late.binary_offset == 7 + 80_000
+    assert result.files[0].binary_offset is None
+    assert result.message == (
+        "2 matches in 2 files. 1 path could not be read. 1 line of over 20 MiB left out. "
+        "1 file left at the first NUL byte, as binary; text=True searches on."
+    )
+
+
+class TestExplain:
+    """What would have found something is tried only if that is asked for, and only if nothing was found."""
+
+    @pytest.fixture
+    def tricky(self, plant: Plant) -> Path:
+        return plant(
+            {
+                ".gitignore": "build\n",
+                "build/log.txt": "find me(x) here\nfind me(x) there\n",
+                "src/a.py": "Total = sum(x)\r\n",
+                "src/b.bin": b"\0\0\nbinary words\n",
+            }
+        )
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize(
+        ("pattern", "options", "says"),
+        [
+            (
+                "find",
+                {},
+                (
+                    "2 matches in 1 file with hidden and ignored files included (hidden=True, no_ignore=True), first in "
+                    "build/log.txt"
+                ),
+            ),
+            ("total", {}, "1 match in 1 file if case is ignored (ignore_case=True), first in src/a.py"),
+            ("Total", {"glob": "*.txt"}, "1 match in 1 file in other files (without glob), first in src/a.py"),
+            ("Total", {"type": "c", "max_depth": 1}, "in other files (without type, max_depth)"),
+            (
+                "sum(x)",
+                {},
+                "1 match in 1 file if the pattern is taken literally (fixed_strings=True), first in src/a.py",
+            ),
+            (r"\)$", {}, "1 match in 1 file if CRLF ends a line (crlf=True), first in src/a.py"),
+            (
+                "ota",
+                {"word_regexp": True},
+                "1 match in 1 file anywhere in a line (without word_regexp), first in src/a.py",
+            ),
+            ("binary words", {}, "1 match in 1 file in binary files (text=True), first in src/b.bin"),
+        ],
+    )
+    async def test_says_what_would_find_something(
+        self, rg: RgBinary, tricky: Path, pattern: str, options: Any, says: str, anyio_backend: str
+    ) -> None:
+        result = await ripwrap.grep(pattern, cwd=tricky, rg=rg, explain=True, **options)
+        assert result.message.startswith("No matches found. There would be ")
+        assert says in result.message
+        assert (result.total_matches, result.files, result.exact) == (0, (), True)
+        assert sync.grep(pattern, cwd=tricky, rg=rg, explain=True, **options) == result
+        assert sync.grep(pattern, cwd=tricky, rg=rg, **options).message == "No matches found."
+
+    def test_says_what_would_not_either(self, rg: RgBinary, tricky: Path) -> None:
+        assert sync.grep("nowhere", cwd=tricky, rg=rg, explain=True).message == (
+            "No matches found. There would be none with hidden and ignored files included, nor if case is ignored, nor "
+            "in binary files either."
+        )
+
+    def test_says_nothing_where_there_is_nothing_to_try(self, rg: RgBinary, folder: Path) -> None:
+        options: Any = {"hidden": True, "no_ignore": True, "fixed_strings": True, "ignore_case": True, "text": True}
+        assert sync.grep("x", cwd=folder, rg=rg, explain=True, **options).message == "No matches found."
+
+    def test_is_silent_if_there_is_a_match(self, rg: RgBinary, tricky: Path) -> None:
+        assert sync.grep("Total", cwd=tricky, rg=rg, explain=True).message == "1 match in 1 file."
+
+    def test_a_probe_that_rg_refuses_is_passed_over(self, rg: RgBinary, tricky: Path) -> None:
+        r"""A literal that has `\n` in it is refused."""
+        message = sync.grep("x\n(", cwd=tricky, rg=rg, explain=True, fixed_strings=True, multiline=True).message
+        assert message.startswith("No matches found. There would be none")
+
+
+names = st.text(st.sampled_from("ab.-é "), min_size=1, max_size=4).filter(lambda name: name.strip(".") != "")
+rg15 = rgs.provide("15.2.0")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(
+    st.dictionaries(names, st.lists(st.sampled_from(["needle", "other", "x needle needle"]), max_size=12), max_size=6),
+    st.integers(1, 6),
+    st.integers(0, 2),
+)
+def test_any_tree_in_pages_is_the_tree_at_once(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, list[str]], size: int, context: int
+) -> None:
+    folder = tmp_path_factory.mktemp("tree")
+    for name, content in files.items():
+        (folder / name).write_text("".join(f"{line}\n" for line in content))
+    matches = sorted((match.path or "", match.line_number) for match in sync.search("needle", cwd=folder, rg=rg15))
+    at_once = sync.grep("needle", cwd=folder, rg=rg15, max_matches=None, context=context)
+    assert sorted(places(at_once)) == matches
+    paged: list[tuple[str, int | None]] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = sync.grep("needle", cwd=folder, rg=rg15, max_matches=size, offset=offset, context=context)
+        paged += places(page)
+        offset = page.next_offset
+    assert paged == places(at_once)
+    for file in at_once.files:
+        whole = [line.line_number for line in file.lines()]
+        assert whole == sorted(set(whole), key=lambda number: number or 0)  # nothing twice, all in order
+        said = [
+            one.line_number
+            for one in sync.search_messages("needle", cwd=folder, rg=rg15, paths=[folder / file.path], context=context)
+            if one.type in ("match", "context")
+        ]
+        assert whole == said
+
+
+def test_a_match_of_grep_is_a_match(rg: RgBinary, lines: Path) -> None:
+    match = sync.grep("needle", cwd=lines, rg=rg).files[0].matches[0]
+    assert isinstance(match, Match)
+    (plain,) = sync.search("needle", cwd=lines, rg=rg, limit=1)
+    assert Match.model_validate(match.model_dump(exclude={"before", "after"})) == plain
+
+
+def test_several_patterns_and_paths_are_one_answer(rg: RgBinary, corpus: Path) -> None:
+    result = sync.grep(["needle", "other"], cwd=corpus, rg=rg, paths=["z", "a.txt"], context=0)
+    assert result.query == ("needle", "other")
+    assert [file.path for file in result.files] == ["a.txt", "z/z.txt", "z/é.txt"]
+    absolute = sync.grep("needle", cwd=corpus, rg=rg, paths=corpus / "a.txt")
+    assert [file.path for file in absolute.files] == [os.path.join(corpus, "a.txt")]

@@ -1,0 +1,267 @@
+"""Collected answers as others see them: a diff that git applies, a notebook, a terminal, JSON."""
+
+import json
+import os
+import pickle
+import re
+import subprocess
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+from pydantic.json_schema import JsonSchemaMode
+from rich.console import Console
+
+import rgs
+import ripwrap
+from ripwrap import CapabilityError, GrepResult, Match, Message, TreeText, render, sync
+from ripwrap.binary import RgBinary
+from ripwrap.models import FileCount, TreeEntry
+
+Plant = Callable[..., Path]
+SCHEMAS = Path(__file__).parent / "data" / "schemas.json"
+rg15 = rgs.provide("15.2.0")
+
+
+def applied(folder: Path, diff: bytes) -> None:
+    """Let git, which is strict, change the files as the diff says."""
+    argv = ["git", "apply", "--unidiff-zero", "-p1", "-"]
+    done = subprocess.run(argv, cwd=folder, input=diff, capture_output=True, check=False)
+    assert done.returncode == 0, (done.stderr.decode(), diff)
+
+
+class TestDiff:
+    def test_is_what_git_applies(self, rg: RgBinary, plant: Plant) -> None:
+        before: dict[str | bytes, str | bytes] = {
+            "a.py": "import os\n\n\ndef old_name():\n    return old_name\n\n\nx = 1\ny = 2\nz = 3\nold_name()\n",
+            "crlf.txt": "old_name\r\nother\r\n",
+            "no newline": "first\nold_name",
+            'q"uo\\te\t.txt': "old_name\n",
+            "sub dir/é.txt": "ol\nold_name é\n",
+            b"\xff.bin": b"old_name \xff\xfe\n",
+            "untouched": "nothing\n",
+        }
+        folder = plant(before)
+        if rg.version < (15,):
+            with pytest.raises(CapabilityError, match="replace needs rg 15 or later"):
+                sync.grep("old_name", cwd=folder, rg=rg, replace="new_name")
+            return
+        result = sync.grep(r"old_(\w+)", cwd=folder, rg=rg, replace="${1}_new")
+        for name, content in before.items():  # nothing was written
+            raw = content.encode() if isinstance(content, str) else content
+            assert (folder / os.fsdecode(name)).read_bytes() == raw
+        applied(folder, b"".join(file.raw_diff() for file in result.files))
+        for name, content in before.items():
+            raw = content.encode() if isinstance(content, str) else content
+            assert (folder / os.fsdecode(name)).read_bytes() == raw.replace(b"old_name", b"name_new")
+
+    def test_has_a_header_hunks_and_context(self, plant: Plant) -> None:
+        folder = plant({"f.txt": "1\n2\nx\n4\n5\n6\n7\n8\n9\nx x\n"})
+        result = sync.grep("x", cwd=folder, rg=rg15, replace="a\nb", context=1)
+        assert (
+            result.diff()
+            == result.files[0].diff()
+            == (
+                "--- a/f.txt\n+++ b/f.txt\n"
+                "@@ -2,3 +2,4 @@\n 2\n-x\n+a\n+b\n 4\n"
+                "@@ -9,2 +10,4 @@\n 9\n-x x\n+a\n+b a\n+b\n"
+            )
+        )
+
+    def test_of_lines_that_go_joins_and_vanishes(self, plant: Plant) -> None:
+        folder = plant({"f.txt": "1\nx\n3\ny\n5\n"})
+        result = sync.grep(["x\n", "y\n"], cwd=folder, rg=rg15, replace="", multiline=True, context=1)
+        applied(folder, result.files[0].raw_diff())
+        assert (folder / "f.txt").read_text() == "1\n3\n5\n"
+        joined = sync.grep("3\n", cwd=folder, rg=rg15, replace="3 and ", multiline=True, context=1)
+        assert joined.diff() == "--- a/f.txt\n+++ b/f.txt\n@@ -1,3 +1,2 @@\n 1\n-3\n-5\n+3 and 5\n"
+        applied(folder, joined.files[0].raw_diff())
+        assert (folder / "f.txt").read_text() == "1\n3 and 5\n"
+
+    def test_of_nothing_is_empty(self, plant: Plant) -> None:
+        folder = plant({"f": "x\n"})
+        assert sync.grep("x", cwd=folder, rg=rg15).diff() == ""
+        assert sync.grep("x", cwd=folder, rg=rg15, replace="x").diff() == ""
+        assert sync.grep("y", cwd=folder, rg=rg15, invert_match=True, replace="z").diff() == ""
+
+    def test_needs_line_numbers(self, plant: Plant) -> None:
+        result = sync.grep("x", cwd=plant({"f": "x\n"}), rg=rg15, replace="y", no_line_number=True)
+        with pytest.raises(ValueError, match="no_line_number"):
+            result.diff()
+
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+    @given(
+        st.lists(st.sampled_from(["x", "xx x", "", "y", "y\r", "é x"]), max_size=12),
+        st.booleans(),
+        st.sampled_from(["", "z", "a\nb", "$0$0", "x"]),
+        st.integers(1, 3),
+        st.sampled_from(["x", "x$", "^y", "x\n", "y\r?\n", "(?s)x.y"]),
+    )
+    def test_of_any_file_gives_what_replacing_gives(
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        lines: list[str],
+        ends: bool,
+        new: str,
+        context: int,
+        pattern: str,
+    ) -> None:
+        folder = tmp_path_factory.mktemp("diff")
+        text = "\n".join(lines) + ("\n" if lines and ends else "")
+        (folder / "f").write_bytes(text.encode())
+        result = sync.grep(pattern, cwd=folder, rg=rg15, replace=new, multiline=True, context=context)
+        if diff := b"".join(file.raw_diff() for file in result.files):
+            applied(folder, diff)
+        expected = re.sub(pattern, new.replace("$0", r"\g<0>"), text, flags=re.MULTILINE)
+        assert (folder / "f").read_bytes() == expected.encode()
+
+
+class Text(HTMLParser):
+    """The tags and the text of HTML; what is not closed is an error."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.text = ""
+        self.marked: list[tuple[str, str]] = []
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.open[-1:] and self.open[-1] in ("mark", "ins", "del"):
+            self.marked.append((self.open[-1], data))
+
+
+HOSTILE = "<script>alert(1)</script>&amp;"
+
+
+class TestNotebook:
+    def test_shows_hits_and_escapes_everything(self, plant: Plant) -> None:
+        folder = plant({f"{HOSTILE.replace('/', '_')}.txt": f"{HOSTILE} é needle\nx\n", b"\xff": b"needle \xff\n"})
+        result = sync.grep(["needle", "<script>"], cwd=folder, rg=rg15)
+        shown = Text(result._repr_html_())
+        assert shown.tags == {"div", "b", "pre", "span", "mark"}
+        assert shown.marked == [("mark", "<script>"), ("mark", "needle"), ("mark", "needle")]
+        assert f"1: {HOSTILE} é needle\n2- x\n" in shown.text
+        assert shown.text.startswith("2 matches in 2 files.")
+        assert "\ufffd" in shown.text
+
+    def test_shows_what_would_be_replaced(self, plant: Plant) -> None:
+        folder = plant({"f": "a needle\nthread\n"})
+        shown = Text(sync.grep(r"needle\nthread", cwd=folder, rg=rg15, multiline=True, replace="<b>")._repr_html_())
+        assert shown.marked == [("del", "needle"), ("del", "thread"), ("ins", "<b>")]
+        assert "1: a needle\n2: thread<b>\n" in shown.text
+
+    def test_shows_gaps(self, plant: Plant) -> None:
+        folder = plant({"f": "x\n1\n2\n3\nx\n"})
+        assert "1: x\n2- 1\n--\n4- 3\n5: x\n" in Text(sync.grep("x", cwd=folder, rg=rg15, context=1)._repr_html_()).text
+
+    def test_keeps_to_its_budget(self, plant: Plant) -> None:
+        folder = plant({f"f{number}": "needle\n" * 5000 for number in range(3)})
+        html = sync.grep("needle", cwd=folder, rg=rg15, max_matches=None, context=0)._repr_html_()
+        assert len(html) <= render.MAX_HTML + 1000
+        assert "too long to be shown" in html
+        assert Text(html)
+
+    def test_shows_a_tree(self, plant: Plant) -> None:
+        folder = plant({f"d&/{HOSTILE.replace('/', '_')}": "", "d&/x": "", "e": ""})
+        tree = sync.tree_text(cwd=folder, limit=2)
+        assert isinstance(tree, str) and isinstance(tree, TreeText)
+        shown = Text(tree._repr_html_())
+        assert shown.text == tree == "d&/\n    [2 truncated]\ne"
+        assert shown.tags == {"pre", "b", "span"}
+        assert tree.entries == tuple(sync.tree(cwd=folder, limit=2))
+        assert pickle.loads(pickle.dumps(tree)).entries == tree.entries
+
+    def test_a_tree_keeps_to_its_budget_too(self) -> None:
+        entries = [TreeEntry(path="x" * 1000, name="x" * 1000, depth=0)] * 1000
+        html = ripwrap.render_tree(entries)._repr_html_()
+        assert len(html) < render.MAX_HTML + 1000 and "too long" in html
+
+
+def printed(thing: Any, **options: Any) -> str:
+    console = Console(width=80, **options)
+    with console.capture() as capture:
+        console.print(thing)
+    return capture.get()
+
+
+class TestTerminal:
+    def test_shows_a_result_grouped_by_file(self, plant: Plant) -> None:
+        folder = plant({"a": "x [red]\n1\n2\n3\nx\n", b"\xff": "x"})
+        result = sync.grep("x", cwd=folder, rg=rg15, context=1)
+        assert printed(result) == ("a\n1:x [red]\n2-1\n--\n4-3\n5:x\n\n\ufffd\n1:x\n\n3 matches in 2 files.\n")
+        coloured = printed(result, force_terminal=True, color_system="standard", no_color=False)
+        assert "\x1b[35ma\x1b[0m" in coloured
+        assert "\x1b[1;31mx\x1b[0m [red]" in coloured
+
+    def test_shows_a_tree_with_its_directories_set_off(self, plant: Plant) -> None:
+        tree = sync.tree_text(cwd=plant({"d/[red]x": "", "d/y": ""}), limit=2)
+        assert printed(tree) == f"{tree}\n" == "d/\n    [red]x\n    [1 truncated]\n"
+        assert "\x1b[1;34md/\x1b[0m" in printed(tree, force_terminal=True, color_system="standard")
+
+
+def test_a_result_survives_json_and_pickling(plant: Plant) -> None:
+    folder = plant({b"\xff/f": b"needle \xfe\n", "g": "needle é\nx\n"})
+    (folder / "broken").symlink_to("nowhere")
+    result = sync.grep("needle", cwd=folder, rg=rg15, replace="x\udcff".encode("utf-8", "replace").decode())
+    again = GrepResult.model_validate_json(result.model_dump_json())
+    assert again == result
+    assert again.files[0].matches[0].raw_lines in (b"needle \xfe\n", "needle é\n".encode())
+    assert {line.raw_lines for file in again.files for line in file.lines()} == {
+        b"needle \xfe\n",
+        "needle é\n".encode(),
+        b"x\n",
+    }
+    assert pickle.loads(pickle.dumps(result)) == result
+    assert hash(again) == hash(result)
+    assert FileCount.model_validate_json(FileCount(path="\udcff", count=1).model_dump_json()).path == "\udcff"
+    with pytest.raises(ValueError, match="frozen"):
+        result.files = ()  # type: ignore[misc]
+
+
+def test_the_schemas_are_those_that_were_published() -> None:
+    """A change here is one for whoever validates or generates by them; `python tests/test_results.py` writes them."""
+    assert schemas() == json.loads(SCHEMAS.read_text())
+
+
+def schemas() -> Any:
+    kinds: dict[str, Any] = {
+        "Message": Message,
+        "GrepResult": GrepResult,
+        "TreeEntry": TreeEntry,
+        "FileCount": FileCount,
+    }
+    modes: tuple[JsonSchemaMode, ...] = ("validation", "serialization")
+    return {
+        f"{name}.{mode}": TypeAdapter[Any](kind).json_schema(mode=mode)
+        for name, kind in kinds.items()
+        for mode in modes
+    }
+
+
+def test_what_is_written_is_what_the_schema_says(plant: Plant) -> None:
+    schema = GrepResult.model_json_schema(mode="serialization")
+    written = json.loads(sync.grep("x", cwd=plant({"f": "x\n"}), rg=rg15).model_dump_json())
+    assert set(written) == set(schema["properties"]) == set(schema["required"])
+    match = Match.model_json_schema(mode="serialization")
+    assert {"path", "lines", "line_number", "absolute_offset", "submatches", "type"} == set(match["properties"])
+
+
+if __name__ == "__main__":
+    SCHEMAS.write_text(json.dumps(schemas(), indent=1, sort_keys=True) + "\n")
