@@ -121,6 +121,14 @@ def test_why_a_page_ends_is_told(rg: RgBinary, corpus: Path) -> None:
 def test_max_count_is_per_file_and_bounds_what_is_counted(rg: RgBinary, corpus: Path) -> None:
     result = sync.grep("needle", cwd=corpus, rg=rg, max_count=2, context=0)
     assert (result.total_matches, result.files_matched) == (17, 9)
+    # In the context behind the last match rg gives what matches as matches (rg-facts 18).
+    (file,) = sync.grep("needle", cwd=corpus, rg=rg, max_count=1, glob="B.txt", context=3).files
+    (match,) = file.matches
+    assert [(line.type, line.text, line.submatches) for line in match.after] == [
+        ("context", "other", ()),
+        ("context", "needle", ()),
+        ("context", "other", ()),
+    ]
     result = sync.grep("needle", cwd=corpus, rg=rg, max_count=0)
     assert (result.total_matches, result.exact) == (0, True)
 
@@ -241,7 +249,7 @@ def test_whatever_the_order_of_files_the_first_matches_in_path_order_are_kept(
     sifter = Sifter(wanted)
     for start in range(0, len(written), size):
         sifter.feed(written[start : start + size])
-    kept = [record.decode().split('"')[-2] for block in sifter.blocks() for record in block.records]
+    kept = [record.decode().split('"')[-2] for block in sifter.blocks() for _, record in block.records]
     by_path = sorted(files, key=lambda path: path_order(path.encode()))
     everything = [f"{path} {number}" for path in by_path for number in range(files[path])]
     assert kept[:wanted] == everything[:wanted]
@@ -391,8 +399,8 @@ class TestExplain:
                 "find",
                 {},
                 (
-                    "2 matches in 1 file with hidden and ignored files included (hidden=True, no_ignore=True), first in "
-                    "build/log.txt"
+                    "2 matches in 1 file with hidden and ignored files included (hidden=True, no_ignore=True), "
+                    "first in build/log.txt"
                 ),
             ),
             ("total", {}, "1 match in 1 file if case is ignored (ignore_case=True), first in src/a.py"),

@@ -136,9 +136,11 @@ def test_a_search_that_rg_answers_with_nothing_is_no_count(stand_in: Callable[..
 names = st.binary(min_size=1, max_size=5).map(lambda name: name.replace(b"\0", b"\n"))
 
 
-@given(st.lists(st.tuples(names, st.integers(0, 10**12))), st.data())
-def test_chunking_never_changes_what_is_counted(counts: list[tuple[bytes, int]], data: st.DataObject) -> None:
-    written = b"".join(b"%b\0%d\n" % one for one in counts)
+@given(st.lists(st.tuples(names, st.integers(0, 10**12))), st.sampled_from([b"\n", b"\r\n", b"\0"]), st.data())
+def test_chunking_never_changes_what_is_counted(
+    counts: list[tuple[bytes, int]], terminator: bytes, data: st.DataObject
+) -> None:
+    written = b"".join(b"%b\0%d%b" % (*one, terminator) for one in counts)
     decoder = CountDecoder()
     decoded: list[FileCount] = []
     while written:

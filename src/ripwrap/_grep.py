@@ -36,9 +36,9 @@ class Found(Sifter):
     end: Exit
     timed_out: bool
 
-    def __init__(self, wanted: float, *, silent: bool) -> None:
-        super().__init__(wanted)
-        self._silent = silent
+    def __init__(self, wanted: int, max_count: int | None) -> None:
+        super().__init__(wanted, max_count)
+        self._silent = max_count == 0  # rg then says nothing, not even a summary
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
         """Take note of the end; raises unless rg gave an answer, or was not given the time for one."""
@@ -112,10 +112,10 @@ def grep_plan(
     if options.keys().isdisjoint(("context", "before_context", "after_context", "passthru")):
         options = {**options, "context": _CONTEXT}
     page = Page.of(offset, max_matches, max_files, options)
-    silent = options.get("max_count") == 0  # rg then says nothing, not even a summary
 
     def search(options: SearchOptions, wanted: int, timeout: float | None) -> Step[Found]:
-        return Step(search_command(query, cwd, paths, options), partial(Found, wanted, silent=silent), timeout)
+        command = search_command(query, cwd, paths, options)
+        return Step(command, partial(Found, wanted, options.get("max_count")), timeout)
 
     found = yield search(options, page.wanted, check_timeout(timeout))
     files = tuple(page.files(found.blocks()))

@@ -4,8 +4,9 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from ripwrap._rg.decoder import MessageDecoder, kind_of
+from ripwrap._rg.decoder import MessageDecoder
 from ripwrap._rg.sifter import Block
 from ripwrap.models import Context, End
 from ripwrap.options import SearchOptions, check_limit
@@ -97,8 +98,8 @@ def _apart(block: Block) -> tuple[list[bytes], list[Contexts]]:
     """The matches of a block, and the context before the first of them, between each two, and after the last."""
     matches: list[bytes] = []
     between: list[list[bytes]] = [[]]
-    for record in block.records:
-        if kind_of(record) == "match":
+    for is_match, record in block.records:
+        if is_match:
             matches.append(record)
             between.append([])
         else:
@@ -112,7 +113,13 @@ def _match(record: bytes, before: Contexts, after: Contexts) -> GrepMatch:
 
 
 def _contexts(records: Contexts) -> tuple[Context, ...]:
-    return tuple(message for message in MessageDecoder().decode(records) if isinstance(message, Context))
+    lines = MessageDecoder(("match", "context")).decode(records)
+    return tuple(line if isinstance(line, Context) else _as_context(line) for line in lines)
+
+
+def _as_context(match: Any) -> Context:
+    """A match beyond `max_count`."""
+    return Context.model_construct(**{**match.__dict__, "type": "context", "submatches": ()})
 
 
 def _binary_offset(end: bytes) -> int | None:

@@ -139,10 +139,13 @@ class PathDecoder:
 
 
 class CountDecoder:
-    """Paths, each with a NUL, a number and a newline behind it, to counts."""
+    """Paths, each with a NUL, a number and a line terminator behind it, to counts.
 
-    _COUNT = re.compile(rb"([^\0]+)\0([0-9]+)\n")
-    _UNENDED = re.compile(rb"[^\0]*(\0[0-9]*)?")
+    The terminator is that of the search: `crlf` and `null_data` have their own.
+    """
+
+    _COUNT = re.compile(rb"([^\0]+)\0([0-9]+)(?:\r?\n|\0)")
+    _UNENDED = re.compile(rb"[^\0]*(\0[0-9]*\r?)?")
 
     def __init__(self) -> None:
         self._rest = b""

@@ -16,13 +16,14 @@ class Block:
     Attributes:
         path: The file.
         matches: How many matches it has, or had when rg was ended.
-        records: The `match` records that a page may need, and the `context` around them.
+        records: The `match` records that a page may need, and what is context around them, each with whether it is a
+            match.
         end: The `end` record; empty if rg was ended before it.
     """
 
     path: bytes
     matches: int = 0
-    records: list[bytes] = field(default_factory=list[bytes])
+    records: list[tuple[bool, bytes]] = field(default_factory=list[tuple[bool, bytes]])
     end: bytes = b""
 
 
@@ -32,22 +33,25 @@ class Sifter:
     Nothing is decoded but a file's path: kinds are told by the first bytes of a record. What is held is bounded by
     what is wanted: at most twice so many matches, with their context.
 
+    With `max_count`, rg gives a match in the context behind the last as a match, too (rg-facts 18); here it is context.
+
     Attributes:
         matches: How many matches have come.
         files: How many files had one.
         ended: Whether rg's summary has come, so that the two numbers are all that there are.
     """
 
-    def __init__(self, wanted: float, *, max_record: int = MAX_RECORD) -> None:
+    def __init__(self, wanted: int, max_count: int | None = None, *, max_record: int = MAX_RECORD) -> None:
         self.matches = 0
         self.files = 0
         self.ended = False
         self._wanted = wanted
+        self._max_count = max_count
         self._framer = Framer(max_record)
         self._kept: list[Block] = []
         self._held = 0
         self._block: Block | None = None
-        self._first = False
+        self._in_file = 0
 
     @property
     def dropped_records(self) -> int:
@@ -78,8 +82,7 @@ class Sifter:
             case "match":
                 self._match(record)
             case "context":
-                if self._block and self._block.matches <= self._wanted:
-                    self._block.records.append(record)
+                self._context(record)
             case "begin":
                 self._begin(path_of(record))
             case "end":
@@ -93,18 +96,25 @@ class Sifter:
 
     def _begin(self, path: bytes) -> None:
         self._keep()
-        self._first = True
+        self._in_file = 0
         if self._wanted and (self._held < self._wanted or path_order(path) < path_order(self._kept[-1].path)):
             self._block = Block(path)
 
     def _match(self, record: bytes) -> None:
+        if self._in_file == self._max_count:
+            self._context(record)
+            return
         self.matches += 1
-        self.files += self._first
-        self._first = False
+        self.files += not self._in_file
+        self._in_file += 1
         if self._block:
             self._block.matches += 1
             if self._block.matches <= self._wanted:
-                self._block.records.append(record)
+                self._block.records.append((True, record))
+
+    def _context(self, record: bytes) -> None:
+        if self._block and self._block.matches <= self._wanted:
+            self._block.records.append((False, record))
 
     def _keep(self) -> None:
         """Put the current file among those that are kept, and let those go that it pushes out."""
