@@ -16,26 +16,12 @@ from ripwrap.options import FileOptions, Flag, SearchOptions
 
 Plant = Callable[..., Path]
 
-LEFT_OUT: dict[str, set[str]] = {
-    "a mode, with an operation of its own (or, for two of them, that only changes how count() counts)": {
-        *("json", "files", "files-with-matches", "files-without-match", "count", "count-matches", "include-zero"),
-        "type-list",
-    },
-    "tells about rg, not about files; `ripwrap.binary` does": {"help", "version", "pcre2-version", "generate"},
-    "is the pattern argument": {"regexp"},
-    "reads patterns from a file that nobody checked; read it, and pass a list": {"file"},
-    "starts programs": {"pre", "pre-glob", "search-zip", "hostname-bin"},
-    "reads a configuration, which ripwrap never does": {"no-config"},
-    "is how ripwrap frames paths": {"null"},
-    "is how ripwrap gets matches as they are found": {"line-buffered", "block-buffered"},
-    "paths would no longer open": {"path-separator"},
-    "another way to say max_columns=…, which JSON has not": {"max-columns-preview"},
-    "errors would not be seen": {"no-messages", "no-ignore-messages"},
-    "would say nothing: files_with_matches(limit=1) tells whether there is a match": {"quiet"},
-    "says more on stderr, for rg's own developers": {"debug", "trace"},
-    "short for other options: no_ignore, hidden, binary": {"unrestricted"},
-    "an old name: engine, sort, no_unicode": {"auto-hybrid-regex", "sort-files", "no-pcre2-unicode"},
-    "is encoding='auto'": {"no-encoding"},
+PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "options.md").read_text()
+TAKEN, LEFT_OUT = (
+    [row for row in part.splitlines() if row.startswith("| `")] for part in PAGE.split("## Flags that are no options")
+)
+NO_OPTIONS = {
+    flag for row in LEFT_OUT for flag in re.findall(r"`--([a-z0-9-]+)`", row.rpartition("|")[0].rpartition("|")[0])
 }
 
 WITHOUT_EFFECT = {
@@ -74,7 +60,7 @@ def positive(flag: str) -> str:
 
 
 OPTIONS = {key.replace("_", "-") for key in get_type_hints(SearchOptions)} - {"include-git"}
-KNOWN = OPTIONS | WITHOUT_EFFECT.keys() | set().union(*LEFT_OUT.values())
+KNOWN = OPTIONS | NO_OPTIONS
 
 
 def test_every_long_flag_is_an_option_or_left_out_for_a_reason(rg: RgBinary) -> None:
@@ -83,13 +69,28 @@ def test_every_long_flag_is_an_option_or_left_out_for_a_reason(rg: RgBinary) -> 
 
 
 def test_what_is_left_out_is_no_option_and_exists(rg: RgBinary) -> None:
-    everything = set().union(*LEFT_OUT.values()) | WITHOUT_EFFECT.keys()
-    assert not everything & OPTIONS
+    assert not NO_OPTIONS & OPTIONS
     newer = {"13.0.0": {"hyperlink-format", "hostname-bin", "generate", "trace", "sort-files"}}
     older = {"no-encoding": "13.0.0"}
     version = ".".join(map(str, rg.version))
     gone = {flag for flag, last in older.items() if version > last}
-    assert everything - long_flags(rg) == newer.get(version, set()) | gone
+    assert NO_OPTIONS - long_flags(rg) == newer.get(version, set()) | gone
+
+
+def test_the_page_of_options_has_them_all_and_says_what_they_are() -> None:
+    hints = get_type_hints(SearchOptions, include_extras=True)
+    marks = {key: mark for key, hint in hints.items() for mark in hint.__metadata__ if isinstance(mark, Flag)}
+    rows = [
+        f"| `{key}` | {'' if mark.ours else f'`--{key.replace(chr(95), chr(45))}`'} | "
+        f"{'.'.join(map(str, mark.since))} | {mark.help}{' (On by default.)' if mark.default else ''} |"
+        for key, mark in marks.items()
+    ]
+    assert rows == TAKEN
+
+
+def test_flags_that_the_page_says_to_change_nothing_are_tried_below() -> None:
+    (row,) = (row for row in LEFT_OUT if "change nothing" in row)
+    assert set(re.findall(r"`--([a-z0-9-]+)`", row)) == WITHOUT_EFFECT.keys()
 
 
 def test_flags_that_are_left_out_because_json_has_no_use_for_them_have_none(rg: RgBinary, plant: Plant) -> None:

@@ -108,6 +108,17 @@ class _TextOrBytes:
         )
 
 
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
+        # Written out, because Pydantic's own differs by version.
+        envelope = {
+            "type": "object",
+            "properties": {"bytes": {"type": "string", "contentEncoding": "base64"}},
+            "required": ["bytes"],
+            "additionalProperties": False,
+        }
+        return {"anyOf": [{"type": "string"}, envelope]}
+
+
 Text = Annotated[str, _TextOrBytes(_text_from_envelope)]
 """Text out of a file: U+FFFD where it was not UTF-8."""
 
