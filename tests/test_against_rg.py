@@ -13,7 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import ripwrap
@@ -120,7 +120,8 @@ FILE_OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "max_depth": counts,
     "max_filesize": st.sampled_from([0, 10, "1K", "1M"]),
     "one_file_system": st.booleans(),
-    "sort": st.sampled_from(["none", "path", "modified"]),
+    "sort": st.sampled_from(["none", "path", "modified", "accessed"]),
+    "sortr": st.sampled_from(["none", "path", "modified", "accessed"]),
     "threads": counts,
 }
 SEARCH_OPTIONS: dict[str, st.SearchStrategy[Any]] = {
@@ -211,6 +212,9 @@ def by_hand(options: Mapping[str, Any]) -> list[str]:
 
     if options.get("hidden") is False and options.get("type"):
         argv.append("-g!.*")
+    if "context" in options and options.keys() & {"before_context", "after_context"}:
+        # In rg 14 and 15 the one that is not given is that of both; 13 forgets about both.
+        options = {"before_context": options["context"], "after_context": options["context"], **options}
     for key in SEARCH_OPTIONS:
         if key not in ("hidden", "follow", "no_require_git", "include_git", "mmap"):
             add(key, "--" + key.replace("_", "-"))
@@ -345,7 +349,7 @@ def test_search_says_all_that_rg_says(
         "bytes_searched": 0,
     }
     assert bool(summary.errors) == bool(done.returncode == 2 or b"missing: No such file" in done.stderr)
-    if options.get("sort") == "path":
+    if options.get("sort") == "path" and "sortr" not in options:
         assert [as_rg(one)["data"]["path"] for one in messages] == [
             of_rg(one)["data"]["path"] for one in done.stdout.split(b"\n")[:-2]
         ]
@@ -358,7 +362,7 @@ def test_every_mode_gives_what_rg_gives(
     rg: RgBinary, tree: Path, mode: str, pattern: Any, options: dict[str, Any], colour: str
 ) -> None:
     call = (getattr(ripwrap, mode), getattr(sync, mode), colour, pattern)
-    if lacks(rg, options):
+    if options.get("stop_on_nonmatch") and rg.version < (14,):
         with pytest.raises(CapabilityError):
             listed(*call, cwd=tree, rg=rg, **options)
         return
@@ -395,8 +399,7 @@ def test_files_are_those_of_rg(rg: RgBinary, tree: Path, options: dict[str, Any]
 def test_grep_counts_and_gives_the_matches_of_rg(
     rg: RgBinary, tree: Path, pattern: Any, options: dict[str, Any], size: int, blocking: bool
 ) -> None:
-    if lacks(rg, options) or options.get("max_count") == 0:
-        return
+    assume(not lacks(rg, options) and options.get("max_count") != 0 and not options.get("passthru"))
     done = raw(rg, tree, "--json", *by_hand(options), *regexps(pattern))
     if not done.stdout:
         with pytest.raises(SearchError):
@@ -421,7 +424,7 @@ def test_grep_counts_and_gives_the_matches_of_rg(
     assert [(one.path, one.absolute_offset) for one in shown] == [
         (one.path, one.absolute_offset) for one in everything[size : 2 * size]
     ]
-    if options.keys() & {"context", "before_context", "after_context", "passthru"}:
+    if options.keys() & {"context", "before_context", "after_context"}:
         with_context = [as_rg(line) for file in result.files for line in file.lines()]
         for one in with_context:
             one["data"].pop("before", None), one["data"].pop("after", None)

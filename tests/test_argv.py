@@ -47,6 +47,8 @@ def test_defaults_are_the_seeds() -> None:
         ({"ignore_case": True, "case_sensitive": False}, ["--ignore-case"]),
         ({"multiline": True, "multiline_dotall": True}, ["--multiline", "--multiline-dotall"]),
         ({"before_context": 1, "after_context": 2, "context": 3}, ["--before-context=1", "--after-context=2"]),
+        ({"before_context": 1, "context": 3}, ["--before-context=1", "--after-context=3"]),
+        ({"after_context": 0, "context": 3}, ["--before-context=3", "--after-context=0"]),
         ({"encoding": "utf-16le", "replace": "$1"}, ["--encoding=utf-16le", "--replace=$1"]),
         ({"sort": "path", "threads": 1}, ["--sort=path", "--threads=1"]),
         ({"replace": ""}, ["--replace="]),
@@ -107,6 +109,9 @@ def test_paths_stand_behind_a_double_dash() -> None:
     arguments = search_command("x", ".", ["--pre=x", Path("src"), "-"], {}).arguments
     assert arguments[arguments.index("--") :] == ("--", "--pre=x", "src", "./-")
     assert search_command("x", ".", "src", {}).arguments[-1] == "src"
+    given = [".//", "./.", ".", "././/a//b", "./-", "..", "./../x", ".hidden", "/./x"]
+    wanted = (".", ".", ".", "a//b", "./-", "..", "../x", ".hidden", "/./x")
+    assert files_command(".", given, {}).arguments[-len(wanted) :] == wanted
 
 
 @given(st.text(), st.lists(st.text(min_size=1)), st.lists(st.text()))

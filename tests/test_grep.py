@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -22,10 +24,11 @@ from ripwrap import (
     PatternError,
     SearchError,
     UnknownTypeError,
+    _grep,
+    _page,
     sync,
 )
-from ripwrap._rg import decoder
-from ripwrap._rg.sifter import Sifter, path_order
+from ripwrap._rg.sifter import Sifter, Window, path_order
 from ripwrap.binary import RgBinary
 
 Plant = Callable[..., Path]
@@ -176,16 +179,25 @@ class TestContext:
     def test_of_a_page_is_as_if_there_were_no_other(self, rg: RgBinary, lines: Path) -> None:
         whole = numbers(sync.grep("needle", cwd=lines, rg=rg))
         for offset in range(5):
-            ((before, line, after),) = numbers(sync.grep("needle", cwd=lines, rg=rg, offset=offset, max_matches=1))
-            assert (line, after) == whole[offset][1:]
-            assert before == [[3, 4], [], [7, 8], [12, 13], [28, 29]][offset]
+            page = sync.grep("needle", cwd=lines, rg=rg, offset=offset, max_matches=1)
+            ((before, line, after),) = numbers(page)
+            assert line is not None and line == whole[offset][1]
+            assert before == [line - 2, line - 1]
+            assert after == [number for number in (line + 1, line + 2) if number <= 30]
+            assert {one.type for one in page.files[0].lines()} == {"match", "context"}
+            assert len([one for one in page.files[0].lines() if one.submatches]) == 1
 
-    def test_may_be_every_line(self, rg: RgBinary, lines: Path) -> None:
-        passed = numbers(sync.grep("needle", cwd=lines, rg=rg, passthru=True))
-        assert passed[0] == ([1, 2, 3, 4], 5, [])
-        assert passed[2:4] == [([], 9, [10, 11, 12, 13]), ([], 14, list(range(15, 30)))]
-        (only,) = numbers(sync.grep("needle", cwd=lines, rg=rg, passthru=True, offset=3, max_matches=1))
-        assert only == ([10, 11, 12, 13], 14, list(range(15, 30)))
+    def test_is_not_every_line(self, rg: RgBinary, lines: Path) -> None:
+        with pytest.raises(ValueError, match=r"search_messages\(\)"):
+            sync.grep("needle", cwd=lines, rg=rg, passthru=True)
+        assert numbers(sync.grep("needle", cwd=lines, rg=rg, passthru=False))[0] == ([3, 4], 5, [])
+
+    def test_of_one_side_is_that_of_both_unless_it_is_given(self, rg: RgBinary, lines: Path) -> None:
+        """rg 13 lets either side set both aside."""
+        result = numbers(sync.grep("needle", cwd=lines, rg=rg, context=2, before_context=1))
+        assert result == [([4], 5, []), ([], 6, [7, 8]), ([], 9, [10, 11]), ([13], 14, [15, 16]), ([29], 30, [])]
+        result = numbers(sync.grep("needle", cwd=lines, rg=rg, context=2, after_context=1))
+        assert result[2:4] == [([8], 9, [10]), ([12, 13], 14, [15])]
 
     def test_is_there_without_line_numbers_and_around_several_lines(self, rg: RgBinary, lines: Path) -> None:
         result = sync.grep("needle", cwd=lines, rg=rg, no_line_number=True)
@@ -222,11 +234,11 @@ async def test_of_a_hundred_thousand_matches_only_the_page_is_decoded_and_all_ar
 ) -> None:
     folder = plant({name: "a needle in a line\n" * number for name, number in shape.items()})
     counts: Counter[str] = Counter()
-    monkeypatch.setattr(decoder, "_MODELS", {kind: Decoded(model, counts) for kind, model in decoder._MODELS.items()})
+    monkeypatch.setattr(_page, "_MODELS", {kind: Decoded(model, counts) for kind, model in _page._MODELS.items()})
     result = await ripwrap.grep("needle", cwd=folder, rg=rg, max_matches=100, timeout=None)
     assert (result.total_matches, result.files_matched, result.exact) == (100_000, len(shape), True)
     assert sum(len(file.matches) for file in result.files) == 100
-    assert counts["Match"] == 100
+    assert counts["GrepMatch"] == 100 + 2 * ("one" in shape)  # which are context behind the last
     assert counts.total() <= 200
     assert result.message.startswith(f"Matches 1 to 100 of 100000 matches in {len(shape)} file")
 
@@ -234,9 +246,9 @@ async def test_of_a_hundred_thousand_matches_only_the_page_is_decoded_and_all_ar
 blocks = st.dictionaries(st.sampled_from(["a", "a/b", "a-b", "a/c", "b", "c/d/e", "é"]), st.integers(0, 5), max_size=7)
 
 
-@given(blocks, st.integers(0, 12), st.randoms(use_true_random=False), st.integers(1, 50))
+@given(blocks, st.integers(0, 12), st.sampled_from([0, 1, 2, 9]), st.randoms(use_true_random=False), st.integers(1, 50))
 def test_whatever_the_order_of_files_the_first_matches_in_path_order_are_kept(
-    files: dict[str, int], wanted: int, random: Any, size: int
+    files: dict[str, int], wanted: int, most: int, random: Any, size: int
 ) -> None:
     order = list(files)
     random.shuffle(order)
@@ -246,14 +258,19 @@ def test_whatever_the_order_of_files_the_first_matches_in_path_order_are_kept(
         + f'{{"type":"end","data":"{path}"}}\n'
         for path in order
     ).encode()
-    sifter = Sifter(wanted)
+    sifter = Sifter(Window(offset=0, max_matches=wanted, max_files=most, before=0, after=0, max_count=None))
+    most_held = 0
     for start in range(0, len(written), size):
         sifter.feed(written[start : start + size])
+        most_held = max(most_held, sum(len(block.records) for block in [*sifter._kept, *filter(None, [sifter._block])]))
     kept = [record.decode().split('"')[-2] for block in sifter.blocks() for _, record in block.records]
     by_path = sorted(files, key=lambda path: path_order(path.encode()))
     everything = [f"{path} {number}" for path in by_path for number in range(files[path])]
-    assert kept[:wanted] == everything[:wanted]
-    assert len(kept) <= 2 * wanted
+    shown = [path for path in by_path if files[path]][:most]
+    page = [one for one in everything if one.rpartition(" ")[0] in shown][:wanted]
+    assert kept[: len(page)] == page
+    assert most_held <= 3 * wanted
+    assert len({one.rpartition(" ")[0] for one in kept}) <= most
     assert sifter.matches == len(everything)
     assert sifter.files == sum(number > 0 for number in files.values())
 
@@ -320,7 +337,7 @@ async def test_what_is_wrong_is_said_as_by_search(rg: RgBinary, folder: Path, an
     [
         ({"max_matches": -1}, ValueError, "max_matches should be 0 or more"),
         ({"max_files": -1}, ValueError, "max_files should be 0 or more"),
-        ({"offset": -1}, ValueError, "offset should be 0 or more"),
+        ({"offset": -1}, ValueError, "offset should be 0 or more, not -1"),
         ({"offset": None}, TypeError, "offset should be an int, not None"),
         ({"max_matches": "1"}, TypeError, "max_matches should be an int"),
         ({"timeout": -1}, ValueError, "timeout should be 0 seconds or more"),
@@ -336,6 +353,8 @@ def test_a_wrong_argument_is_named(folder: Path, wrong: Any, error: type[Excepti
 def test_a_pattern_of_a_wrong_type_is_named(folder: Path) -> None:
     with pytest.raises(TypeError, match="a pattern should be a str, not bytes"):
         sync.grep(b"x", cwd=folder)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a pattern should be a str, or several of them, not int"):
+        sync.grep(5, cwd=folder)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no pattern"):
         sync.grep([], cwd=folder)
 
@@ -348,15 +367,48 @@ def test_an_rg_that_dies_is_an_error_and_no_answer(stand_in: Callable[..., Path]
 
 
 @pytest.mark.anyio
+async def test_the_time_is_that_of_both_attempts(
+    stand_in: Callable[..., Path], folder: Path, anyio_backend: str
+) -> None:
+    rg = stand_in("print('failed to spawn thread: Os {', file=sys.stderr, flush=True)\ntime.sleep(60)")
+    for timeout in (0.5, 1.5):
+        begun = time.monotonic()
+        assert (await ripwrap.grep("x", cwd=folder, rg=rg, timeout=timeout)).stop_reason == "timeout"
+        assert time.monotonic() - begun < 2 * timeout + 1
+        assert sync.grep("x", cwd=folder, rg=rg, timeout=timeout).stop_reason == "timeout"
+
+
+@pytest.mark.anyio
+async def test_other_tasks_run_while_a_large_page_is_decoded(plant: Plant, anyio_backend: str) -> None:
+    folder = plant({"f": "needle\n" * 20_000})
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(count_turns)
+        chunks = [message async for message in ripwrap.search("needle", cwd=folder, rg=rg15, limit=1)]
+        before = turns
+        result = await ripwrap.grep("needle", cwd=folder, rg=rg15, max_matches=None, context=0, timeout=None)
+        group.cancel_scope.cancel()
+    assert len(chunks) == 1 and result.total_matches == 20_000
+    assert turns - before >= 20_000 / _page._TURN
+
+
+@pytest.mark.anyio
 async def test_an_rg_that_runs_out_of_threads_half_way_is_run_again_from_the_start(
     stand_in: Callable[..., Path], folder: Path, anyio_backend: str
 ) -> None:
-    body = TWO_THEN_SILENT.replace("rg: ./gone: No such file", "failed to spawn thread: No such file").replace(
-        "    time.sleep(60)",
-        '    if \'--threads=1\' not in sys.argv: time.sleep(60)\n    print(\'{"data":{},"type":"summary"}\')',
-    )
+    panic = "failed to spawn thread: Os { code: 11, kind: WouldBlock }"
+    body = TWO_THEN_SILENT.replace("rg: ./gone: No such file or directory (os error 2)", panic)
+    body = body.replace("time.sleep", "if '--threads=1' not in sys.argv: time.sleep")
+    body += """    print('{"data":{},"type":"summary"}')\n"""
     result = await ripwrap.grep("x", cwd=folder, rg=stand_in(body))
-    assert places(result) == [("b", 1), ("b", 2)]
+    assert (places(result), result.stop_reason) == ([("b", 1), ("b", 2)], "end")
     assert result == sync.grep("x", cwd=folder, rg=stand_in(body))
 
 
@@ -372,9 +424,15 @@ def test_errors_binary_files_and_lines_left_out_are_told(rg: RgBinary, plant: Pl
     assert late.path == "late" and late.binary_offset == 7 + 80_000
     assert result.files[0].binary_offset is None
     assert result.message == (
-        "2 matches in 2 files. 1 path could not be read. 1 line of over 20 MiB left out. "
-        "1 file left at the first NUL byte, as binary; text=True searches on."
+        "At least 2 matches in 2 files. 1 line left out, of over 20 MiB in rg's JSON. 1 file taken for binary, from "
+        "its first NUL byte; text=True searches all. 1 path could not be read."
     )
+    assert (result.exact, result.truncated, result.next_offset, result.stop_reason) == (False, True, None, "end")
+    unseen = sync.grep("needle", cwd=folder, rg=rg, glob=["late", "a"], max_matches=1, follow=False).message
+    assert unseen.endswith("1 file taken for binary, from its first NUL byte; text=True searches all.")
+    dropped = sync.grep("needle", cwd=folder, rg=rg, glob="big", timeout=None, explain=True, follow=False)
+    assert (dropped.total_matches, dropped.exact, dropped.truncated) == (0, False, True)
+    assert dropped.message == "No matches found. 1 line left out, of over 20 MiB in rg's JSON."
 
 
 class TestExplain:
@@ -443,6 +501,30 @@ class TestExplain:
     def test_is_silent_if_there_is_a_match(self, rg: RgBinary, tricky: Path) -> None:
         assert sync.grep("Total", cwd=tricky, rg=rg, explain=True).message == "1 match in 1 file."
 
+    def test_names_a_max_count_of_nothing(self, rg: RgBinary, tricky: Path) -> None:
+        assert sync.grep("Total", cwd=tricky, rg=rg, explain=True, max_count=0).message == (
+            "No matches found. There would be 1 match in 1 file if any match counted (without max_count=0), first in "
+            "src/a.py."
+        )
+
+    def test_looks_only_where_the_search_did(self, rg: RgBinary, tricky: Path) -> None:
+        result = sync.grep("TOTAL", cwd=tricky, rg=rg, explain=True, paths=(path for path in ["build"]))  # type: ignore[arg-type]
+        assert "There would be none" in result.message
+        later = sync.grep("TOTAL", cwd=tricky, rg=rg, explain=True, ignore_case=True, case_sensitive=True)
+        assert "if case is ignored" in later.message
+
+    def test_says_when_there_was_no_time(
+        self, stand_in: Callable[..., Path], folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        body = """
+            if "--no-ignore" in sys.argv: time.sleep(60)
+            print('{"data":{},"type":"summary"}')
+            sys.exit(1)
+        """
+        monkeypatch.setattr(_grep, "_EXPLAIN", 0.5)
+        message = sync.grep("x", cwd=folder, rg=stand_in(body), explain=True).message
+        assert message == "No matches found. There was no time to try more."
+
     def test_a_probe_that_rg_refuses_is_passed_over(self, rg: RgBinary, tricky: Path) -> None:
         r"""A literal that has `\n` in it is refused."""
         message = sync.grep("x\n(", cwd=tricky, rg=rg, explain=True, fixed_strings=True, multiline=True).message
@@ -476,6 +558,7 @@ def test_any_tree_in_pages_is_the_tree_at_once(
         offset = page.next_offset
     assert paged == places(at_once)
     for file in at_once.files:
+        assert all(len(match.before) <= context and len(match.after) <= context for match in file.matches)
         whole = [line.line_number for line in file.lines()]
         assert whole == sorted(set(whole), key=lambda number: number or 0)  # nothing twice, all in order
         said = [

@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -168,6 +169,7 @@ def test_ranges_are_lines_and_columns() -> None:
         (b"a\r", "a\r", ""),
         (b"\n", "", "\n"),
         (b"a\nb\r\n", "a\nb", "\r\n"),
+        (b"a\nb\0", "a\nb", "\0"),
         (b"", "", ""),
         (b"\xff\r\n", "\ufffd", "\r\n"),
     ],
@@ -176,6 +178,35 @@ def test_the_text_of_a_line_is_without_its_terminator(raw: bytes, text: str, ter
     match = line(raw)
     assert (match.text, match.line_terminator) == (text, terminator)
     assert raw_bytes(match.text) + terminator.encode() == raw
+
+
+@given(st.binary(max_size=12), st.data())
+def test_places_are_those_of_what_comes_before(raw: bytes, data: st.DataObject) -> None:
+    """Also inside of a character, and where bytes are none."""
+    offsets = data.draw(st.lists(st.tuples(st.integers(0, len(raw)), st.integers(0, len(raw))), max_size=4))
+    match = line(raw, *offsets)
+
+    def place(offset: int, sep: str) -> tuple[int, int]:
+        before = raw[:offset].decode("utf-8", "replace")
+        return 1 + before.count(sep), len(before.rpartition(sep)[2])
+
+    sep = "\0" if raw.endswith(b"\0") else "\n"
+    assert match.spans() == tuple(
+        (len(raw[:start].decode("utf-8", "replace")), len(raw[:end].decode("utf-8", "replace")))
+        for start, end in offsets
+    )
+    assert match.ranges() == tuple((*place(start, sep), *place(end, sep)) for start, end in offsets)
+
+
+def test_a_hundred_thousand_submatches_take_no_more_memory_than_they_need() -> None:
+    raw = "é".encode() * 100_000
+    match = line(raw, *((start, start + 2) for start in range(0, len(raw), 2)))
+    tracemalloc.start()
+    assert match.spans()[-1] == (99_999, 100_000)
+    assert match.ranges()[-1] == (1, 99_999, 1, 100_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100_000_000
 
 
 def test_replaced_is_the_new_line() -> None:

@@ -86,6 +86,12 @@ def test_a_single_file_is_named_in_every_mode(rg: RgBinary, corpus: Path) -> Non
     assert list(sync.count_matches(["needle", "other"], **options)) == [FileCount(path="two.txt", count=4)]
 
 
+def test_a_replacement_changes_nothing_in_these_modes(rg: RgBinary, corpus: Path) -> None:
+    assert list(sync.count("needle", cwd=corpus, rg=rg, paths="two.txt", replace="x")) == [
+        FileCount(path="two.txt", count=2)
+    ]
+
+
 def test_options_count_in_every_mode(rg: RgBinary, corpus: Path) -> None:
     options: Any = {"cwd": corpus, "rg": rg, "ignore_case": True, "glob": "*.txt", "sort": "path", "no_ignore": True}
     assert list(sync.files_with_matches("NEEDLE", **options)) == ["ignored.txt", "two.txt"]

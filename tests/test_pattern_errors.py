@@ -63,7 +63,11 @@ def test_pcre2_tells_an_offset_in_bytes(rg: RgBinary, folder: Path) -> None:
         return
     assert error_of(rg, folder, "éé(b", pcre2=True).offset == 2
     assert error_of(rg, folder, "éé*+*b", pcre2=True).offset in (4, 5)  # PCRE2's offset is behind what is wrong
-    assert error_of(rg, folder, ["a", "éé(b"], pcre2=True).pattern == "éé(b"
+    error = error_of(rg, folder, ["a", "éé*+*b", "c"], pcre2=True)
+    assert error.pattern == "éé*+*b" and error.offset in (4, 5)
+    # What is never closed goes on to the end of all patterns; whose it is, is not said.
+    error = error_of(rg, folder, ["a(b", "ok"], pcre2=True)
+    assert (error.pattern, error.offset) == (None, None)
     assert error_of(rg, folder, "éé(b", pcre2=True, word_regexp=True).offset == 2
     assert error_of(rg, folder, "éé*+*b", pcre2=True, word_regexp=True).offset is None
 
@@ -94,7 +98,28 @@ async def test_an_unknown_type_is_answered_with_those_that_are_like_it(
     assert unlike.value.suggestions == ()
 
 
-PANIC = "thread 'main' panicked: failed to spawn thread: Os { code: 11, kind: WouldBlock }\n"
+def test_a_path_may_say_anything(stand_in: Callable[..., Path], folder: Path) -> None:
+    """As a name in a message about it, it is no panic of rg's."""
+    body = """
+        print("rg: ./failed to spawn thread: Os { code: 11: No such file or directory (os error 2)", file=sys.stderr)
+        print("rg: failed to spawn thread: Os {: No such file or directory (os error 2)", file=sys.stderr, flush=True)
+        time.sleep(2.5)
+        print('{"data":SUMMARY,"type":"summary"}')
+        sys.exit(2)
+    """
+    elapsed = '{"secs":0,"nanos":0,"human":"0s"}'
+    numbers = ("searches", "searches_with_match", "bytes_searched", "bytes_printed", "matched_lines", "matches")
+    stats = ",".join(f'"{name}":0' for name in numbers)
+    summary = f'{{"elapsed_total":{elapsed},"stats":{{"elapsed":{elapsed},{stats}}}}}'
+    (message,) = sync.search_messages("x", cwd=folder, rg=stand_in(body.replace("SUMMARY", summary)))
+    assert message.type == "summary"
+    assert [error.kind for error in message.errors] == ["missing", "missing"]
+
+
+PANIC = (
+    "thread 'main' panicked at /rustc/x/library/std/src/thread/scoped.rs:200:46:\n"
+    'failed to spawn thread: Os { code: 11, kind: WouldBlock, message: "Resource temporarily unavailable" }\n'
+)
 FEW_THREADS = f"""
     if "--threads=1" not in sys.argv:
         sys.stderr.write({PANIC!r})

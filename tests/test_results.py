@@ -1,5 +1,6 @@
 """Collected answers as others see them: a diff that git applies, a notebook, a terminal, JSON."""
 
+import copy
 import json
 import os
 import pickle
@@ -30,7 +31,7 @@ rg15 = rgs.provide("15.2.0")
 
 def applied(folder: Path, diff: bytes) -> None:
     """Let git, which is strict, change the files as the diff says."""
-    argv = ["git", "apply", "--unidiff-zero", "-p1", "-"]
+    argv = ["git", "apply", "-p1", "-"]
     done = subprocess.run(argv, cwd=folder, input=diff, capture_output=True, check=False)
     assert done.returncode == 0, (done.stderr.decode(), diff)
 
@@ -55,7 +56,7 @@ class TestDiff:
         for name, content in before.items():  # nothing was written
             raw = content.encode() if isinstance(content, str) else content
             assert (folder / os.fsdecode(name)).read_bytes() == raw
-        applied(folder, b"".join(file.raw_diff() for file in result.files))
+        applied(folder, result.raw_diff())
         for name, content in before.items():
             raw = content.encode() if isinstance(content, str) else content
             assert (folder / os.fsdecode(name)).read_bytes() == raw.replace(b"old_name", b"name_new")
@@ -72,6 +73,23 @@ class TestDiff:
                 "@@ -9,2 +10,4 @@\n 9\n-x x\n+a\n+b a\n+b\n"
             )
         )
+
+    def test_of_a_page_applies_too(self, plant: Plant) -> None:
+        """Its last match has what follows as context, or git would take the hunk for the end of the file."""
+        folder = plant({"f.txt": "foo\n" * 10})
+        page = sync.grep("foo", cwd=folder, rg=rg15, replace="X", max_matches=3, offset=3)
+        applied(folder, page.raw_diff())
+        assert (folder / "f.txt").read_text() == "foo\n" * 3 + "X\n" * 3 + "foo\n" * 4
+
+    def test_names_what_git_can_name(self, plant: Plant) -> None:
+        folder = plant({"f": "x\n"})
+        diff = sync.grep("x", cwd=folder, rg=rg15, replace="y", paths=folder / "f").diff()
+        assert diff.startswith(f"--- a{folder}/f\n+++ b{folder}/f\n")
+
+    def test_of_lines_that_end_in_nul_there_is_none(self, plant: Plant) -> None:
+        result = sync.grep("x", cwd=plant({"f": b"a\nb\0x\0"}), rg=rg15, replace="y", null_data=True, text=True)
+        with pytest.raises(ValueError, match="null_data"):
+            result.diff()
 
     def test_of_lines_that_go_joins_and_vanishes(self, plant: Plant) -> None:
         folder = plant({"f.txt": "1\nx\n3\ny\n5\n"})
@@ -99,7 +117,7 @@ class TestDiff:
         st.lists(st.sampled_from(["x", "xx x", "", "y", "y\r", "é x"]), max_size=12),
         st.booleans(),
         st.sampled_from(["", "z", "a\nb", "$0$0", "x"]),
-        st.integers(1, 3),
+        st.integers(2, 3),
         st.sampled_from(["x", "x$", "^y", "x\n", "y\r?\n", "(?s)x.y"]),
     )
     def test_of_any_file_gives_what_replacing_gives(
@@ -123,6 +141,8 @@ class TestDiff:
 
 class Text(HTMLParser):
     """The tags and the text of HTML; what is not closed is an error."""
+
+    EMPTY_TREE = '<pre style="line-height: 1.3"></pre>'
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -178,6 +198,15 @@ class TestNotebook:
         assert "too long to be shown" in html
         assert Text(html)
 
+    def test_counts_headings_and_clips_long_lines(self, plant: Plant) -> None:
+        folder = plant({f"{number:03}{'n' * 240}": "needle\n" for number in range(900)})
+        html = sync.grep("needle", cwd=folder, rg=rg15, max_matches=None)._repr_html_()
+        assert len(html) <= render.MAX_HTML + 1000 and "too long to be shown" in html
+        long = plant({"000": "é" * 100_000 + "needle" + "é" * 100_000 + "needle\n"})
+        shown = Text(sync.grep("needle", cwd=long, rg=rg15, paths="000")._repr_html_())
+        assert shown.marked == [("mark", "needle")]
+        assert "1: …é" in shown.text and shown.text.endswith("é…\n") and len(shown.text) < 2200
+
     def test_shows_a_tree(self, plant: Plant) -> None:
         folder = plant({f"d&/{HOSTILE.replace('/', '_')}": "", "d&/x": "", "e": ""})
         tree = sync.tree_text(cwd=folder, limit=2)
@@ -186,7 +215,8 @@ class TestNotebook:
         assert shown.text == tree == "d&/\n    [2 truncated]\ne"
         assert shown.tags == {"pre", "b", "span"}
         assert tree.entries == tuple(sync.tree(cwd=folder, limit=2))
-        assert pickle.loads(pickle.dumps(tree)).entries == tree.entries
+        assert pickle.loads(pickle.dumps(tree)).entries == copy.copy(tree).entries == tree.entries
+        assert TreeText() == "" and TreeText()._repr_html_() == Text.EMPTY_TREE
 
     def test_a_tree_keeps_to_its_budget_too(self) -> None:
         entries = [TreeEntry(path="x" * 1000, name="x" * 1000, depth=0)] * 1000
@@ -209,6 +239,11 @@ class TestTerminal:
         coloured = printed(result, force_terminal=True, color_system="standard", no_color=False)
         assert "\x1b[35ma\x1b[0m" in coloured
         assert "\x1b[1;31mx\x1b[0m [red]" in coloured
+
+    def test_marks_the_hit_whatever_stands_before_it(self, plant: Plant) -> None:
+        folder = plant({"f": "a\x0c\rneedle\x07 b\r\n"})
+        coloured = printed(sync.grep("needle", cwd=folder, rg=rg15), force_terminal=True, color_system="standard")
+        assert "a\x1b[1;31mneedle\x1b[0m b" in coloured
 
     def test_shows_a_tree_with_its_directories_set_off(self, plant: Plant) -> None:
         tree = sync.tree_text(cwd=plant({"d/[red]x": "", "d/y": ""}), limit=2)

@@ -31,7 +31,11 @@ from ripwrap._rg.stderr import MAX_STDERR, failure, only_path_errors, path_error
         (b"grep config error: unknown encoding: x", SearchError, "encoding.spec"),
         (b"rg: invalid definition (format is type:glob, e.g., html:*.html)", SearchError, "NAME:GLOB"),
         (b"failed to spawn thread: Os { code: 11 }", SearchError, "threads=1"),
-        (b"panicked at 'failed to spawn scoped thread: Os { code: 11 }'", SearchError, "threads=1"),
+        (
+            b"thread 'main' panicked at 'failed to spawn scoped thread: Os { code: 11 }', /x.rs:2",
+            SearchError,
+            "threads=1",
+        ),
         (b"rg: something that nobody has seen", SearchError, "nobody has seen"),
         (b"", SearchError, "exit code 2"),
         # What rg quotes decides nothing.

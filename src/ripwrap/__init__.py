@@ -3,10 +3,11 @@
     async for match in ripwrap.search(r"TODO", cwd="src", glob=["*.py"]):
         print(match.path, match.line_number, match.lines)
 
-General layout, each module using only those to its right; where a name has an underscore, it is ours alone:
+General layout, each module using only those to its right (`[tool.importlinter]` in pyproject.toml has them all); where
+a name has an underscore, it is ours alone:
 
-    cli → sync → _tree, _modes → _search, _files → _rg.stream → _rg.process → _rg.argv, _rg.decoder, _rg.stderr, binary
-    → models, options, errors
+    cli → sync → _grep, _tree, _modes → results → _search, _files → _rg.collect, _rg.stream → _rg.process → _rg.sifter
+    → _rg.argv, _rg.decoder, _rg.stderr, binary → models, options, errors
 """
 
 from ripwrap import binary, sync

@@ -13,7 +13,7 @@ def unified(path: str, lines: Iterable[Match | Context]) -> bytes:
     """A diff of what replacements change, with the context that there is; empty if they change nothing.
 
     Raises:
-        ValueError: The lines have no numbers.
+        ValueError: The lines have no numbers, or end in NUL.
     """
     hunks: list[bytes] = []
     shift = 0
@@ -42,6 +42,8 @@ def _runs(lines: Iterable[Match | Context]) -> Iterator[tuple[int, list[Change]]
             run = []
         if not run:
             start = line.line_number
+        if line.raw_lines.endswith(b"\0"):
+            raise ValueError("a diff is one of lines that end in LF; search without null_data")
         run.append((line.raw_lines, line.raw_replaced() if isinstance(line, Match) else line.raw_lines))
         following = line.line_number + len(_split(line.raw_lines))
     if run:
@@ -84,7 +86,7 @@ def _place(start: int, count: int) -> bytes:
 
 def _name(prefix: bytes, path: str) -> bytes:
     """As git writes a name: quoted if need be, with a tab behind one that has spaces."""
-    raw = prefix + os.fsencode(path)
+    raw = prefix + os.fsencode(path).removeprefix(b"/")
     if any(byte < 0x20 or byte in b'"\\\x7f' for byte in raw):
         plain = {ord('"'): b'\\"', ord("\\"): b"\\\\"}
         return b'"%b"' % b"".join(

@@ -9,6 +9,7 @@ from ripwrap.options import SearchOptions
 
 _FILTERS = ("glob", "iglob", "type", "type_not", "ignore_file", "max_depth", "max_filesize", "one_file_system")
 _CASE = ("smart_case", "case_sensitive")
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
 _BOUNDS = ("word_regexp", "line_regexp")
 
 
@@ -29,6 +30,9 @@ class Probe:
 
 def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
     """The searches that are worth trying, those first that tell most."""
+    if options.get("max_count") == 0:
+        yield Probe("if any match counted", "without max_count=0", _without(options, ("max_count",)))
+        return
     if not (options.get("no_ignore") and options.get("hidden", True)):
         yield Probe(
             "with hidden and ignored files included",
@@ -37,9 +41,10 @@ def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
         )
     if filters := [name for name in _FILTERS if name in options]:
         yield Probe("in other files", f"without {', '.join(filters)}", _without(options, filters))
-    if not options.get("fixed_strings") and any(one != re.escape(one) for one in patterns):
+    if not options.get("fixed_strings") and any(_SPECIAL.search(one) for one in patterns):
         yield Probe("if the pattern is taken literally", "fixed_strings=True", _with(options, fixed_strings=True))
-    if not options.get("ignore_case") and any(one.upper() != one.lower() for one in patterns):
+    insensitive = options.get("ignore_case") and not any(options.get(name) for name in _CASE)
+    if not insensitive and any(one.upper() != one.lower() for one in patterns):
         yield Probe("if case is ignored", "ignore_case=True", _with(_without(options, _CASE), ignore_case=True))
     if bounds := [name for name in _BOUNDS if options.get(name)]:
         yield Probe("anywhere in a line", f"without {', '.join(bounds)}", _without(options, bounds))

@@ -2,25 +2,27 @@
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar, Unpack
 
 from ripwrap._explain import probes
-from ripwrap._page import Page
+from ripwrap._message import amount, message, plural
+from ripwrap._page import files_of, window_of
 from ripwrap._rg.argv import search_command
 from ripwrap._rg.collect import Plan, Step, carry_out
 from ripwrap._rg.process import Exit
-from ripwrap._rg.sifter import Sifter
+from ripwrap._rg.sifter import Sifter, Window
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import SearchError
 from ripwrap.options import SearchOptions, StrPath, check_timeout
-from ripwrap.results import FileMatches, GrepResult, StopReason
+from ripwrap.results import GrepResult, StopReason
 
 MAX_MATCHES = 100
 TIMEOUT = 10.0
 _CONTEXT = 2
 _EXPLAIN = 5.0  # Seconds for all that explains why nothing was found.
+_FIRST = Window(offset=0, max_matches=1, max_files=1, before=0, after=0, max_count=None)
 
 T = TypeVar("T")
 
@@ -36,23 +38,26 @@ class Found(Sifter):
     end: Exit
     timed_out: bool
 
-    def __init__(self, wanted: int, max_count: int | None) -> None:
-        super().__init__(wanted, max_count)
-        self._silent = max_count == 0  # rg then says nothing, not even a summary
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)
+        self._silent = window.max_count == 0
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
         """Take note of the end; raises unless rg gave an answer, or was not given the time for one."""
         self.end, self.timed_out = end, timed_out
-        if timed_out:
-            return
-        if end.returncode in (0, 1, 2):
-            self.close()
-        if end.returncode not in (0, 1, 2) or not (self.ended or (self._silent and not end.partial)):
-            raise end.failure()
+        if not timed_out:
+            if end.ended:
+                self.close()
+            end.check(summary=self.ended, silent=self._silent)
+
+    @property
+    def exact(self) -> bool:
+        """Whether what was counted is all that there is."""
+        return not self.timed_out and not self.dropped_records
 
 
 GrepPlan: TypeAlias = Plan[Found, T]
-_Search: TypeAlias = Callable[[SearchOptions, int, float | None], Step[Found]]
+_Search: TypeAlias = Callable[[SearchOptions, Window, float | None], Step[Found]]
 
 
 async def grep(
@@ -70,30 +75,29 @@ async def grep(
 ) -> GrepResult:
     """Search files and collect a page of matches, with their context, and the number of all the others.
 
-    Files come in the order of `rg --sort=path`, matches by line, however rg ran: on a tree that does not change, pages
-    neither overlap nor miss a match. Every match is counted, but only those of the page are decoded. rg is ended when
-    its time is over; what it had found by then is the answer.
+    Files come in the order of `rg --sort=path`, over all `paths`, and matches by line, however rg ran: on a tree that
+    does not change, pages neither overlap nor miss a match. Every match is counted, but only those of the page are
+    decoded. rg is ended when its time is over; what it had found by then is the answer.
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` start from there.
         paths: Files or directories to search; empty is all of `cwd`.
-        max_matches: How many matches to give at most, over all files; `None` gives all. (`max_count` is per file, and
-            what it leaves out is not counted.)
+        max_matches: How many matches to give at most, over all files; `None` gives all, and takes the memory for it.
+            (`max_count` is per file, and what it leaves out is not counted.)
         max_files: How many files to give matches of at most; `None` is any number.
         offset: How many matches to leave out at the start: the `next_offset` of the page before.
         timeout: Seconds that rg may take, its installation not counted; `None` is for ever.
         explain: Whether to find out, if there is no match, what would find some (ignored files, another case, the
             pattern taken literally, …), and say so in `message`; takes up to 5 seconds more.
         rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags; see `SearchOptions`. Without any of `context`, `before_context`, `after_context` and
-            `passthru` there are 2 lines of context.
+        **options: rg's flags; see `SearchOptions`. Without any of `context`, `before_context` and `after_context`
+            there are 2 lines of context; `passthru` is refused.
 
     Raises what `search()` raises, and `ValueError` for any number that is negative.
     """
-    return await carry_out(
-        grep_plan(pattern, cwd, paths, max_matches, max_files, offset, timeout, explain, options), rg
-    )
+    plan = grep_plan(pattern, cwd, paths, max_matches, max_files, offset, timeout, options, explain=explain)
+    return await carry_out(plan, rg)
 
 
 def grep_plan(
@@ -104,27 +108,59 @@ def grep_plan(
     max_files: int | None,
     offset: int,
     timeout: float | None,
-    explain: bool,
     options: SearchOptions,
+    *,
+    explain: bool,
 ) -> GrepPlan[GrepResult]:
     """The search, and then, if that is asked for, what explains why it found nothing; arguments are `grep()`'s."""
-    query = pattern if isinstance(pattern, (str, bytes)) else tuple(pattern)
-    if options.keys().isdisjoint(("context", "before_context", "after_context", "passthru")):
+    query = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
+    if not isinstance(paths, (str, bytes, os.PathLike)):
+        paths = tuple(paths)  # it is looked at more than once
+    if options.keys().isdisjoint(("context", "before_context", "after_context")):
         options = {**options, "context": _CONTEXT}
-    page = Page.of(offset, max_matches, max_files, options)
 
-    def search(options: SearchOptions, wanted: int, timeout: float | None) -> Step[Found]:
-        command = search_command(query, cwd, paths, options)
-        return Step(command, partial(Found, wanted, options.get("max_count")), timeout)
+    def search(options: SearchOptions, window: Window, timeout: float | None) -> Step[Found]:
+        return Step(search_command(query, cwd, paths, options), partial(Found, window), timeout)
 
-    found = yield search(options, page.wanted, check_timeout(timeout))
-    files = tuple(page.files(found.blocks()))
-    result = _result(os.path.abspath(cwd), query, found, page, files, timeout)
-    if explain and not found.matches and not found.timed_out:
-        patterns = (query,) if isinstance(query, str) else query
-        why = yield from _explanation(patterns, options, search)
-        result = result.model_copy(update={"message": f"{result.message} {why}".rstrip()})
-    return result
+    step = search(options, _FIRST, check_timeout(timeout))  # checks the options before their values are looked at
+    window = window_of(offset, max_matches, max_files, options)
+    found = yield search(options, window, step.timeout)
+    files = yield from files_of(window, found.blocks())
+    shown = sum(len(file.matches) for file in files)
+    more = found.matches > offset + shown
+    reason: StopReason = "end"
+    if found.timed_out:
+        reason = "timeout"
+    elif more:
+        reason = "max_files" if len(files) == max_files and shown < window.max_matches else "max_matches"
+    next_offset = offset + shown if more and shown and not found.timed_out else None
+    errors = found.end.path_errors()
+    said = [message(found, window, shown, next_offset, timeout if found.timed_out else None)]
+    if errors:
+        said.append(f"{plural(len(errors), 'path')} could not be read.")
+    if explain and not found.matches and found.exact:
+        said.append((yield from _explanation((query,) if isinstance(query, str) else query, options, search)))
+    return GrepResult(
+        root=_absolute(cwd),
+        query=query,
+        files=files,
+        total_matches=found.matches,
+        files_matched=found.files,
+        exact=found.exact,
+        truncated=more or not found.exact,
+        next_offset=next_offset,
+        stop_reason=reason,
+        errors=errors,
+        dropped_records=found.dropped_records,
+        message=" ".join(filter(None, said)),
+    )
+
+
+def _absolute(cwd: StrPath) -> str:
+    try:
+        return os.path.abspath(cwd)
+    except FileNotFoundError:  # this process' own directory is gone
+        return os.fspath(cwd)
 
 
 def _explanation(patterns: Sequence[str], options: SearchOptions, search: _Search) -> GrepPlan[str]:
@@ -132,86 +168,22 @@ def _explanation(patterns: Sequence[str], options: SearchOptions, search: _Searc
     deadline = time.monotonic() + _EXPLAIN
     would: list[str] = []
     would_not: list[str] = []
+    late = ""
     for probe in probes(patterns, options):
         left = deadline - time.monotonic()
         if left <= 0:
+            late = "There was no time to try more."
             break
         try:
-            found = yield search(probe.options, 1, left)
+            found = yield search(probe.options, _FIRST, left)
         except SearchError:
-            continue  # what is tried need not make sense, e.g. a type together with another
+            continue  # what is tried need not make sense, e.g. a literal with a newline
         if found.matches:
-            first = os.fsencode(found.blocks()[0].path).decode("utf-8", "replace")
-            would.append(f"{_amount(found)} {probe.says} ({probe.how}), first in {first}")
-        elif not found.timed_out:
+            first = found.blocks()[0].path.decode("utf-8", "replace")
+            much = amount(found, None if found.exact else left)
+            would.append(f"{much} {probe.says} ({probe.how}), first in {first}")
+        elif found.exact:
             would_not.append(probe.says)
     if would:
-        return f"There would be {'; '.join(would)}."
-    return f"There would be none {', nor '.join(would_not)} either." if would_not else ""
-
-
-def _result(
-    root: str,
-    query: str | tuple[str, ...],
-    found: Found,
-    page: Page,
-    files: tuple[FileMatches, ...],
-    timeout: float | None,
-) -> GrepResult:
-    shown = sum(len(file.matches) for file in files)
-    more = found.matches > page.offset + shown
-    reason: StopReason = "end"
-    if found.timed_out:
-        reason = "timeout"
-    elif more:
-        reason = "max_files" if len(files) == page.max_files and shown < page.max_matches else "max_matches"
-    result = GrepResult(
-        root=root,
-        query=query,
-        files=files,
-        total_matches=found.matches,
-        files_matched=found.files,
-        exact=not found.timed_out,
-        truncated=more or found.timed_out,
-        next_offset=page.offset + shown if more and shown and not found.timed_out else None,
-        stop_reason=reason,
-        errors=found.end.path_errors(),
-        dropped_records=found.dropped_records,
-        message="",
-    )
-    return result.model_copy(update={"message": _message(result, found, page.offset, shown, timeout)})
-
-
-def _message(result: GrepResult, found: Found, offset: int, shown: int, timeout: float | None) -> str:
-    """One sentence about the matches, and one for each thing that a reader could otherwise take for granted."""
-    sentences = [f"{_shown(result, found, offset, shown)}."]
-    if result.stop_reason == "timeout":
-        sentences.append(f"The search was ended after {timeout:g} seconds; narrow it, or give it more time.")
-    if result.errors:
-        sentences.append(f"{_plural(len(result.errors), 'path')} could not be read.")
-    if result.dropped_records:
-        sentences.append(f"{_plural(result.dropped_records, 'line')} of over 20 MiB left out.")
-    if binary := sum(file.binary_offset is not None for file in result.files):
-        sentences.append(f"{_plural(binary, 'file')} left at the first NUL byte, as binary; text=True searches on.")
-    return " ".join(sentences)
-
-
-def _shown(result: GrepResult, found: Found, offset: int, shown: int) -> str:
-    if not found.matches:
-        return "No matches found"
-    if shown == found.matches:
-        return _amount(found)
-    if not shown:
-        return f"{_amount(found)}, none of them shown" + (f" from offset={offset} on" if offset else "")
-    text = f"Matches {offset + 1} to {offset + shown} of {_amount(found)}"
-    return text if result.next_offset is None else f"{text}; offset={result.next_offset} gives the next"
-
-
-def _amount(found: Found) -> str:
-    """How much was found, or, if rg was ended, at least was."""
-    amount = f"{_plural(found.matches, 'match', 'es')} in {_plural(found.files, 'file')}"
-    return f"at least {amount}" if found.timed_out else amount
-
-
-def _plural(number: int, noun: str, ending: str = "s") -> str:
-    return f"{number} {noun}{'' if number == 1 else ending}"
+        return f"There would be {'; '.join(would)}. {late}".rstrip()
+    return f"There would be none {', nor '.join(would_not)} either. {late}".rstrip() if would_not else late

@@ -2,128 +2,105 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
 
 from ripwrap._rg.decoder import MessageDecoder
-from ripwrap._rg.sifter import Block
+from ripwrap._rg.sifter import Block, Window, is_text
 from ripwrap.models import Context, End
 from ripwrap.options import SearchOptions, check_limit
 from ripwrap.results import FileMatches, GrepMatch
 
-Contexts = Sequence[bytes]
+Records: TypeAlias = Sequence[tuple[bool, bytes]]
+
+_TURN = 200  # Matches that are decoded before others get their turn.
+_MODELS: dict[str, type[BaseModel]] = {"match": GrepMatch, "context": Context, "end": End}
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Which matches, in path order, are wanted, and with how much context.
+def window_of(offset: int | None, max_matches: int | None, max_files: int | None, options: SearchOptions) -> Window:
+    """The window that a caller asks for.
 
-    Attributes:
-        offset: How many are left out at the start.
-        max_matches: How many are wanted at most.
-        max_files: From how many files at most.
-        before: Lines of context that a match can have before it.
-        after: And after it.
+    Raises:
+        ValueError: A number is negative, or every line is asked for.
+        TypeError: It is not a whole number.
     """
+    if offset is None or check_limit(offset, "offset") is None:
+        raise TypeError("offset should be an int, not None")
+    if options.get("passthru"):
+        raise ValueError("passthru gives every line of every file; stream them with search_messages()")
+    both = options.get("context", 0)
+    return Window(
+        offset=_number(offset, "offset"),
+        max_matches=_number(max_matches, "max_matches"),
+        max_files=_number(max_files, "max_files"),
+        before=options.get("before_context", both),
+        after=options.get("after_context", both),
+        max_count=options.get("max_count"),
+    )
 
-    offset: int
-    max_matches: int
-    max_files: int
-    before: int
-    after: int
 
-    @classmethod
-    def of(cls, offset: int, max_matches: int | None, max_files: int | None, options: SearchOptions) -> "Page":
-        """The page that a caller asks for.
+def files_of(window: Window, blocks: Iterable[Block]) -> Generator[None, Any, tuple[FileMatches, ...]]:
+    """The page, of blocks in path order; stops now and then to let others have their turn.
 
-        Raises:
-            ValueError: A number is negative.
-            TypeError: It is not a whole number.
-        """
-        if offset is None:
-            raise TypeError("offset should be an int, not None")
-        both = options.get("context", 0)
-        everything = options.get("passthru", False)
-        return cls(
-            _number(offset, "offset"),
-            _number(max_matches, "max_matches"),
-            _number(max_files, "max_files"),
-            sys.maxsize if everything else options.get("before_context", both),
-            sys.maxsize if everything else options.get("after_context", both),
-        )
+    Raises:
+        DecodeError: A record is not what rg writes.
+    """
+    files: list[FileMatches] = []
+    skip, left = window.offset, window.max_matches
+    for block in blocks:
+        if skip >= block.matches:
+            skip -= block.matches
+        elif left and len(files) < window.max_files:
+            taken = min(left, block.matches - skip)
+            files.append((yield from _file(window, block, skip, taken)))
+            skip, left = 0, left - taken
+    return tuple(files)
 
-    @property
-    def wanted(self) -> int:
-        """How many matches have to be kept for it."""
-        return self.offset + self.max_matches
 
-    def files(self, blocks: Sequence[Block]) -> Iterator[FileMatches]:
-        """The page, of blocks in path order.
+def _file(window: Window, block: Block, skip: int, taken: int) -> Generator[None, Any, FileMatches]:
+    places = [index for index, (is_match, _) in enumerate(block.records) if is_match][skip : skip + taken]
+    # What stands around the page goes to its first and last match, be it matches of another page; what stands between
+    # two goes to the first as far as its context reaches, and to the second if not.
+    upto = [*places[1:], len(block.records)]
+    head = block.records[max(places[0] - window.before, 0) : places[0]]
+    matches: list[GrepMatch] = []
+    for number, (place, end) in enumerate(zip(places, upto, strict=True), 1):
+        tail = min(place + 1 + window.after, end)
+        matches.append(_match(block.records[place][1], head, block.records[place + 1 : tail]))
+        head = block.records[tail:end]
+        if number % _TURN == 0:
+            yield
+    return FileMatches(
+        path=os.fsdecode(block.path),
+        matches=tuple(matches),
+        total_matches=block.matches,
+        binary_offset=None if is_text(block.end) else _decoded([(False, block.end)])[0].binary_offset,
+    )
 
-        Raises:
-            DecodeError: A record is not what rg writes.
-        """
-        skip, left, files = self.offset, self.max_matches, self.max_files
-        for block in blocks:
-            if skip >= block.matches:
-                skip -= block.matches
-            elif left and files:
-                taken = min(left, block.matches - skip)
-                yield self._file(block, skip, taken)
-                skip, left, files = 0, left - taken, files - 1
 
-    def _file(self, block: Block, skip: int, taken: int) -> FileMatches:
-        found, between = _apart(block)
-        # What stands between two matches goes to the first as far as its context reaches, and the rest to the second;
-        # the first match of a page also has what would be the last one's of the page before.
-        heads = [between[skip][max(len(between[skip]) - self.before, 0) :]]
-        heads += (lines[self.after :] for lines in between[skip + 1 : skip + taken])
-        tails = [lines[: self.after] for lines in between[skip + 1 : skip + taken + 1]]
-        matches = tuple(map(_match, found[skip : skip + taken], heads, tails))
-        return FileMatches(
-            path=os.fsdecode(block.path),
-            matches=matches,
-            total_matches=block.matches,
-            binary_offset=_binary_offset(block.end),
-        )
+def _match(record: bytes, before: Records, after: Records) -> GrepMatch:
+    match: GrepMatch = _decoded([(True, record)])[0]
+    if before or after:
+        return match.model_copy(update={"before": _contexts(before), "after": _contexts(after)})
+    return match
+
+
+def _contexts(records: Records) -> tuple[Context, ...]:
+    """Context, and as such also matches that are not on the page or beyond `max_count`."""
+    return tuple(line if isinstance(line, Context) else _as_context(line) for line in _decoded(records))
+
+
+def _as_context(match: GrepMatch) -> Context:
+    kept = {name: getattr(match, name) for name in ("path", "lines", "line_number", "absolute_offset")}
+    return Context(**kept, submatches=())
+
+
+def _decoded(records: Records) -> list[Any]:
+    return list(MessageDecoder(models=_MODELS).decode(record for _, record in records))
 
 
 def _number(value: int | None, name: str) -> int:
     checked = check_limit(value, name)
     return sys.maxsize if checked is None else checked
-
-
-def _apart(block: Block) -> tuple[list[bytes], list[Contexts]]:
-    """The matches of a block, and the context before the first of them, between each two, and after the last."""
-    matches: list[bytes] = []
-    between: list[list[bytes]] = [[]]
-    for is_match, record in block.records:
-        if is_match:
-            matches.append(record)
-            between.append([])
-        else:
-            between[-1].append(record)
-    return matches, list(between)
-
-
-def _match(record: bytes, before: Contexts, after: Contexts) -> GrepMatch:
-    (match,) = MessageDecoder(("match",)).decode([record])
-    return GrepMatch.model_construct(**match.__dict__, before=_contexts(before), after=_contexts(after))
-
-
-def _contexts(records: Contexts) -> tuple[Context, ...]:
-    lines = MessageDecoder(("match", "context")).decode(records)
-    return tuple(line if isinstance(line, Context) else _as_context(line) for line in lines)
-
-
-def _as_context(match: Any) -> Context:
-    """A match beyond `max_count`."""
-    return Context.model_construct(**{**match.__dict__, "type": "context", "submatches": ()})
-
-
-def _binary_offset(end: bytes) -> int | None:
-    """Decoded only where there is one."""
-    if b'"binary_offset":null' in end:
-        return None
-    return next((message.binary_offset for message in MessageDecoder().decode([end]) if isinstance(message, End)), None)

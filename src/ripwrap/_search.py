@@ -82,7 +82,7 @@ class _SearchAnswer:
         self._left = check_limit(limit)
         self.full = limit == 0
         self._decoder = MessageDecoder(kinds)
-        self._silent = options.get("max_count") == 0  # rg then says nothing, not even a summary
+        self._silent = options.get("max_count") == 0
 
     def _feed(self, chunk: bytes) -> Iterator[Record]:
         messages = self._decoder.feed(chunk)
@@ -99,11 +99,9 @@ class _SearchAnswer:
 
     def _finish(self, end: Exit) -> Iterator[Record]:
         """What an unended last line holds; raises unless rg gave an answer, be it a partial one."""
-        if end.returncode in (0, 1, 2):
+        if end.ended:
             yield from self._decoder.close()
-        answered = self._decoder.summary is not None or (self._silent and not end.partial)
-        if end.returncode not in (0, 1, 2) or not answered:
-            raise end.failure()
+        end.check(summary=self._decoder.summary is not None, silent=self._silent)
 
 
 class Matches(_SearchAnswer):

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
 
 from ripwrap._rich import heading, numbered_lines
-from ripwrap._text import FsPath, raw_bytes
+from ripwrap._text import FsPath, raw_bytes, shown
 from ripwrap.models import Begin, Context, End, Match, Message, Summary, TreeEntry
-from ripwrap.render import Gaps, shown
+from ripwrap.render import Gaps
 
 Item = TypeVar("Item")
 
@@ -90,10 +90,12 @@ def _numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
 
 
 def _warn_of_binary(message: Message) -> None:
-    """As rg does of a file that it stopped searching at its first NUL byte."""
+    """As rg does of a file that it may have left at its first NUL byte."""
     if isinstance(message, End) and message.binary_offset is not None:
         where = shown(message.path or "<stdin>")
-        complain(f"{where}: stopped at the NUL byte at offset {message.binary_offset}; --text searches all of it")
+        complain(
+            f"{where}: taken for binary, from the NUL byte at offset {message.binary_offset}; --text searches all of it"
+        )
 
 
 class Plain:

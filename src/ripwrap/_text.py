@@ -61,6 +61,11 @@ def text_of(raw: bytes) -> str:
         return LossyText.of(raw)
 
 
+def shown(path: str) -> str:
+    """A path that can be printed anywhere."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
 def _from_base64(envelope: dict[str, str]) -> bytes:
     try:
         return base64.b64decode(envelope["bytes"], validate=True)
@@ -106,7 +111,6 @@ class _TextOrBytes:
                 _to_json, return_schema=written, when_used="json"
             ),
         )
-
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
         # Written out, because Pydantic's own differs by version.

@@ -70,7 +70,7 @@ def render_tree(entries: Iterable[TreeEntry]) -> TreeText:
 
     It is a string that a notebook and a rich console know to show.
     """
-    return TreeText.of(tuple(entries))
+    return TreeText(entries)
 
 
 async def _tree(listing: AsyncGenerator[str], limit: int | None, exclude: frozenset[str]) -> AsyncGenerator[TreeEntry]:

@@ -28,12 +28,12 @@ from ripwrap._terminal import (
     print_json,
     print_path,
 )
+from ripwrap._text import shown
 from ripwrap.binary.probe import dotted
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import RipwrapError
 from ripwrap.models import Match, TreeEntry
 from ripwrap.options import FileOptions, Flag, Paths, SearchOptions, Strings
-from ripwrap.render import shown
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Json = Annotated[bool, Parameter(help="Print JSON, one value a line.", negative=())]

@@ -5,13 +5,13 @@
 """
 
 import errno
-import os
+from codecs import getincrementaldecoder
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field
 
-from ripwrap._text import FsPath, Text, raw_bytes, text_of
+from ripwrap._text import FsPath, Text, raw_bytes, shown, text_of
 
 Span: TypeAlias = tuple[int, int]
 
@@ -82,8 +82,8 @@ class _Lines(_Model, frozen=True):
 
     @property
     def line_terminator(self) -> str:
-        r"""What ends `lines`: `"\n"`, `"\r\n"`, or nothing at the end of a file that has no final newline."""
-        return next((end for end in ("\r\n", "\n") if self.lines.endswith(end)), "")
+        r"""What ends `lines`: `"\n"`, `"\r\n"`, with `null_data` `"\0"`, or nothing where a file ends without."""
+        return next((end for end in ("\r\n", "\n", "\0") if self.lines.endswith(end)), "")
 
     @property
     def text(self) -> str:
@@ -94,13 +94,11 @@ class _Lines(_Model, frozen=True):
         """Where the submatches stand in `lines`, in characters: `lines[start:end]` is the hit."""
         if self.lines.isascii():
             return tuple((hit.start, hit.end) for hit in self.submatches)
-        return tuple((len(before), len(upto)) for before, upto in self._heads())
+        return self._spans(len)
 
     def utf16_spans(self) -> tuple[Span, ...]:
         """Where the submatches stand in `lines`, in UTF-16 code units, as the Language Server Protocol counts."""
-        if self.lines.isascii():
-            return self.spans()
-        return tuple((_utf16_length(before), _utf16_length(upto)) for before, upto in self._heads())
+        return self.spans() if self.lines.isascii() else self._spans(_utf16_length)
 
     def ranges(self) -> tuple[Range, ...]:
         """Where the submatches stand in the file, over several lines if need be; columns count characters.
@@ -114,24 +112,37 @@ class _Lines(_Model, frozen=True):
         """As `ranges()`, with columns in UTF-16 code units."""
         return self._ranges(_utf16_length)
 
-    def _ranges(self, length: Callable[[str], int]) -> tuple[Range, ...]:
-        return tuple(
-            Range(*self._position(before, length), *self._position(upto, length)) for before, upto in self._heads()
-        )
+    def _spans(self, length: Callable[[str], int]) -> tuple[Span, ...]:
+        places = self._places(length)
+        return tuple((places[hit.start][0], places[hit.end][0]) for hit in self.submatches)
 
-    def _position(self, head: str, length: Callable[[str], int]) -> tuple[int, int]:
-        """Line and column of the end of `head`, which begins where `lines` does."""
+    def _ranges(self, length: Callable[[str], int]) -> tuple[Range, ...]:
         if self.line_number is None:
             raise ValueError("a range needs line numbers; search without no_line_number")
-        return self.line_number + head.count("\n"), length(head.rpartition("\n")[2])
+        places = self._places(length)
+        return tuple(
+            Range(self.line_number + start[1], start[2], self.line_number + end[1], end[2])
+            for start, end in ((places[hit.start], places[hit.end]) for hit in self.submatches)
+        )
 
-    def _heads(self) -> list[tuple[str, str]]:
-        """For each submatch, the text before it and the text up to its end."""
+    def _places(self, length: Callable[[str], int]) -> dict[int, tuple[int, int, int]]:
+        """For each offset of a submatch the units, the ended lines, and the units since the last of them before it."""
+        # One pass: a minified line may have a hundred thousand submatches.
+        decoder = getincrementaldecoder("utf-8")("replace")
+        end = "\0" if self.line_terminator == "\0" else "\n"
         raw = self.raw_lines
-        return [
-            (raw[: hit.start].decode("utf-8", "replace"), raw[: hit.end].decode("utf-8", "replace"))
-            for hit in self.submatches
-        ]
+        places: dict[int, tuple[int, int, int]] = {}
+        done = units = newlines = column = 0
+        for offset in sorted({offset for hit in self.submatches for offset in (hit.start, hit.end)}):
+            piece = decoder.decode(raw[done:offset])
+            before, newline, last = piece.rpartition(end)
+            units += length(piece)
+            newlines += before.count(end) + len(newline)
+            column = length(last) + (0 if newline else column)
+            cut = bool(decoder.getstate()[0])  # inside of a character, which is then shown as one
+            places[offset] = (units + cut, newlines, column + cut)
+            done = offset
+        return places
 
 
 def _utf16_length(text: str) -> int:
@@ -198,7 +209,8 @@ class End(_Model, frozen=True):
 
     Attributes:
         path: The file.
-        binary_offset: Where the first NUL byte stands if rg took the file for binary and stopped there (rg-facts 20).
+        binary_offset: Where the first NUL byte stands if rg took the file for binary. It then searches no further, but
+            in a file that `paths` names, or with `binary` (rg-facts 20).
         stats: What rg counted in this file.
     """
 
@@ -233,7 +245,7 @@ class PathError(_Model, frozen=True):
 
     def __str__(self) -> str:
         """As rg says it, but printable whatever the path."""
-        return f"{os.fsencode(self.path).decode('utf-8', 'replace')}: {self.message}" if self.path else self.message
+        return f"{shown(self.path)}: {self.message}" if self.path else self.message
 
 
 class Summary(_Model, frozen=True):

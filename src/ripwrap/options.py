@@ -156,5 +156,5 @@ def check_limit(limit: int | None, name: str = "limit") -> int | None:
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
         raise TypeError(f"{name} should be an int or None, not {type(limit).__name__}")
     if limit is not None and limit < 0:
-        raise ValueError(f"{name} should be 0 or more, or None for all, not {limit}")
+        raise ValueError(f"{name} should be 0 or more{'' if name == 'offset' else ', or None for all'}, not {limit}")
     return limit

@@ -1,21 +1,19 @@
 """Models to HTML, with a budget, and where lines are missing between those that are shown: pure."""
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from ripwrap.models import Begin, Context, Match, Message, TreeEntry
+from ripwrap._text import shown
+from ripwrap.models import Begin, Context, Match, Message, Span, TreeEntry
 
 MAX_HTML = 200_000
 """How long the HTML of one result may become, in characters: a notebook keeps what it shows."""
 
+MAX_LINE = 2000
+"""How much of one line is shown in HTML, in characters."""
+
 _PRE = '<pre style="line-height: 1.3">'
 _DIM = '<span style="opacity: 0.6">'
-
-
-def shown(path: str) -> str:
-    """A path that can be printed anywhere."""
-    return os.fsencode(path).decode("utf-8", "replace")
 
 
 class Gaps:
@@ -42,13 +40,16 @@ def html(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -
     pieces = [f"<div>{escape(message)}</div>"]
     left = MAX_HTML
     for path, lines in files:
+        heading = f"<div><b>{escape(shown(path))}</b></div>"
         body: list[str] = []
+        left -= len(heading) + len(_PRE) + len("</pre>")
         for line in _html_lines(lines):
             left -= len(line)
             if left < 0:
                 break
             body.append(line)
-        pieces.append(f"<div><b>{escape(shown(path))}</b></div>{_PRE}{''.join(body)}</pre>")
+        if body:
+            pieces.append(f"{heading}{_PRE}{''.join(body)}</pre>")
         if left < 0:
             pieces.append("<div>What follows is too long to be shown here; the result has it.</div>")
             break
@@ -68,16 +69,28 @@ def _html_lines(lines: Iterable[Match | Context]) -> Iterator[str]:
 
 def _marked_up(line: Match | Context) -> str:
     """The text with its hits set off, each line for itself, and what they are replaced by behind them."""
-    text, pieces, done = line.lines, list[str](), 0
-    if isinstance(line, Match):
-        for hit, (start, end) in zip(line.submatches, line.spans(), strict=True):
-            pieces.append(escape(text[done:start]))
-            if hit.replacement is None:
-                pieces.append(_tagged("mark", text[start:end]))
-            else:
-                pieces += _tagged("del", text[start:end]), _tagged("ins", hit.replacement)
-            done = end
-    return "".join((*pieces, escape(text[done:])))
+    spans = line.spans()
+    start, end = _clip(line.lines, spans)
+    pieces, done = ["…" if start else ""], start
+    for hit, (first, last) in zip(line.submatches if isinstance(line, Match) else (), spans, strict=False):
+        if first < start or last > end:
+            continue
+        pieces.append(escape(line.lines[done:first]))
+        if hit.replacement is None:
+            pieces.append(_tagged("mark", line.lines[first:last]))
+        else:
+            pieces += _tagged("del", line.lines[first:last]), _tagged("ins", hit.replacement)
+        done = last
+    rest = "…" if end < len(line.lines) else ""
+    return "".join((*pieces, escape(line.lines[done:end]), rest))
+
+
+def _clip(text: str, spans: Sequence[Span]) -> Span:
+    """Which part of a text is shown: all of it, or, if it is too long, that around its first hit."""
+    if len(text) <= MAX_LINE:
+        return 0, len(text)
+    start = max(spans[0][0] - MAX_LINE // 4, 0) if spans else 0
+    return start, start + MAX_LINE
 
 
 def _tagged(tag: str, text: str) -> str:

@@ -1,7 +1,7 @@
 """What users hold when an operation has collected its answer: frozen models that a notebook and a terminal can show."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
 from pydantic import BaseModel
 
@@ -34,7 +34,7 @@ class FileMatches(BaseModel, frozen=True):
         path: The file, relative to `GrepResult.root` unless an absolute path was asked for.
         matches: Those that are shown, by line.
         total_matches: How many there are in the file.
-        binary_offset: Where the first NUL byte stands if rg took the file for binary and stopped there (rg-facts 20).
+        binary_offset: Where the first NUL byte stands if rg took the file for binary; see `End.binary_offset`.
     """
 
     path: FsPath
@@ -52,11 +52,13 @@ class FileMatches(BaseModel, frozen=True):
     def diff(self) -> str:
         """What `replace` would change in what is shown, as a unified diff; empty if nothing.
 
-        Take at least one line of context, as is the default, so that the diff can be applied. Of a file that is not
-        UTF-8 the text is only shown (`raw_diff()` is exact), and of one that rg transcoded no diff applies.
+        With context, which there is by default, `git apply -p1` and `patch -p1` take it in `root`, for a path below
+        that is no symbolic link (`follow=False` leaves those out). Of a file that is not UTF-8 the text is only shown
+        (`raw_diff()` is exact); to one that rg transcoded, or took a byte order mark from, it may not apply.
 
         Raises:
-            ValueError: There are no line numbers, because of `no_line_number`.
+            ValueError: There are no line numbers, because of `no_line_number`, or lines end otherwise, because of
+                `null_data`.
         """
         return text_of(self.raw_diff())
 
@@ -76,13 +78,13 @@ class GrepResult(BaseModel, frozen=True):
         files: The files of this page, in the order of `rg --sort=path`.
         total_matches: How many matches there are; if not `exact`, at least so many.
         files_matched: How many files have one; if not `exact`, at least so many.
-        exact: Whether rg searched to its end, so that the two numbers are all that there are.
+        exact: Whether rg searched to its end and nothing was dropped, so that the two numbers are all that there are.
         truncated: Whether matches follow that are not shown, or, if not `exact`, may follow.
         next_offset: The `offset` of the next page; `None` if there is none that is known of.
         stop_reason: Why the page ends: at the `end` of all matches, because of `max_matches` or `max_files`, or by
             `timeout`.
         errors: What rg could not read.
-        dropped_records: How many records were over 20 MiB and left out; they are not counted as matches.
+        dropped_records: How many of rg's records were over 20 MiB and left out, and are not counted as matches.
         message: All of that in a sentence or two for a person, or an agent.
     """
 
@@ -100,8 +102,12 @@ class GrepResult(BaseModel, frozen=True):
     message: str
 
     def diff(self) -> str:
-        """The `diff()` of every file, one after another, as `git apply` and `patch -p1` take them."""
-        return text_of(b"".join(file.raw_diff() for file in self.files))
+        """The `diff()` of every file, one after another."""
+        return text_of(self.raw_diff())
+
+    def raw_diff(self) -> bytes:
+        """The exact bytes of `diff()`."""
+        return b"".join(file.raw_diff() for file in self.files)
 
     def _repr_html_(self) -> str:
         return render.html(self.message, ((file.path, file.lines()) for file in self.files))
@@ -122,12 +128,15 @@ class TreeText(str):
     __slots__ = ("entries",)
     entries: tuple[TreeEntry, ...]
 
-    @classmethod
-    def of(cls, entries: tuple[TreeEntry, ...]) -> "TreeText":
+    def __new__(cls, entries: Iterable[TreeEntry] = ()) -> Self:
         """The entries' lines: four spaces a level, `/` after a directory, no newline at the end."""
-        text = cls("\n".join(map(str, entries)))
-        text.entries = entries
+        known = tuple(entries)
+        text = super().__new__(cls, "\n".join(map(str, known)))
+        text.entries = known
         return text
+
+    def __getnewargs__(self) -> tuple[tuple[TreeEntry, ...]]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        return (self.entries,)
 
     def _repr_html_(self) -> str:
         return render.html_tree(self.entries)

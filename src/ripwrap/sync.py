@@ -94,9 +94,8 @@ def grep(
     **options: Unpack[SearchOptions],
 ) -> GrepResult:
     """As `ripwrap.grep()`, blocking."""
-    return carry_out_blocking(
-        grep_plan(pattern, cwd, paths, max_matches, max_files, offset, timeout, explain, options), rg
-    )
+    plan = grep_plan(pattern, cwd, paths, max_matches, max_files, offset, timeout, options, explain=explain)
+    return carry_out_blocking(plan, rg)
 
 
 def files_with_matches(

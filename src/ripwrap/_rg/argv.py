@@ -7,6 +7,7 @@ are `--regexp=…`, paths stand behind `--`, and a path is always given, so that
 """
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_type_hints
@@ -19,6 +20,7 @@ Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "
 
 _GIT = "!.git"
 _END = "--"
+_HERE = re.compile(rf"^(\.[{re.escape(os.sep + (os.altsep or ''))}]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +66,14 @@ def search_command(
         ValueError: There is no pattern, or a NUL in a pattern, path or option.
         TypeError: A pattern or path is not a string (or `os.PathLike` of one).
     """
-    checked = _SEARCH_OPTIONS.validate_python(options)
+    checked = _both_contexts(_SEARCH_OPTIONS.validate_python(options))
     patterns = _patterns(pattern)
     # In these modes a single file's name would be left out.
     framing = () if mode == "json" else ("--null", "--with-filename")
     zero = ("--include-zero",) if include_zero else ()
     regexps = (f"--regexp={one}" for one in patterns)
     arguments = (f"--{mode}", *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *regexps)
-    needs = tuple((key, _SEARCH_FLAGS[key].since) for key, value in checked.items() if value is not False)
-    return _command(arguments, cwd, paths, patterns, tuple(need for need in needs if need[1]))
+    return _command(arguments, cwd, paths, patterns, tuple(_needs(checked, mode)))
 
 
 def files_command(cwd: StrPath, paths: StrPath | Sequence[StrPath], options: FileOptions) -> Command:
@@ -84,6 +85,23 @@ def files_command(cwd: StrPath, paths: StrPath | Sequence[StrPath], options: Fil
 def types_command() -> Command:
     """The command for the file types that rg knows."""
     return Command(("--no-config", "--type-list", _END), os.curdir)
+
+
+def _both_contexts(options: SearchOptions) -> SearchOptions:
+    """Where one side's context is given, the other's is `context`: in rg 13 the one would set the other aside."""
+    both = options.get("context")
+    if both is None or not options.keys() & {"before_context", "after_context"}:
+        return options
+    sides: SearchOptions = {"before_context": both, "after_context": both}
+    return {**sides, **options}
+
+
+def _needs(options: SearchOptions, mode: Mode) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for key, value in options.items():
+        since = _SEARCH_FLAGS[key].since
+        # What is replaced shows in JSON only, and only there do old ones leave it out (rg-facts 49).
+        if since and value is not False and (mode == "json" or key != "replace"):
+            yield key, since
 
 
 def _command(
@@ -102,6 +120,8 @@ def _command(
 
 
 def _patterns(pattern: str | Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(pattern, Iterable):
+        raise TypeError(f"a pattern should be a str, or several of them, not {type(pattern).__name__}")
     patterns = (pattern,) if isinstance(pattern, (str, bytes)) else tuple(pattern)
     if not patterns:
         raise ValueError("no pattern given; pass a string or a non-empty sequence of strings")
@@ -123,6 +143,8 @@ def _paths(paths: StrPath | Sequence[StrPath]) -> Iterator[str]:
         text = _text_path(path)
         if not text:
             raise ValueError("a path is empty; pass '.' for the directory itself")
+        # Taken off here, too, because rg prints what it is given: './/a' would become '/a'.
+        text = _HERE.sub("", text) or os.curdir
         # A lone dash would be stdin.
         yield "./-" if text == "-" else text
 

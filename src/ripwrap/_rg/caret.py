@@ -41,7 +41,10 @@ def _places(text: str, patterns: Sequence[str], argv: Sequence[str], grouped: bo
         joined, column = caret["shown"], len(caret["before"])
     elif (at := _PCRE2.search(text)) and not {"--word-regexp", "--line-regexp"} & set(argv):
         joined = "|".join(f"{head}{one}{tail}" for one in patterns)  # what those two options add is not shown
-        column = min(len(joined.encode()[: int(at["offset"])].decode("utf-8", "ignore")), len(joined) - 1)
+        column = len(joined.encode()[: int(at["offset"])].decode("utf-8", "ignore"))
+        if len(patterns) > 1 and column >= len(joined) - len(tail):
+            return  # what is never closed goes on through all that follows
+        column = min(column, len(joined) - 1)
     else:
         return
     for pattern in sorted(patterns, key=len, reverse=True):

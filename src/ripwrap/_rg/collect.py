@@ -3,16 +3,18 @@
 What to run is told by a plan: a generator that is sent the outcome of each step, and so is the same for both colours.
 """
 
+import math
 import time
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import anyio
+import anyio.lowlevel
 
 from ripwrap._rg.argv import Command
 from ripwrap._rg.process import AsyncChild, BlockingChild, Exit
-from ripwrap._rg.stream import able, able_blocking, known_types, known_types_blocking, single_threaded
+from ripwrap._rg.stream import able, able_blocking, single_threaded, with_suggestions, with_suggestions_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import SearchError, UnknownTypeError
 
@@ -48,8 +50,8 @@ class Step(Generic[C]):
     timeout: float | None
 
 
-Plan: TypeAlias = Generator[Step[C], C, T]
-"""What to run, step by step; a step that fails raises its error in the plan."""
+Plan: TypeAlias = Generator[Step[C] | None, C, T]
+"""What to run, step by step; a step that fails raises its error in the plan. `None` lets others have their turn."""
 
 
 async def carry_out(plan: Plan[C, T], rg: Rg) -> T:
@@ -60,6 +62,10 @@ async def carry_out(plan: Plan[C, T], rg: Rg) -> T:
     try:
         step = next(plan)
         while True:
+            if step is None:
+                await anyio.lowlevel.checkpoint()
+                step = next(plan)
+                continue
             try:
                 done = await _collected(step, rg)
             except SearchError as error:
@@ -76,6 +82,9 @@ def carry_out_blocking(plan: Plan[C, T], rg: Rg) -> T:
     try:
         step = next(plan)
         while True:
+            if step is None:
+                step = next(plan)
+                continue
             try:
                 done = _collected_blocking(step, rg)
             except SearchError as error:
@@ -90,40 +99,42 @@ def carry_out_blocking(plan: Plan[C, T], rg: Rg) -> T:
 async def _collected(step: Step[C], rg: Rg) -> C:
     binary = await able(step.command, rg)
     attempt = step.command
+    deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
     while True:
         collector = step.collector()
         async with AsyncChild(binary, attempt) as child:
-            with anyio.move_on_after(step.timeout) as scope:
+            with anyio.CancelScope(deadline=deadline) as scope:
                 while chunk := await child.read():
                     collector.feed(chunk)
             if scope.cancelled_caught:
                 child.kill()
             end = await child.wait()
-        if attempt is not step.command or not end.out_of_threads:
+        if scope.cancelled_caught or attempt is not step.command or not end.out_of_threads:
             break
         attempt = single_threaded(step.command)
     try:
         collector.finish(end, timed_out=scope.cancelled_caught)
     except UnknownTypeError:
-        raise end.failure(await known_types(step.command.types(), binary)) from None
+        raise await with_suggestions(end, binary) from None
     return collector
 
 
 def _collected_blocking(step: Step[C], rg: Rg) -> C:
     # Installing rg has a time of its own, as in the asynchronous twin.
     binary = able_blocking(step.command, rg, None)
+    begun = time.monotonic()
     attempt = step.command
     while True:
         collector = step.collector()
-        with BlockingChild(binary, attempt, step.timeout, time.monotonic()) as child:
+        with BlockingChild(binary, attempt, step.timeout, begun) as child:
             while chunk := child.read():
                 collector.feed(chunk)
             end = child.end()
-        if attempt is not step.command or not end.out_of_threads:
+        if child.timed_out or attempt is not step.command or not end.out_of_threads:
             break
         attempt = single_threaded(step.command)
     try:
         collector.finish(end, timed_out=child.timed_out)
     except UnknownTypeError:
-        raise end.failure(known_types_blocking(step.command.types(), binary)) from None
+        raise with_suggestions_blocking(end, binary) from None
     return collector

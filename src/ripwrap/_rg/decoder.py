@@ -7,7 +7,7 @@ and gives strings; a `CountDecoder` takes such paths with a number behind each.
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ValidationError
@@ -40,12 +40,19 @@ class MessageDecoder:
         summary: rg's last message, once it has come.
     """
 
-    def __init__(self, kinds: Collection[str] = tuple(_MODELS), *, max_record: int = MAX_RECORD) -> None:
+    def __init__(
+        self,
+        kinds: Collection[str] = tuple(_MODELS),
+        *,
+        models: Mapping[str, type[BaseModel]] = _MODELS,
+        max_record: int = MAX_RECORD,
+    ) -> None:
         self.summary: Summary | None = None
         self._kinds = frozenset(kinds)
+        self._models = models
         self._validators: dict[bytes, Callable[[bytes], Any] | None] = {
             b'{"type":"%b"' % kind.encode(): model.__pydantic_validator__.validate_json if kind in self._kinds else None
-            for kind, model in _MODELS.items()
+            for kind, model in models.items()
         }
         self._framer = Framer(max_record)
 
@@ -105,9 +112,9 @@ class MessageDecoder:
         if kind == "summary":
             self.summary = Summary.model_validate(data)
             return None
-        if kind not in self._kinds:
+        if kind not in self._kinds or kind not in self._models:
             return None
-        message: Any = _MODELS[kind].model_validate(data)
+        message: Any = self._models[kind].model_validate(data)
         return _undotted(message)
 
 

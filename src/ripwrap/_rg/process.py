@@ -12,6 +12,7 @@ asyncio's own `kill(); await wait()` never returns on CPython 3.11.7, 3.12.1 and
 """
 
 import errno
+import functools
 import logging
 import math
 import os
@@ -48,7 +49,7 @@ _SHOWN = 10  # How many path errors one log record names.
 _POLLS_PIPES = os.name == "posix"  # Windows can wait for sockets only; there a thread reads.
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Exit:
     """How rg ended.
 
@@ -70,9 +71,24 @@ class Exit:
         return self.returncode == 2
 
     @property
+    def ended(self) -> bool:
+        """Whether rg ended by itself, with an answer or an error."""
+        return self.returncode in (0, 1, 2)
+
+    def check(self, *, summary: bool, silent: bool) -> None:
+        """Raise unless a search has an answer, be it a partial one.
+
+        Args:
+            summary: Whether rg wrote its summary, which it does whenever it ran to its end.
+            silent: Whether it had nothing to do (`--max-count=0`), of which it says nothing at all.
+        """
+        if not self.ended or not (summary or (silent and not self.partial)):
+            raise self.failure()
+
+    @property
     def out_of_threads(self) -> bool:
         """Whether rg ended because the system let it start no more threads."""
-        return self.returncode not in (0, 1, 2) and out_of_threads(self.stderr)
+        return not self.ended and out_of_threads(self.stderr)
 
     def failure(self, types: Collection[str] = ()) -> SearchError:
         """The error for an end without an answer; `types` are those that this rg knows, if anybody has asked."""
@@ -80,6 +96,10 @@ class Exit:
 
     def path_errors(self) -> tuple[PathError, ...]:
         """What could not be read, in rg's order."""
+        return self._path_errors
+
+    @functools.cached_property
+    def _path_errors(self) -> tuple[PathError, ...]:
         errors = path_errors(self.stderr)
         if not self.partial:  # That `ignore_file` cannot be read changes no exit code; for rg all else is a remark.
             errors = tuple(error for error in errors if error.kind != "other")
@@ -244,7 +264,10 @@ class AsyncChild(_Child):
         if returncode is None:
             self.kill()
             returncode = await self._gone(_REAP)
-        return self._exit(_KILLED if returncode is None else returncode)
+        end = self._exit(_KILLED if returncode is None else returncode)
+        if len(end.stderr) > _CHUNK:  # which takes a while, and looks at every path that was missing
+            await anyio.to_thread.run_sync(end.path_errors)
+        return end
 
     async def __aexit__(self, *_: object) -> None:
         self.kill()

@@ -92,7 +92,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         'Leave that option out, or use another rg: pip install "ripwrap[bin]" brings one that has them all.',
     ),
     (
-        r"unknown encoding: ",
+        r"^(error parsing flag \S+: )?grep config error: unknown encoding: ",
         SearchError,
         "encoding= takes the labels of https://encoding.spec.whatwg.org/#concept-encoding-get, 'auto', or 'none'.",
     ),
@@ -102,7 +102,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         "type_add= takes NAME:GLOB or NAME:include:NAME,NAME, a name being letters, digits and underscores.",
     ),
     (
-        r"failed to spawn (scoped )?thread",
+        r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{",
         SearchError,
         "The system allows no more threads (a container's limit on processes?); pass threads=1.",
     ),
@@ -110,7 +110,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
 
 
 _UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
-_NO_THREAD = re.compile(rb"failed to spawn (scoped )?thread")
+_NO_THREAD = re.compile(rb"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{", re.MULTILINE)
 
 
 def failure(
@@ -151,12 +151,14 @@ def _classify(text: str) -> tuple[type[SearchError], str]:
 
 def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:
     found = _UNKNOWN_TYPE.search(text)
-    return tuple(difflib.get_close_matches(found["name"], types)) if found else ()
+    return tuple(difflib.get_close_matches(found["name"].lower(), types)) if found else ()
 
 
 def out_of_threads(stderr: bytes) -> bool:
     """Whether the system let rg start no more threads; rg then panics, and may hang (rg-facts 8)."""
-    return _NO_THREAD.search(stderr) is not None
+    # What can be read as a message about a path is one, and a path may say anything.
+    others = (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
+    return any(map(_NO_THREAD.search, others))
 
 
 def path_errors(stderr: bytes) -> tuple[PathError, ...]:

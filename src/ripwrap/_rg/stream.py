@@ -7,8 +7,10 @@ and in `process`.
 import logging
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
+import anyio
 import anyio.to_thread
 
 from ripwrap._rg.argv import Command
@@ -16,9 +18,10 @@ from ripwrap._rg.decoder import FileTypes, decode_types
 from ripwrap._rg.process import AsyncChild, BlockingChild, Exit, check_cwd
 from ripwrap.binary.probe import RgBinary, dotted
 from ripwrap.binary.resolver import Rg, find, resolve
-from ripwrap.errors import BinaryError, CapabilityError, UnknownTypeError
+from ripwrap.errors import BinaryError, CapabilityError, SearchError, UnknownTypeError
 
 _LOGGER = logging.getLogger("ripwrap")
+_SUGGEST = 2.0  # Seconds that listing the types may take, for the sake of an error's text.
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -74,7 +77,7 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
         for item in answer.finish(end):
             yield item
     except UnknownTypeError:
-        raise end.failure(await known_types(command.types(), binary)) from None
+        raise await with_suggestions(end, binary) from None
 
 
 def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
@@ -106,7 +109,7 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
     try:
         yield from answer.finish(end)
     except UnknownTypeError:
-        raise end.failure(known_types_blocking(command.types(), binary)) from None
+        raise with_suggestions_blocking(end, binary) from None
 
 
 async def able(command: Command, rg: Rg) -> RgBinary:
@@ -136,6 +139,22 @@ def single_threaded(command: Command) -> Command:
     """The command to try once more on a system that lets rg start no more threads (rg-facts 8)."""
     _LOGGER.info("rg could start no thread; trying again with one")
     return command.single_threaded()
+
+
+async def with_suggestions(end: Exit, binary: RgBinary) -> SearchError:
+    """The error for an unknown type, with those that are like it, if rg tells them soon."""
+    types: FileTypes = {}
+    with suppress(SearchError), anyio.move_on_after(_SUGGEST):
+        types = await known_types(end.command.types(), binary)
+    return end.failure(types)
+
+
+def with_suggestions_blocking(end: Exit, binary: RgBinary) -> SearchError:
+    """As `with_suggestions()`, blocking."""
+    types: FileTypes = {}
+    with suppress(SearchError, TimeoutError):
+        types = known_types_blocking(end.command.types(), binary, _SUGGEST)
+    return end.failure(types)
 
 
 async def known_types(command: Command, rg: Rg) -> FileTypes:
