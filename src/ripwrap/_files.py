@@ -5,7 +5,7 @@ from typing import Generic, Protocol, TypeVar, Unpack
 
 from ripwrap._rg.argv import files_command
 from ripwrap._rg.decoder import PathDecoder
-from ripwrap._rg.process import Exit
+from ripwrap._rg.exit import Exit
 from ripwrap._rg.stderr import only_path_errors
 from ripwrap._rg.stream import stream
 from ripwrap.binary.resolver import Rg

@@ -11,7 +11,7 @@ from ripwrap._message import amount, message, plural
 from ripwrap._page import files_of, window_of
 from ripwrap._rg.argv import search_command
 from ripwrap._rg.collect import Plan, Step, carry_out
-from ripwrap._rg.process import Exit
+from ripwrap._rg.exit import Exit
 from ripwrap._rg.sifter import Sifter, Window
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import SearchError

@@ -48,14 +48,17 @@ def files_of(window: Window, blocks: Iterable[Block]) -> Generator[None, Any, tu
         DecodeError: A record is not what rg writes.
     """
     files: list[FileMatches] = []
-    skip, left = window.offset, window.max_matches
+    skip, left, decoded = window.offset, window.max_matches, 0
     for block in blocks:
         if skip >= block.matches:
             skip -= block.matches
         elif left and len(files) < window.max_files:
             taken = min(left, block.matches - skip)
             files.append((yield from _file(window, block, skip, taken)))
-            skip, left = 0, left - taken
+            skip, left, decoded = 0, left - taken, decoded + taken
+            if decoded >= _TURN:
+                decoded = 0
+                yield
     return tuple(files)
 
 

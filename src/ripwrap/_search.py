@@ -6,8 +6,8 @@ from typing import Unpack, cast
 
 from ripwrap._rg.argv import search_command
 from ripwrap._rg.decoder import MessageDecoder, Record
+from ripwrap._rg.exit import Exit
 from ripwrap._rg.framer import MAX_RECORD
-from ripwrap._rg.process import Exit
 from ripwrap._rg.stream import stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match, Message

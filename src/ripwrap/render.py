@@ -79,7 +79,8 @@ def _marked_up(line: Match | Context) -> str:
         if hit.replacement is None:
             pieces.append(_tagged("mark", line.lines[first:last]))
         else:
-            pieces += _tagged("del", line.lines[first:last]), _tagged("ins", hit.replacement)
+            # Its lines are none of the file's, so they have no numbers.
+            pieces += _tagged("del", line.lines[first:last]), _tagged("ins", hit.replacement).replace("\n", "<br>")
         done = last
     rest = "…" if end < len(line.lines) else ""
     return "".join((*pieces, escape(line.lines[done:end]), rest))

@@ -13,7 +13,8 @@ import anyio
 import anyio.lowlevel
 
 from ripwrap._rg.argv import Command
-from ripwrap._rg.process import AsyncChild, BlockingChild, Exit
+from ripwrap._rg.exit import Exit
+from ripwrap._rg.process import AsyncChild, BlockingChild
 from ripwrap._rg.stream import able, able_blocking, single_threaded, with_suggestions, with_suggestions_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import SearchError, UnknownTypeError

@@ -15,7 +15,8 @@ import anyio.to_thread
 
 from ripwrap._rg.argv import Command
 from ripwrap._rg.decoder import FileTypes, decode_types
-from ripwrap._rg.process import AsyncChild, BlockingChild, Exit, check_cwd
+from ripwrap._rg.exit import Exit
+from ripwrap._rg.process import AsyncChild, BlockingChild, check_cwd
 from ripwrap.binary.probe import RgBinary, dotted
 from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import BinaryError, CapabilityError, SearchError, UnknownTypeError
