@@ -11,6 +11,7 @@ nox.options.sessions = ["tests", "lowest", "lint", "types"]
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
+PARALLEL = ["--numprocesses=2"]  # most tests wait for one rg at a time
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
@@ -45,7 +46,7 @@ def tests(session: nox.Session) -> None:
     _install(session, "test", extras="bin,cli,deflate64")
     if shutil.which("cc"):  # it has no wheels; without a compiler one test says that it is left out
         session.install("zipfile-deflate64")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *PARALLEL, *session.posargs)
 
 
 @nox.session
@@ -55,7 +56,7 @@ def lowest(session: nox.Session) -> None:
     named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
     session.install(".[bin,cli]", *pins, "zipfile-deflate64", *nox.project.dependency_groups(GROUPS, "test"))
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *PARALLEL, *session.posargs)
 
 
 @nox.session

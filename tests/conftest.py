@@ -10,16 +10,21 @@ from pathlib import Path
 import psutil
 import pytest
 import trustme
+from hypothesis import settings
 
 import rgs
 from mirror import Mirror, serving, targz
 from ripwrap import binary, sync
-from ripwrap.binary import places, platforms, releases, settings
+from ripwrap.binary import places, platforms, releases
+from ripwrap.binary.settings import NAMES
 
 VERSION = "15.2.0"
 TARGET = platforms.targets(platforms.current(), VERSION)[0]
 FOLDER = releases.folder_name(VERSION, TARGET)
 ASSET = releases.asset_name(VERSION, TARGET)
+
+settings.register_profile("ripwrap", deadline=None)  # nothing here is about time
+settings.load_profile("ripwrap")
 
 STRICT = bool(os.environ.get("RIPWRAP_ALL_RGS"))
 left_out: dict[str, str] = {}
@@ -136,7 +141,7 @@ def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None
 def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """No rg anywhere: no variable, no wheel, an empty PATH and cache; and no network unless a test names a mirror."""
     for name in (
-        *settings.NAMES,
+        *NAMES,
         "SSL_CERT_FILE",
         "HTTPS_PROXY",
         "HTTP_PROXY",

@@ -158,6 +158,15 @@ def test_a_wrong_option_is_refused_by_name(options: dict[str, Any]) -> None:
     assert all(error["loc"][0] == name for error in caught.value.errors())
 
 
+def test_an_option_that_is_spelled_much_like_another_is_told_so() -> None:
+    with pytest.raises(ValidationError) as caught:
+        search_command("x", ".", (), {"max_cuont": 1, "ignorecase": True, "zzz": 1})  # type: ignore[typeddict-unknown-key]
+    assert sorted(caught.value.__notes__) == [
+        "ignorecase is no option; did you mean ignore_case?",
+        "max_cuont is no option; did you mean max_count?",
+    ]
+
+
 def test_search_options_are_no_file_options() -> None:
     with pytest.raises(ValidationError, match="ignore_case"):
         files_command(".", (), {"ignore_case": True})  # type: ignore[typeddict-unknown-key]

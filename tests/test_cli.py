@@ -136,7 +136,7 @@ def test_a_file_that_looks_binary_is_reported_as_rg_does(plant: Plant) -> None:
     folder = plant({"late": b"needle\n" + b"x\n" * 50_000 + b"\0\nneedle\n"})
     done = run("search", "needle", cwd=folder)
     assert done.stdout == b"late:1:needle\n"
-    assert b"late: stopped at the NUL byte at offset 100007; --text" in done.stderr
+    assert b"late: taken for binary, from the NUL byte at offset 100007; --text" in done.stderr
 
 
 def test_closed_streams_and_consoles_of_few_letters_do_no_harm(plant: Plant) -> None:

@@ -198,15 +198,15 @@ def test_places_are_those_of_what_comes_before(raw: bytes, data: st.DataObject) 
     assert match.ranges() == tuple((*place(start, sep), *place(end, sep)) for start, end in offsets)
 
 
-def test_a_hundred_thousand_submatches_take_no_more_memory_than_they_need() -> None:
-    raw = "é".encode() * 100_000
+def test_many_submatches_take_no_more_memory_than_they_need() -> None:
+    raw = "é".encode() * 20_000
     match = line(raw, *((start, start + 2) for start in range(0, len(raw), 2)))
     tracemalloc.start()
-    assert match.spans()[-1] == (99_999, 100_000)
-    assert match.ranges()[-1] == (1, 99_999, 1, 100_000)
+    assert match.spans()[-1] == (19_999, 20_000)
+    assert match.ranges()[-1] == (1, 19_999, 1, 20_000)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 100_000_000
+    assert peak < 20_000_000
 
 
 def test_replaced_is_the_new_line() -> None:

@@ -38,6 +38,13 @@ from ripwrap._rg.stderr import MAX_STDERR, failure, only_path_errors, path_error
         ),
         (b"rg: something that nobody has seen", SearchError, "nobody has seen"),
         (b"", SearchError, "exit code 2"),
+        # With --sortr rg walks before it looks at the pattern.
+        (
+            b"rg: ./x: No such file or directory (os error 2)\nrg: PCRE2 is not available",
+            CapabilityError,
+            "ripwrap[bin]",
+        ),
+        (b"./x: No such file or directory (os error 2)\nregex parse error:\n    x(\n     ^", PatternError, "literally"),
         # What rg quotes decides nothing.
         (b"rg: regex parse error:\n    (?:error parsing glob()\n    ^\nerror: unclosed", PatternError, "unclosed"),
         (b"rg: error parsing glob 'regex parse error[': unclosed", GlobError, "unclosed"),
@@ -47,7 +54,7 @@ def test_a_failure_has_its_kind_rgs_words_and_a_way_out(stderr: bytes, kind: typ
     error = failure(("rg", "x"), 2, stderr)
     assert type(error) is kind
     assert says in str(error)
-    assert stderr.decode().removeprefix("rg: ") in str(error)
+    assert stderr.decode().rpartition("(os error 2)\n")[2].removeprefix("rg: ") in str(error)
     assert (error.argv, error.returncode, error.stderr) == (("rg", "x"), 2, stderr.decode())
 
 

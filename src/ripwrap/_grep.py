@@ -92,7 +92,7 @@ async def grep(
             pattern taken literally, …), and say so in `message`; takes up to 5 seconds more.
         rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`. Without any of `context`, `before_context` and `after_context`
-            there are 2 lines of context; `passthru` is refused.
+            there are 2 lines of context; `passthru` is refused; `sort` and `sortr` change nothing in the answer.
 
     Raises what `search()` raises, and `ValueError` for any number that is negative.
     """
@@ -137,7 +137,7 @@ def grep_plan(
     errors = found.end.path_errors()
     said = [message(found, window, shown, next_offset, timeout if found.timed_out else None)]
     if errors:
-        said.append(f"{plural(len(errors), 'path')} could not be read.")
+        said.append(f"{plural(len(errors), 'path')} could not be read, the first: {errors[0]}.")
     if explain and not found.matches and found.exact:
         said.append((yield from _explanation((query,) if isinstance(query, str) else query, options, search)))
     return GrepResult(

@@ -6,17 +6,20 @@ are `--regexp=…`, paths stand behind `--`, and a path is always given, so that
 4). Modes are set here and nowhere else: of two mode flags the last one wins silently (rg-facts 6).
 """
 
+import difflib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, get_type_hints
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from ripwrap.options import FileOptions, Flag, SearchOptions, StrPath
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
+
+Options = TypeVar("Options", bound=FileOptions)
 
 _GIT = "!.git"
 _END = "--"
@@ -66,7 +69,7 @@ def search_command(
         ValueError: There is no pattern, or a NUL in a pattern, path or option.
         TypeError: A pattern or path is not a string (or `os.PathLike` of one).
     """
-    checked = _both_contexts(_SEARCH_OPTIONS.validate_python(options))
+    checked = _both_contexts(_checked(_SEARCH_OPTIONS, _SEARCH_FLAGS, options))
     patterns = _patterns(pattern)
     # In these modes a single file's name would be left out.
     framing = () if mode == "json" else ("--null", "--with-filename")
@@ -78,13 +81,23 @@ def search_command(
 
 def files_command(cwd: StrPath, paths: StrPath | Sequence[StrPath], options: FileOptions) -> Command:
     """The command for a list of files, each ended by a NUL; raises as `search_command()` does."""
-    checked = _FILE_OPTIONS.validate_python(options)
+    checked = _checked(_FILE_OPTIONS, _FILE_FLAGS, options)
     return _command(("--files", "--null", *_flags(_FILE_FLAGS, checked)), cwd, paths)
 
 
 def types_command() -> Command:
     """The command for the file types that rg knows."""
     return Command(("--no-config", "--type-list", _END), os.curdir)
+
+
+def _checked(adapter: TypeAdapter[Options], table: Mapping[str, Flag], options: Options) -> Options:
+    try:
+        return adapter.validate_python(options)
+    except ValidationError as error:
+        for name in options.keys() - table.keys():
+            for like in difflib.get_close_matches(name, table, 1):
+                error.add_note(f"{name} is no option; did you mean {like}?")
+        raise
 
 
 def _both_contexts(options: SearchOptions) -> SearchOptions:

@@ -121,7 +121,9 @@ def failure(
     types: Collection[str] = (),
 ) -> SearchError:
     """The error for an rg that ended without an answer; `types` are those that it knows, if anybody has asked."""
-    text = _PREFIX.sub(b"", stderr).decode("utf-8", "replace").strip()
+    # With `--sortr` rg walks first: what it could not read then stands before the reason.
+    reason = b"\n".join(_not_of_paths(stderr)) or _PREFIX.sub(b"", stderr)
+    text = reason.decode("utf-8", "replace").strip()
     kind, hint = _classify(text)
     if returncode < 0:
         kind, text = SearchError, f"rg was killed by signal {-returncode}\n{text}".rstrip()
@@ -156,9 +158,7 @@ def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:
 
 def out_of_threads(stderr: bytes) -> bool:
     """Whether the system let rg start no more threads; rg then panics, and may hang (rg-facts 8)."""
-    # What can be read as a message about a path is one, and a path may say anything.
-    others = (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
-    return any(map(_NO_THREAD.search, others))
+    return any(map(_NO_THREAD.search, _not_of_paths(stderr)))
 
 
 def path_errors(stderr: bytes) -> tuple[PathError, ...]:
@@ -174,6 +174,11 @@ def only_path_errors(stderr: bytes) -> bool:
     """Whether every line is about a path that could not be read, so that the rest of the answer stands."""
     errors = [_path_error(line) for line in _lines(stderr)]
     return bool(errors) and all(error.path is not None for error in errors)
+
+
+def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
+    """The messages but for those about paths: those may say anything, as paths may."""
+    return (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
 
 
 def _lines(stderr: bytes) -> Iterator[bytes]:
