@@ -156,7 +156,12 @@ def test_closed_streams_and_consoles_of_few_letters_do_no_harm(plant: Plant) -> 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["search", "foo("], "unclosed group"),
+        (["search", "(text="], "(text="),
+        (
+            ["search", "(text="],
+            "unclosed group\nMend the pattern, or pass --fixed-strings to search for it literally.\n",
+        ),
+        (["search", "a\\n"], "Pass --multiline to let a match span lines.\n"),
         (["search", "x", "-g", "a["], "unclosed character class"),
         (["search", "x", "-t", "nope"], "unrecognized file type: nope"),
         (["search", "x", "missing"], "ripwrap: missing: No such file or directory"),

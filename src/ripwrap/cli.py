@@ -5,6 +5,7 @@ A terminal gets groups and colours, a pipe plain lines with the files' own bytes
 
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar, Unpack, get_type_hints
@@ -31,7 +32,7 @@ from ripwrap._terminal import (
 from ripwrap._text import shown
 from ripwrap.binary.probe import dotted
 from ripwrap.binary.resolver import how_to_install
-from ripwrap.errors import RipwrapError
+from ripwrap.errors import RipwrapError, SearchError
 from ripwrap.models import Match, TreeEntry
 from ripwrap.options import FileOptions, Flag, Paths, SearchOptions, Strings
 
@@ -40,6 +41,8 @@ Json = Annotated[bool, Parameter(help="Print JSON, one value a line.", negative=
 Cwd = Annotated[str, Parameter(help="The directory to start from.")]
 Limit = Annotated[int | None, Parameter(help="How many results at most, over all files.")]
 RgPath = Annotated[str | None, Parameter(help="Which rg to run.")]
+
+_OPTION = re.compile(rf"\b({'|'.join(get_type_hints(SearchOptions))})=(?:True\b)?")
 
 app: App = App(name="ripwrap", help="ripgrep, typed: search and list files.")
 
@@ -65,9 +68,16 @@ def run(arguments: list[str] | None = None) -> int:
             complain(f"--{str(problem['loc'][0]).replace('_', '-')}: {problem['msg']}")
         return FAILED
     except (RipwrapError, ValueError, OSError) as error:
-        complain("\n".join((str(error), *getattr(error, "__notes__", ()))))
+        hint = error.hint if isinstance(error, SearchError) else ""
+        text = str(error).removesuffix(hint) + _in_flags(hint)
+        complain("\n".join((text, *getattr(error, "__notes__", ()))))
         return FAILED
     return code or FOUND
+
+
+def _in_flags(text: str) -> str:
+    """A hint that names options, in flags: `fixed_strings=True` as `--fixed-strings`."""
+    return _OPTION.sub(lambda option: "--" + option[1].replace("_", "-"), text)
 
 
 def _flags(options: type[FileOptions]) -> Callable[[Function], Function]:
