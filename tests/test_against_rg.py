@@ -430,6 +430,13 @@ def test_grep_counts_and_gives_the_matches_of_rg(
     for one in with_context:
         one["data"].pop("before", None), one["data"].pop("after", None)
     wanted = by_file(record for record in records if record["type"] in ("match", "context"))
+    after = options.get("after_context", {**options, **context}.get("context", 0))
     assert by_file(iter(with_context)) == {
-        path: found for path, found in wanted.items() if any(one["type"] == "match" for one in found)
+        path: attached for path in wanted if (attached := _attached(wanted[path], after))
     }
+
+
+def _attached(lines: list[dict[str, Any]], after: int) -> list[dict[str, Any]]:
+    """Without the context before a match that rg then withholds, because a NUL byte stands behind it."""
+    last = max((index for index, one in enumerate(lines) if one["type"] == "match"), default=None)
+    return [] if last is None else lines[: last + 1 + after]
