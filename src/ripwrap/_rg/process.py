@@ -261,7 +261,8 @@ class BlockingChild(_Child):
         while (left := self._deadline - time.monotonic()) >= 0:
             if self._readable(min(left, _STALL)):
                 return self._stdout.read(_CHUNK)
-            self._end_if_stuck()
+            if left > _STALL:
+                self._end_if_stuck()
         self._expire()
         return self._stdout.read(_CHUNK) if self._readable(0) else b""
 
