@@ -38,17 +38,13 @@ class Found(Sifter):
     end: Exit
     timed_out: bool
 
-    def __init__(self, window: Window) -> None:
-        super().__init__(window)
-        self._silent = window.max_count == 0
-
     def finish(self, end: Exit, *, timed_out: bool) -> None:
         """Take note of the end; raises unless rg gave an answer, or was not given the time for one."""
         self.end, self.timed_out = end, timed_out
         if not timed_out:
             if end.ended:
                 self.close()
-            end.check(summary=self.ended, silent=self._silent)
+            end.check(summary=self.ended)
 
     @property
     def exact(self) -> bool:
@@ -122,9 +118,8 @@ def grep_plan(
     def search(options: SearchOptions, window: Window, timeout: float | None) -> Step[Found]:
         return Step(search_command(query, cwd, paths, options), partial(Found, window), timeout)
 
-    step = search(options, _FIRST, check_timeout(timeout))  # checks the options before their values are looked at
     window = window_of(offset, max_matches, max_files, options)
-    found = yield search(options, window, step.timeout)
+    found = yield search(options, window, check_timeout(timeout))
     files = yield from files_of(window, found.blocks())
     shown = sum(len(file.matches) for file in files)
     more = found.matches > offset + shown

@@ -26,7 +26,7 @@ def window_of(offset: int | None, max_matches: int | None, max_files: int | None
         ValueError: A number is negative, or every line is asked for.
         TypeError: It is not a whole number.
     """
-    if offset is None or check_limit(offset, "offset") is None:
+    if offset is None:
         raise TypeError("offset should be an int, not None")
     if options.get("passthru"):
         raise ValueError("passthru gives every line of every file; stream them with search_messages()")
@@ -47,6 +47,7 @@ def files_of(window: Window, blocks: Iterable[Block]) -> Generator[None, Any, tu
     Raises:
         DecodeError: A record is not what rg writes.
     """
+    decoder = MessageDecoder(models=_MODELS)
     files: list[FileMatches] = []
     skip, left, decoded = window.offset, window.max_matches, 0
     for block in blocks:
@@ -54,7 +55,7 @@ def files_of(window: Window, blocks: Iterable[Block]) -> Generator[None, Any, tu
             skip -= block.matches
         elif left and len(files) < window.max_files:
             taken = min(left, block.matches - skip)
-            files.append((yield from _file(window, block, skip, taken)))
+            files.append((yield from _file(decoder, window, block, skip, taken)))
             skip, left, decoded = 0, left - taken, decoded + taken
             if decoded >= _TURN:
                 decoded = 0
@@ -62,7 +63,9 @@ def files_of(window: Window, blocks: Iterable[Block]) -> Generator[None, Any, tu
     return tuple(files)
 
 
-def _file(window: Window, block: Block, skip: int, taken: int) -> Generator[None, Any, FileMatches]:
+def _file(
+    decoder: MessageDecoder, window: Window, block: Block, skip: int, taken: int
+) -> Generator[None, Any, FileMatches]:
     places = [index for index, (is_match, _) in enumerate(block.records) if is_match][skip : skip + taken]
     # What stands around the page goes to its first and last match, be it matches of another page; what stands between
     # two goes to the first as far as its context reaches, and to the second if not.
@@ -71,7 +74,7 @@ def _file(window: Window, block: Block, skip: int, taken: int) -> Generator[None
     matches: list[GrepMatch] = []
     for number, (place, end) in enumerate(zip(places, upto, strict=True), 1):
         tail = min(place + 1 + window.after, end)
-        matches.append(_match(block.records[place][1], head, block.records[place + 1 : tail]))
+        matches.append(_match(decoder, block.records[place], head, block.records[place + 1 : tail]))
         head = block.records[tail:end]
         if number % _TURN == 0:
             yield
@@ -79,20 +82,20 @@ def _file(window: Window, block: Block, skip: int, taken: int) -> Generator[None
         path=os.fsdecode(block.path),
         matches=tuple(matches),
         total_matches=block.matches,
-        binary_offset=None if is_text(block.end) else _decoded([(False, block.end)])[0].binary_offset,
+        binary_offset=None if is_text(block.end) else _decoded(decoder, [(False, block.end)])[0].binary_offset,
     )
 
 
-def _match(record: bytes, before: Records, after: Records) -> GrepMatch:
-    match: GrepMatch = _decoded([(True, record)])[0]
+def _match(decoder: MessageDecoder, record: tuple[bool, bytes], before: Records, after: Records) -> GrepMatch:
+    match: GrepMatch = _decoded(decoder, [record])[0]
     if before or after:
-        return match.model_copy(update={"before": _contexts(before), "after": _contexts(after)})
+        return match.model_copy(update={"before": _contexts(decoder, before), "after": _contexts(decoder, after)})
     return match
 
 
-def _contexts(records: Records) -> tuple[Context, ...]:
+def _contexts(decoder: MessageDecoder, records: Records) -> tuple[Context, ...]:
     """Context, and as such also matches that are not on the page or beyond `max_count`."""
-    return tuple(line if isinstance(line, Context) else _as_context(line) for line in _decoded(records))
+    return tuple(line if isinstance(line, Context) else _as_context(line) for line in _decoded(decoder, records))
 
 
 def _as_context(match: GrepMatch) -> Context:
@@ -100,8 +103,8 @@ def _as_context(match: GrepMatch) -> Context:
     return Context(**kept, submatches=())
 
 
-def _decoded(records: Records) -> list[Any]:
-    return list(MessageDecoder(models=_MODELS).decode(record for _, record in records))
+def _decoded(decoder: MessageDecoder, records: Records) -> list[Any]:
+    return list(decoder.decode(record for _, record in records))
 
 
 def _number(value: int | None, name: str) -> int:

@@ -52,7 +52,7 @@ def search(
 
     The first two are raised by the call, the others by the first iteration.
     """
-    return stream(search_command(pattern, cwd, paths, options), Matches(limit, options), rg)
+    return stream(search_command(pattern, cwd, paths, options), Matches(limit), rg)
 
 
 def search_messages(
@@ -72,17 +72,16 @@ def search_messages(
 
     Args and errors are those of `search()`.
     """
-    return stream(search_command(pattern, cwd, paths, options), Messages(limit, options), rg)
+    return stream(search_command(pattern, cwd, paths, options), Messages(limit), rg)
 
 
 class _SearchAnswer:
     """What both answers share: a decoder, a limit on matches, and the rule for rg's exit."""
 
-    def __init__(self, limit: int | None, options: SearchOptions, kinds: Collection[str]) -> None:
+    def __init__(self, limit: int | None, kinds: Collection[str]) -> None:
         self._left = check_limit(limit)
         self.full = limit == 0
         self._decoder = MessageDecoder(kinds)
-        self._silent = options.get("max_count") == 0
 
     def _feed(self, chunk: bytes) -> Iterator[Record]:
         messages = self._decoder.feed(chunk)
@@ -101,14 +100,14 @@ class _SearchAnswer:
         """What an unended last line holds; raises unless rg gave an answer, be it a partial one."""
         if end.ended:
             yield from self._decoder.close()
-        end.check(summary=self._decoder.summary is not None, silent=self._silent)
+        end.check(summary=self._decoder.summary is not None)
 
 
 class Matches(_SearchAnswer):
     """The matches of a search."""
 
-    def __init__(self, limit: int | None, options: SearchOptions) -> None:
-        super().__init__(limit, options, ("match",))
+    def __init__(self, limit: int | None) -> None:
+        super().__init__(limit, ("match",))
 
     def feed(self, chunk: bytes) -> Iterator[Match]:
         return cast("Iterator[Match]", self._feed(chunk))
@@ -128,8 +127,8 @@ class Matches(_SearchAnswer):
 class Messages(_SearchAnswer):
     """All messages of a search; the summary knows what could not be read."""
 
-    def __init__(self, limit: int | None, options: SearchOptions) -> None:
-        super().__init__(limit, options, ("begin", "match", "context", "end"))
+    def __init__(self, limit: int | None) -> None:
+        super().__init__(limit, ("begin", "match", "context", "end"))
 
     def feed(self, chunk: bytes) -> Iterator[Message]:
         return self._feed(chunk)

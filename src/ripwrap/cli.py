@@ -34,7 +34,7 @@ from ripwrap.binary.probe import dotted
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import RipwrapError, SearchError
 from ripwrap.models import Match, TreeEntry
-from ripwrap.options import FileOptions, Flag, Paths, SearchOptions, Strings
+from ripwrap.options import FileOptions, Paths, SearchOptions, Strings, flag_of
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Json = Annotated[bool, Parameter(help="Print JSON, one value a line.", negative=())]
@@ -95,7 +95,7 @@ def _flags(options: type[FileOptions]) -> Callable[[Function], Function]:
 
 
 def _parameter(key: str, hint: Any) -> Any:
-    flag = next(mark for mark in hint.__metadata__ if isinstance(mark, Flag))
+    flag = flag_of(hint)
     name = "--" + key.replace("_", "-")
     negative = name.replace("--no-", "--", 1) if name.startswith("--no-") else name.replace("--", "--no-", 1)
     names = [name, f"-{flag.short}"] if flag.short else [name]

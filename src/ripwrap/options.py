@@ -9,7 +9,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
@@ -128,6 +128,11 @@ class SearchOptions(FileOptions, total=False):
         str,
         Flag("Show what each match becomes ($1 and ${name} are groups); nothing is written.", short="r", since=(15,)),
     ]
+
+
+def flag_of(hint: Any) -> Flag:
+    """The `Flag` in an option's annotation."""
+    return next(mark for mark in hint.__metadata__ if isinstance(mark, Flag))
 
 
 def check_timeout(timeout: float | None) -> float | None:

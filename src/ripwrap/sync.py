@@ -59,9 +59,7 @@ def search(
     **options: Unpack[SearchOptions],
 ) -> Generator[Match]:
     """As `ripwrap.search()`, blocking; raises `TimeoutError` after `timeout` seconds."""
-    return stream_blocking(
-        search_command(pattern, cwd, paths, options), Matches(limit, options), rg, check_timeout(timeout)
-    )
+    return stream_blocking(search_command(pattern, cwd, paths, options), Matches(limit), rg, check_timeout(timeout))
 
 
 def search_messages(
@@ -75,9 +73,7 @@ def search_messages(
     **options: Unpack[SearchOptions],
 ) -> Generator[Message]:
     """As `ripwrap.search_messages()`, blocking; raises `TimeoutError` after `timeout` seconds."""
-    return stream_blocking(
-        search_command(pattern, cwd, paths, options), Messages(limit, options), rg, check_timeout(timeout)
-    )
+    return stream_blocking(search_command(pattern, cwd, paths, options), Messages(limit), rg, check_timeout(timeout))
 
 
 def grep(

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from ripwrap.options import FileOptions, Flag, SearchOptions, StrPath
+from ripwrap.options import FileOptions, Flag, SearchOptions, StrPath, flag_of
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
 
@@ -41,6 +41,11 @@ class Command:
     cwd: str
     patterns: tuple[str, ...] = ()
     needs: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    @property
+    def silent(self) -> bool:
+        """Whether rg has nothing to do, of which it says nothing at all, not even a summary (rg-facts 25)."""
+        return "--max-count=0" in self.arguments[: self.arguments.index(_END)]
 
     def single_threaded(self) -> "Command":
         """The same with one thread; of two flags the last one wins."""
@@ -87,7 +92,7 @@ def files_command(cwd: StrPath, paths: StrPath | Sequence[StrPath], options: Fil
 
 def types_command() -> Command:
     """The command for the file types that rg knows."""
-    return Command(("--no-config", "--type-list", _END), os.curdir)
+    return Command((), os.curdir).types()
 
 
 def _checked(adapter: TypeAdapter[Options], table: Mapping[str, Flag], options: Options) -> Options:
@@ -202,8 +207,7 @@ def _without_git(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _table(options: type[FileOptions]) -> dict[str, Flag]:
-    hints = get_type_hints(options, include_extras=True)
-    return {key: next(mark for mark in hint.__metadata__ if isinstance(mark, Flag)) for key, hint in hints.items()}
+    return {key: flag_of(hint) for key, hint in get_type_hints(options, include_extras=True).items()}
 
 
 _FILE_FLAGS = _table(FileOptions)

@@ -42,14 +42,13 @@ class Exit:
         """Whether rg ended by itself, with an answer or an error."""
         return self.returncode in (0, 1, 2)
 
-    def check(self, *, summary: bool, silent: bool) -> None:
+    def check(self, *, summary: bool) -> None:
         """Raise unless a search has an answer, be it a partial one.
 
         Args:
             summary: Whether rg wrote its summary, which it does whenever it ran to its end.
-            silent: Whether it had nothing to do (`--max-count=0`), of which it says nothing at all.
         """
-        if not self.ended or not (summary or (silent and not self.partial)):
+        if not self.ended or not (summary or (self.command.silent and not self.partial)):
             raise self.failure()
 
     @property

@@ -169,8 +169,10 @@ class Sifter:
     def _enough(self, count: int, held: int) -> bool:
         """Whether the first `count` files that are kept, with `held` matches, are all that can be on the page."""
         files = self._window.max_files
-        if held >= self._window.upto or count < files:
-            return held >= self._window.upto
+        if held >= self._window.upto:
+            return True
+        if count < files:
+            return False
         # Of the last `max_files` of them, does the first one already reach behind the offset?
         return held - sum(block.matches for block in self._kept[count - files + 1 : count]) > self._window.offset
 

@@ -33,6 +33,8 @@ _KINDS: dict[int, PathErrorKind] = (
     else {errno.ENOENT: "missing", errno.EACCES: "denied", errno.EPERM: "denied", errno.ELOOP: "loop"}
 )
 
+_NO_THREAD = r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{"
+
 # Anchored at the line's start, because rg quotes patterns (indented) and globs, and those may say anything.
 _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
     (
@@ -102,15 +104,14 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         "type_add= takes NAME:GLOB or NAME:include:NAME,NAME, a name being letters, digits and underscores.",
     ),
     (
-        r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{",
+        _NO_THREAD,
         SearchError,
         "The system allows no more threads (a container's limit on processes?); pass threads=1.",
     ),
 )
 
-
 _UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
-_NO_THREAD = re.compile(rb"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{", re.MULTILINE)
+_PANIC = re.compile(_NO_THREAD.encode(), re.MULTILINE)
 
 
 def failure(
@@ -158,7 +159,7 @@ def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:
 
 def out_of_threads(stderr: bytes) -> bool:
     """Whether the system let rg start no more threads; rg then panics, and may hang (rg-facts 8)."""
-    return any(map(_NO_THREAD.search, _not_of_paths(stderr)))
+    return any(map(_PANIC.search, _not_of_paths(stderr)))
 
 
 def path_errors(stderr: bytes) -> tuple[PathError, ...]:
