@@ -27,11 +27,13 @@ def targz(folder: str, rg: bytes) -> bytes:
 
 
 def zipped(folder: str, rg: bytes) -> bytes:
-    """As `7z a` makes it for Windows."""
+    """As `7z a` makes it for Windows, the same bytes whatever the time of day."""
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(f"{folder}/README.md", b"rg")
-        archive.writestr(f"{folder}/rg.exe", rg)
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, content in (("README.md", b"rg"), ("rg.exe", rg)):
+            member = zipfile.ZipInfo(f"{folder}/{name}")
+            member.external_attr = 0o600 << 16
+            archive.writestr(member, content, zipfile.ZIP_DEFLATED)
     return made.getvalue()
 
 
