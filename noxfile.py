@@ -75,3 +75,17 @@ def types(session: nox.Session) -> None:
     session.run("mypy")
     session.run("pyright")
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")
+
+
+@nox.session
+def stress(session: nox.Session) -> None:
+    """What the tests do for a moment, done long and with a clock: a table of promises; under ten minutes."""
+    _install(session, "test")
+    session.run("python", "-W", "error", "tests/stress.py")
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Coverage-guided fuzzing of what reads bytes, a minute for each target; an argument says how many seconds."""
+    _install(session, "fuzz", extras="deflate64")
+    session.run("python", "fuzz/run.py", session.create_tmp(), *session.posargs)

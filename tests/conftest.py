@@ -2,8 +2,6 @@
 
 import os
 import ssl
-import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 import trustme
 from hypothesis import settings
 
+import fake_rg
 import rgs
 from mirror import Mirror, serving, targz
 from ripwrap import binary, sync
@@ -100,14 +99,10 @@ def plant(folder: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> Callable[..., Path]:
-    """An executable that behaves as a few lines of Python say: an rg that misbehaves."""
+    """An executable that behaves as a few lines of Python say, which may be one of `fake_rg`'s ways to misbehave."""
 
     def make(body: str, says: str = "ripgrep 15.2.0") -> Path:
-        path = tmp_path / "stand-in"
-        about = f"if '--version' in sys.argv: sys.exit(print({says!r}))"
-        path.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n{about}\n{textwrap.dedent(body)}")
-        path.chmod(0o755)
-        return path
+        return fake_rg.write(tmp_path / "stand-in", body, says)
 
     return make
 

@@ -3,7 +3,7 @@
 import base64
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripwrap import Begin, Context, DecodeError, End, Match
+from outcomes import Outcome, cut, of_counts, of_matches, of_messages, of_page, of_paths
+from ripwrap import Begin, Context, DecodeError, End, FileCount, Match
 from ripwrap._rg import decoder
-from ripwrap._rg.decoder import MessageDecoder, PathDecoder, Record
+from ripwrap._rg.decoder import CountDecoder, MessageDecoder, PathDecoder, Record, kind_of, path_of
+from ripwrap._rg.sifter import Window
 
 TRANSCRIPTS = sorted((Path(__file__).parent / "data").glob("*.jsonl"))
 ALL = {path.stem: path.read_bytes() for path in TRANSCRIPTS}
 
 
-def decode(chunks: Sequence[bytes], **options: Any) -> tuple[list[Record], MessageDecoder]:
+def decode(chunks: Iterable[bytes], **options: Any) -> tuple[list[Record], MessageDecoder]:
     messages = MessageDecoder(**options)
     got = [message for chunk in chunks for message in messages.feed(chunk)]
     return [*got, *messages.close()], messages
@@ -32,19 +34,20 @@ def text_of(value: dict[str, str] | None) -> str | None:
     return value["text"] if "text" in value else base64.b64decode(value["bytes"]).decode("utf-8", "replace")
 
 
-def path_of(value: dict[str, str]) -> str:
+def path_in(value: dict[str, str]) -> str:
     path = value["text"] if "text" in value else os.fsdecode(base64.b64decode(value["bytes"]))
     return path.removeprefix("./")
 
 
 @pytest.mark.parametrize("transcript", ALL)
+@pytest.mark.fact(13)
 def test_every_field_is_what_rg_wrote(transcript: str) -> None:
     records = [json.loads(line) for line in ALL[transcript].decode().split("\n") if line]
     messages, decoder = decode([ALL[transcript]])
     assert [message.type for message in messages] == [record["type"] for record in records[:-1]]
     for message, record in zip(messages, records[:-1], strict=True):
         data = record["data"]
-        assert message.path == path_of(data["path"])
+        assert message.path == path_in(data["path"])
         if isinstance(message, (Match, Context)):
             assert message.lines == text_of(data["lines"])
             assert (message.line_number, message.absolute_offset) == (data["line_number"], data["absolute_offset"])
@@ -73,15 +76,9 @@ def test_the_transcripts_hold_what_they_are_for() -> None:
 
 @given(st.sampled_from(sorted(ALL)), st.lists(st.integers(1, 6000), min_size=1))
 def test_chunking_never_changes_what_is_decoded(transcript: str, sizes: list[int]) -> None:
-    stream = ALL[transcript]
-    chunks, start = list[bytes](), 0
-    while start < len(stream):
-        size = sizes[len(chunks) % len(sizes)]
-        chunks.append(stream[start : start + size])
-        start += size
-    whole, cut = decode([stream]), decode(chunks)
-    assert whole[0] == cut[0]
-    assert whole[1].summary == cut[1].summary
+    whole, in_chunks = decode([ALL[transcript]]), decode(cut(ALL[transcript], sizes))
+    assert whole[0] == in_chunks[0]
+    assert whole[1].summary == in_chunks[1].summary
 
 
 def test_one_byte_at_a_time_is_decoded_too() -> None:
@@ -89,23 +86,194 @@ def test_one_byte_at_a_time_is_decoded_too() -> None:
     assert decode([bytes([byte]) for byte in stream])[0] == decode([stream])[0]
 
 
+ALL_OF_IT = Window(offset=0, max_matches=100, max_files=100, before=1, after=1, max_count=None)
+A_PAGE = Window(offset=2, max_matches=3, max_files=2, before=0, after=2, max_count=1)
+
+transcripts = st.sampled_from(sorted(ALL)).map(ALL.__getitem__)
+names = st.binary(min_size=1, max_size=5).map(lambda name: name.replace(b"\0", b"\n"))
+listings = st.lists(names.map(lambda name: b"./%b\0" % name), max_size=20).map(b"".join)
+terminators = st.sampled_from([b"\n", b"\r\n", b"\0"])
+counted = st.builds(
+    lambda name, count, end: b"%b\0%d%b" % (name, count, end), names, st.integers(0, 10**12), terminators
+)
+countings = st.lists(counted, max_size=20).map(b"".join)
+
+Reader = Callable[[Iterable[bytes]], Outcome]
+READERS: dict[str, tuple[Reader, st.SearchStrategy[bytes]]] = {
+    "messages": (of_messages, transcripts),
+    "messages of which some are too long": (lambda chunks: of_messages(chunks, max_record=200), transcripts),
+    "matches": (of_matches, transcripts),
+    "everything grep finds": (lambda chunks: of_page(chunks, ALL_OF_IT), transcripts),
+    "a page": (lambda chunks: of_page(chunks, A_PAGE), transcripts),
+    "paths": (of_paths, listings),
+    "counts": (of_counts, countings),
+}
+
+TOKENS = [
+    b"{",
+    b"}",
+    b'"',
+    b"[",
+    b"]",
+    b",",
+    b":",
+    b"\\",
+    b"9",
+    b"-",
+    b"n",
+    b"null",
+    b"\n",
+    b"\n\n",
+    b"\r",
+    b"\0",
+    b"\xff",
+]
+KINDS = [b'"type":"%b"' % kind for kind in (b"begin", b"match", b"context", b"end", b"summary")]
+
+
+@st.composite
+def damaged(draw: st.DrawFn, streams: st.SearchStrategy[bytes]) -> tuple[bytes, int]:
+    """A stream with a few mutations anywhere in it, and where the first of them is."""
+    stream = bytearray(draw(streams))
+    first = len(stream)
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(stream)))
+        first = min(first, at)
+        match draw(st.sampled_from(["insert", "delete", "replace", "repeat", "truncate"])):
+            case "insert":
+                stream[at:at] = draw(st.binary(min_size=1, max_size=5) | st.sampled_from([*TOKENS, *KINDS]))
+            case "delete":
+                del stream[at : at + draw(st.integers(1, 300))]
+            case "replace":
+                stream[at : at + 1] = draw(st.sampled_from(TOKENS))
+            case "repeat":
+                start = draw(st.integers(0, len(stream)))
+                stream[at:at] = stream[start : start + draw(st.integers(1, 300))]
+            case _:
+                del stream[at:]
+    return bytes(stream), first
+
+
+@pytest.mark.parametrize("kind", READERS)
+@given(st.data(), st.lists(st.integers(1, 2000), min_size=1, max_size=5))
+def test_a_damaged_stream_is_decoded_or_refused_the_same_however_it_is_cut(
+    kind: str, data: st.DataObject, sizes: list[int]
+) -> None:
+    """Anything but a `DecodeError` would come out of the reader."""
+    reader, streams = READERS[kind]
+    stream, _ = data.draw(damaged(streams))
+    assert reader(cut(stream, sizes)) == reader([stream])
+
+
+@given(damaged(transcripts))
+def test_messages_that_stand_before_the_damage_are_delivered_as_ever(drawn: tuple[bytes, int]) -> None:
+    stream, first = drawn
+    intact = stream[: stream.rfind(b"\n", 0, first) + 1]
+    for reader in (of_messages, of_matches):
+        *before, _, _ = reader([intact]).made
+        assert reader([stream]).made[: len(before)] == before
+
+
+@pytest.mark.parametrize(("reader", "streams"), [(of_paths, listings), (of_counts, countings)])
 @given(st.data())
-def test_a_mutated_stream_is_decoded_or_refused_with_a_decode_error(data: st.DataObject) -> None:
-    lines = ALL[data.draw(st.sampled_from(sorted(ALL)))].split(b"\n")
-    line = bytearray(data.draw(st.sampled_from(lines)))
-    at = data.draw(st.integers(0, len(line)))
-    match data.draw(st.sampled_from(["insert", "delete", "replace"])):
-        case "insert":
-            line[at:at] = data.draw(st.binary(min_size=1, max_size=5))
-        case "delete":
-            del line[at : at + data.draw(st.integers(1, 30))]
-        case _:
-            line[at : at + 1] = data.draw(st.sampled_from([b"{", b"}", b'"', b"[", b",", b":", b"\\", b"9", b"n", b""]))
-    try:
-        messages = decode([bytes(line)])[0]
-    except DecodeError:
-        return
-    assert all(isinstance(message, (Begin, Match, Context, End)) for message in messages)
+def test_what_is_listed_before_the_damage_is_delivered_as_ever(
+    reader: Reader, streams: st.SearchStrategy[bytes], data: st.DataObject
+) -> None:
+    stream, first = data.draw(damaged(streams))
+    before = reader([stream[:first]]).made
+    assert reader([stream]).made[: len(before)] == before
+
+
+@pytest.mark.parametrize("transcript", [name for name in ALL if name.endswith("15.2.0")])
+def test_a_transcript_that_ends_at_any_byte_is_decoded_up_to_there_and_refused_if_that_is_inside_of_a_record(
+    transcript: str,
+) -> None:
+    stream = ALL[transcript]
+    *messages, _, _ = of_messages([stream]).made
+    (everything, *_) = of_page([stream], ALL_OF_IT).made
+    ends = {place for place, byte in enumerate(stream) if byte == ord("\n")}
+    whole = 0
+    for end in range(len(stream)):
+        whole += end in ends
+        (*made, _, _), refused = of_messages([stream[:end]])
+        assert made == messages[:whole], end
+        assert refused == (end not in ends and end - 1 not in ends and end > 0), end
+        (numbers, *_), _ = of_page([stream[:end]], ALL_OF_IT)
+        assert numbers[0] <= everything[0] and numbers[1] <= everything[1], end
+        assert numbers[3] == (end == len(stream) - 1), end
+
+
+@pytest.mark.parametrize(
+    ("reader", "items"),
+    [
+        (of_paths, [b"./a\0", b"b/c\0", b"\xff\0"]),
+        (of_counts, [b"./a\00010\n", b"b c\00020\r\n", b"\xff\0003\0", b"\n\0000\n"]),
+    ],
+)
+def test_a_listing_that_ends_at_any_byte_is_delivered_up_to_there_and_refused_if_that_is_inside_of_an_item(
+    reader: Reader, items: list[bytes]
+) -> None:
+    stream = b"".join(items)
+    everything = reader([stream])
+    assert (len(everything.made), everything.refused) == (len(items), False)
+    ends = [sum(map(len, items[:number])) for number in range(len(items) + 1)]
+    for end in range(len(stream) + 1):
+        made, refused = reader([stream[:end]])
+        assert made == everything.made[: sum(place <= end for place in ends) - 1], end
+        assert refused == (end not in ends), end
+
+
+def test_counts_come_before_the_error_behind_them() -> None:
+    counts = CountDecoder()
+    assert counts.feed(b"a\0001\nb\0x") == [FileCount(path="a", count=1)]
+    with pytest.raises(DecodeError, match="not a path and a count"):
+        counts.feed(b"\n")
+    with pytest.raises(DecodeError, match="not a path and a count"):
+        counts.close()
+
+
+@pytest.mark.parametrize("digits", [21, 5000])
+def test_a_count_of_more_digits_than_rg_counts_is_refused(digits: int) -> None:
+    """Python reads no number of 5000 digits, with a `ValueError` of its own."""
+    assert of_counts([b"a\00018446744073709551615\n"]).made == [FileCount(path="a", count=2**64 - 1)]
+    assert of_counts([b"a\0" + b"9" * digits + b"\n"]) == Outcome([], refused=True)
+
+
+@pytest.mark.parametrize("chunks", [[b"\n\n\n"], [b"\n", b"\n", b"\n"]])
+def test_empty_lines_are_no_records(chunks: list[bytes]) -> None:
+    assert not of_messages(chunks).refused
+    assert not of_page(chunks, ALL_OF_IT).refused
+
+
+@pytest.mark.parametrize(
+    ("record", "path"),
+    [
+        (b'{"type":"begin","data":{"path":{"text":"./a b"}}}', b"a b"),
+        (b'{"type":"begin","data":{"path":{"text":"a"},"new":{"text":"b"}}}', b"a"),
+        (b'{"type":"begin","data":{"path":{"text":"\\"\xc3\xa9"}}}', b'"\xc3\xa9'),
+        (b'{"type":"begin","data":{"path":{"bytes":"Li9hL/8="}}}', b"a/\xff"),
+        (b'{"type":"begin","data":{"path":{"text":"\xff"}}}', None),
+        (b'{"type":"begin","data":{"path":{"text":"\t"}}}', None),
+    ],
+)
+def test_a_page_reads_the_path_that_the_decoder_reads(record: bytes, path: bytes | None) -> None:
+    if path is None:
+        with pytest.raises(DecodeError):
+            path_of(record)
+        assert of_messages([record]).refused
+    else:
+        assert path_of(record) == path
+        assert of_messages([record]).made[0] == Begin(path=os.fsdecode(path))
+
+
+@pytest.mark.parametrize("kind", ["begin", "context", "end", "summary", "new"])
+def test_a_record_of_two_types_is_refused(kind: str) -> None:
+    """JSON readers take the last of two, and the sifter goes by the first."""
+    match = b'{"type":"match","data":{"path":{"text":"a"},"lines":{"text":"x"},"line_number":1,"absolute_offset":0,'
+    record = match + b'"submatches":[]},"type":"%b","new":{}}' % kind.encode()
+    assert kind_of(record) == "match"
+    assert of_messages([record]).refused
+    assert of_page([begin("a"), b"\n", record], ALL_OF_IT).refused
 
 
 @pytest.mark.parametrize(
@@ -146,6 +314,7 @@ def test_what_is_no_message_of_rgs_is_refused(record: bytes) -> None:
         b"",
     ],
 )
+@pytest.mark.fact(14)
 def test_kinds_that_are_not_known_are_skipped(record: bytes) -> None:
     assert decode([record + b"\n"])[0] == []
 
@@ -164,6 +333,7 @@ def test_kinds_that_are_not_known_are_skipped(record: bytes) -> None:
         (b'{"type":"begin","data":{"path":null}}', None),
     ],
 )
+@pytest.mark.fact(24)
 def test_paths_lose_their_leading_dot_however_the_record_is_spelled(record: bytes, path: str | None) -> None:
     assert decode([record])[0] == [Begin(path=path)]
 
@@ -184,10 +354,10 @@ def begin(path: str) -> bytes:
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 10_000])
+@pytest.mark.fact(11)
 def test_a_record_over_the_budget_is_dropped_and_counted_and_the_stream_goes_on(size: int) -> None:
     stream = b"\n".join([begin("a"), begin("b" * 500), begin("c"), begin("d" * 501), begin("e" * 50), b""])
-    chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
-    messages, decoder = decode(chunks, max_record=200)
+    messages, decoder = decode(cut(stream, [size]), max_record=200)
     assert [message.path for message in messages] == ["a", "c", "e" * 50]
     assert decoder.dropped_records == 2
 
@@ -211,9 +381,10 @@ def test_a_record_that_never_ends_is_not_kept_in_memory() -> None:
 @given(st.lists(st.binary(min_size=1).filter(lambda path: b"\0" not in path)), st.integers(1, 50))
 def test_paths_are_framed_on_nul_whatever_the_chunks(paths: list[bytes], size: int) -> None:
     stream = b"".join(b"./" + path + b"\0" for path in paths)
-    chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
     decoder = PathDecoder()
-    assert [path for chunk in chunks for path in decoder.feed(chunk)] == [os.fsdecode(path) for path in paths]
+    assert [path for chunk in cut(stream, [size]) for path in decoder.feed(chunk)] == [
+        os.fsdecode(path) for path in paths
+    ]
     decoder.close()
 
 

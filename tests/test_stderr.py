@@ -50,6 +50,7 @@ from ripwrap._rg.stderr import MAX_STDERR, failure, only_path_errors, path_error
         (b"rg: error parsing glob 'regex parse error[': unclosed", GlobError, "unclosed"),
     ],
 )
+@pytest.mark.fact(29)
 def test_a_failure_has_its_kind_rgs_words_and_a_way_out(stderr: bytes, kind: type[SearchError], says: str) -> None:
     error = failure(("rg", "x"), 2, stderr)
     assert type(error) is kind
@@ -73,6 +74,7 @@ NO_PCRE2 = b"\n~~~\n\nPCRE2 regex engine error:\nPCRE2 is not available in this 
         (BOTH + b"regex parse error:\n    (?:x(?=)\n       ^^^\nerror: look-around\n~~~\nPCRE2: error", PatternError),
     ],
 )
+@pytest.mark.fact(29)
 def test_of_two_engines_pcre2_is_to_blame_only_where_it_would_have_helped(report: bytes, kind: type) -> None:
     assert type(failure(("rg", "x"), 2, report)) is kind
 
@@ -97,10 +99,24 @@ def test_a_path_error_is_an_exception_of_the_standard_library_too() -> None:
     assert (type(other), str(other)) == (OSError, "f: line 1: what")
 
 
+def test_an_error_number_that_no_system_has_is_no_number() -> None:
+    """Python reads no number of 5000 digits, with a `ValueError` of its own."""
+    line = f"rg: f: what (os error {'9' * 5000})"
+    (error,) = path_errors(line.encode())
+    assert (error.path, error.kind, error.message) == (None, "other", line.removeprefix("rg: "))
+
+
+def test_numbers_that_no_rg_writes_are_no_failure() -> None:
+    error = failure(("rg",), 2, b"rg: PCRE2: error compiling pattern at offset %b: x" % (b"9" * 5000), ["x("])
+    assert isinstance(error, PatternError)
+    assert error.offset is None
+
+
 def test_a_signal_is_named() -> None:
     assert "killed by signal 9" in str(failure(("rg",), -9, b"rg: error parsing glob"))
 
 
+@pytest.mark.fact(27)
 def test_path_errors_are_data() -> None:
     stderr = (
         b"rg: ./f: Permission denied (os error 13)\n"
@@ -135,6 +151,7 @@ def test_path_errors_of_rg_13_have_no_prefix() -> None:
     )
 
 
+@pytest.mark.fact(26)
 def test_errors_beyond_the_budget_are_counted_as_left_out() -> None:
     line = b"rg: ./f: Permission denied (os error 13)\n"
     stderr = (line * (MAX_STDERR // len(line) + 1))[: MAX_STDERR + 1]

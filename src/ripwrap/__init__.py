@@ -14,6 +14,7 @@ from ripwrap import binary, sync
 from ripwrap._files import files
 from ripwrap._grep import grep
 from ripwrap._modes import count, count_matches, file_types, files_with_matches, files_without_match
+from ripwrap._rg.limiter import limit_processes
 from ripwrap._search import search, search_messages
 from ripwrap._tree import render_tree, tree, tree_text
 from ripwrap.binary import RgBinary
@@ -92,6 +93,7 @@ __all__ = [
     "files_with_matches",
     "files_without_match",
     "grep",
+    "limit_processes",
     "render_tree",
     "search",
     "search_messages",

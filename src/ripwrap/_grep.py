@@ -83,7 +83,8 @@ async def grep(
             (`max_count` is per file, and what it leaves out is not counted.)
         max_files: How many files to give matches of at most; `None` is any number.
         offset: How many matches to leave out at the start: the `next_offset` of the page before.
-        timeout: Seconds that rg may take, its installation not counted; `None` is for ever.
+        timeout: Seconds that rg may take, not counting its installation and the wait for its turn
+            (`ripwrap.limit_processes()`); `None` is for ever.
         explain: Whether to find out, if there is no match, what would find some (ignored files, another case, the
             pattern taken literally, …), and say so in `message`; takes up to 5 seconds more.
         rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.

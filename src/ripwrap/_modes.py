@@ -6,6 +6,7 @@ from typing import Unpack
 from ripwrap._files import Listing
 from ripwrap._rg.argv import search_command, types_command
 from ripwrap._rg.decoder import CountDecoder, PathDecoder
+from ripwrap._rg.limiter import turn
 from ripwrap._rg.stream import known_types, stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import FileCount
@@ -97,4 +98,5 @@ async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
     Raises:
         BinaryNotFoundError: There is no rg.
     """
-    return await known_types(types_command(), rg)
+    async with turn():
+        return await known_types(types_command(), rg)

@@ -14,6 +14,7 @@ from typing import TypeAlias, Unpack
 import anyio.lowlevel
 
 from ripwrap._files import files
+from ripwrap._rg.limiter import turn
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions, StrPath, check_limit
@@ -75,7 +76,7 @@ def render_tree(entries: Iterable[TreeEntry]) -> TreeText:
 
 async def _tree(listing: AsyncGenerator[str], limit: int | None, exclude: frozenset[str]) -> AsyncGenerator[TreeEntry]:
     root: Directory = {}
-    async with aclosing(listing):
+    async with turn(), aclosing(listing):
         async for path in listing:
             plant(root, path, exclude)
     for number, entry in enumerate(arrange(root, limit)):

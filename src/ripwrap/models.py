@@ -210,7 +210,8 @@ class End(_Model, frozen=True):
     Attributes:
         path: The file.
         binary_offset: Where the first NUL byte stands if rg took the file for binary. It then searches no further, but
-            in a file that `paths` names, or with `binary` (rg-facts 20).
+            in a file that `paths` names, or with `binary`. Under a memory map (`mmap`, or a few files in `paths`) it
+            looks only at the file's start and at matching lines (rg-facts 20).
         stats: What rg counted in this file.
     """
 
@@ -228,7 +229,8 @@ class PathError(_Model, frozen=True):
     """Something that rg could not read while it went on with the rest.
 
     Attributes:
-        path: What could not be read; `None` if rg's line names no path.
+        path: What could not be read; `None` if rg's line names no path. Where it is not UTF-8, rg writes U+FFFD, so
+            that such a path does not open.
         kind: `denied` (no permission), `missing` (not there, or gone by now), `broken_link` (a symbolic link to
             nothing), `loop` (of symbolic links), or `other`.
         message: rg's own words.

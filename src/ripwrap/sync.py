@@ -2,8 +2,9 @@
 
 Each takes what its asynchronous twin takes, and `timeout` in seconds besides, since a blocking call cannot be
 cancelled: rg is ended when so long has passed since the first item was asked for, and after what it had found by then
-comes a `TimeoutError`. A generator that is left early ends its rg when it is closed or collected;
-`contextlib.closing` makes that moment certain.
+comes a `TimeoutError`. (Time in which a call waits for its turn is not counted; see `ripwrap.limit_processes()`.) A
+generator that is left early ends its rg when it is closed or collected; `contextlib.closing` makes that moment
+certain.
 """
 
 from collections.abc import Collection, Generator, Sequence
@@ -15,6 +16,7 @@ from ripwrap._grep import MAX_MATCHES, TIMEOUT, grep_plan
 from ripwrap._rg.argv import files_command, search_command, types_command
 from ripwrap._rg.collect import carry_out_blocking
 from ripwrap._rg.decoder import CountDecoder, PathDecoder
+from ripwrap._rg.limiter import turn_blocking
 from ripwrap._rg.stream import known_types_blocking, stream_blocking
 from ripwrap._search import Matches, Messages
 from ripwrap._tree import EXCLUDE, LIMIT, Directory, arrange, checked_names, plant, render_tree
@@ -158,7 +160,9 @@ def count_matches(
 
 def file_types(*, rg: Rg = None, timeout: float | None = None) -> dict[str, tuple[str, ...]]:
     """As `ripwrap.file_types()`, blocking; raises `TimeoutError` after `timeout` seconds."""
-    return known_types_blocking(types_command(), rg, check_timeout(timeout))
+    seconds = check_timeout(timeout)
+    with turn_blocking():
+        return known_types_blocking(types_command(), rg, seconds)
 
 
 def files(
@@ -205,7 +209,7 @@ def tree_text(
 
 def _tree(listing: Generator[str], limit: int | None, exclude: frozenset[str]) -> Generator[TreeEntry]:
     root: Directory = {}
-    with closing(listing):
+    with turn_blocking(), closing(listing):
         for path in listing:
             plant(root, path, exclude)
     yield from arrange(root, limit)

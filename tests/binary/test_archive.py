@@ -1,5 +1,6 @@
 """One program out of an archive, and nothing out of a bad one."""
 
+import gzip
 import importlib.util
 import io
 import os
@@ -122,6 +123,25 @@ def test_a_damaged_archive_is_refused(at: int) -> None:
         except ExtractionFailedError:
             continue
         assert got == PROGRAM, "what is damaged beside the program does no harm"
+
+
+def test_a_sparse_file_whose_headers_end_early_is_refused() -> None:
+    """`tarfile` has an `IndexError` for it."""
+    header = bytearray(entry(f"{FOLDER}/rg", tarfile.GNUTYPE_SPARSE).tobuf(tarfile.GNU_FORMAT))
+    header[482] = 1  # another header of the file's holes follows
+    header[148:156] = b" " * 8
+    header[148:155] = b"%06o\0" % sum(header)
+    assert_refused(gzip.compress(bytes(header)), "broken")
+
+
+def test_an_offset_that_no_file_has_is_the_archives_fault(tmp_path: Path) -> None:
+    """A file on a disk has an `OSError` with a number for it, as a disk that fails has."""
+    made = zipped(FOLDER, PROGRAM)
+    end = made.rindex(b"PK\x05\x06")
+    damaged = made[: end + 16] + b"\xff\xff\xff\x7f" + made[end + 20 :]
+    (tmp_path / "a.zip").write_bytes(damaged)
+    with (tmp_path / "a.zip").open("rb") as archive, pytest.raises(ExtractionFailedError, match="is broken"):
+        extract(archive, "a.zip", f"{FOLDER}/rg.exe", io.BytesIO())
 
 
 def test_a_mislabelled_archive_is_refused() -> None:

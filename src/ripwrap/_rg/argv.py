@@ -7,6 +7,7 @@ are `--regexp=…`, paths stand behind `--`, and a path is always given, so that
 """
 
 import difflib
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -54,7 +55,8 @@ class Command:
 
     def types(self) -> "Command":
         """The command that lists the file types that this one knows, its own additions among them."""
-        own = [flag for flag in self.arguments if flag.startswith(("--type-add=", "--type-clear="))]
+        flags = itertools.takewhile(_END.__ne__, self.arguments)
+        own = [flag for flag in flags if flag.startswith(("--type-add=", "--type-clear="))]
         return Command(("--no-config", *own, "--type-list", _END), self.cwd)
 
 
@@ -71,7 +73,7 @@ def search_command(
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
-        ValueError: There is no pattern, or a NUL in a pattern, path or option.
+        ValueError: There is no pattern, or a NUL or a lone surrogate in a pattern, path or option.
         TypeError: A pattern or path is not a string (or `os.PathLike` of one).
     """
     checked = _both_contexts(_checked(_SEARCH_OPTIONS, _SEARCH_FLAGS, options))
@@ -132,9 +134,19 @@ def _command(
     # With `--sort` or one thread rg fills blocks before it writes; in parallel the flag changes nothing (rg-facts 21).
     whole = ("--no-config", "--line-buffered", *arguments, _END, *_paths(paths))
     directory = _text_path(cwd)
-    if any("\0" in part for part in (*whole, directory)):
-        raise ValueError("a NUL character cannot be part of a pattern, path or option; remove it")
+    for part in (*whole, directory):
+        _check_text(part)
     return Command(whole, directory, patterns, needs)
+
+
+def _check_text(part: str) -> None:
+    """Raise if a program cannot be given such a text."""
+    if "\0" in part:
+        raise ValueError("a NUL character cannot be part of a pattern, path or option; remove it")
+    try:
+        os.fsencode(part)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{part!r} has a character that {error.encoding} cannot encode; remove it") from error
 
 
 def _patterns(pattern: str | Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 _CARET = re.compile(r"regex parse error:\n {4}(?P<shown>.+)\n {4}(?P<before> *)\^", re.MULTILINE)
-_PCRE2 = re.compile(r"^PCRE2: error compiling pattern at offset (?P<offset>\d+)", re.MULTILINE)
+_PCRE2 = re.compile(r"^PCRE2: error compiling pattern at offset (?P<offset>\d{1,10})\b", re.MULTILINE)
 # What is escaped, a class, or a parenthesis that is neither.
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<parenthesis>[()])", re.DOTALL)
 # Of these the caret tells little: rg's own group closes what was left open, and is closed by what was never opened.

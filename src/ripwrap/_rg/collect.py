@@ -14,8 +14,10 @@ import anyio.lowlevel
 
 from ripwrap._rg.argv import Command
 from ripwrap._rg.exit import Exit
+from ripwrap._rg.limiter import turn, turn_blocking
 from ripwrap._rg.process import AsyncChild, BlockingChild
 from ripwrap._rg.stream import able, able_blocking, single_threaded, with_suggestions, with_suggestions_blocking
+from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import SearchError, UnknownTypeError
 
@@ -43,7 +45,7 @@ class Step(Generic[C]):
     Attributes:
         command: What it shall do.
         collector: Makes what takes in its bytes.
-        timeout: After how many seconds it is ended; `None` is never.
+        timeout: After how many seconds of its turn it is ended; `None` is never.
     """
 
     command: Command
@@ -99,6 +101,16 @@ def carry_out_blocking(plan: Plan[C, T], rg: Rg) -> T:
 
 async def _collected(step: Step[C], rg: Rg) -> C:
     binary = await able(step.command, rg)
+    async with turn():
+        collector, end, timed_out = await _run(step, binary)
+    try:
+        collector.finish(end, timed_out=timed_out)
+    except UnknownTypeError:
+        raise await with_suggestions(end, binary) from None
+    return collector
+
+
+async def _run(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
     attempt = step.command
     deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
     while True:
@@ -111,18 +123,23 @@ async def _collected(step: Step[C], rg: Rg) -> C:
                 child.kill()
             end = await child.wait()
         if scope.cancelled_caught or attempt is not step.command or not end.out_of_threads:
-            break
+            return collector, end, scope.cancelled_caught
         attempt = single_threaded(step.command)
-    try:
-        collector.finish(end, timed_out=scope.cancelled_caught)
-    except UnknownTypeError:
-        raise await with_suggestions(end, binary) from None
-    return collector
 
 
 def _collected_blocking(step: Step[C], rg: Rg) -> C:
     # Installing rg has a time of its own, as in the asynchronous twin.
     binary = able_blocking(step.command, rg, None)
+    with turn_blocking():
+        collector, end, timed_out = _run_blocking(step, binary)
+    try:
+        collector.finish(end, timed_out=timed_out)
+    except UnknownTypeError:
+        raise with_suggestions_blocking(end, binary) from None
+    return collector
+
+
+def _run_blocking(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
     begun = time.monotonic()
     attempt = step.command
     while True:
@@ -132,10 +149,5 @@ def _collected_blocking(step: Step[C], rg: Rg) -> C:
                 collector.feed(chunk)
             end = child.end()
         if child.timed_out or attempt is not step.command or not end.out_of_threads:
-            break
+            return collector, end, child.timed_out
         attempt = single_threaded(step.command)
-    try:
-        collector.finish(end, timed_out=child.timed_out)
-    except UnknownTypeError:
-        raise with_suggestions_blocking(end, binary) from None
-    return collector

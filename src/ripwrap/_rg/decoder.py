@@ -26,7 +26,8 @@ _DOT = "." + os.sep
 _PATH = b'{"path":{"text":"'
 # As in JSON, where Windows' separator is escaped.
 _DOTTED_PATH = _PATH + json.dumps(_DOT)[1:-1].encode()
-_BEGIN, _BEGUN = b'{"type":"begin","data":' + _PATH, b'"}}}'
+# Text that JSON leaves as it is, so that nothing but the path can be in it.
+_BEGIN = re.compile(rb'\{"type":"begin","data":\{"path":\{"text":"([ !#-\[\]-~]*)"\}\}\}')
 
 
 class MessageDecoder:
@@ -100,8 +101,6 @@ class MessageDecoder:
 
     def _decode_whole(self, record: bytes) -> Record | None:
         """The way that assumes nothing about the order of keys: summaries, unknown kinds, and what is malformed."""
-        if not record:
-            return None
         kind, data = _opened(record)
         try:
             return self._of_kind(kind, data)
@@ -151,8 +150,8 @@ class CountDecoder:
     The terminator is that of the search: `crlf` and `null_data` have their own.
     """
 
-    _COUNT = re.compile(rb"([^\0]+)\0([0-9]+)(?:\r?\n|\0)")
-    _UNENDED = re.compile(rb"[^\0]*(\0[0-9]*\r?)?")
+    _COUNT = re.compile(rb"([^\0]+)\0([0-9]{1,20})(?:\r?\n|\0)")  # rg counts in 64 bits
+    _UNENDED = re.compile(rb"[^\0]*(\0[0-9]{0,20}\r?)?")
 
     def __init__(self) -> None:
         self._rest = b""
@@ -161,7 +160,8 @@ class CountDecoder:
         """The counts that `chunk` completes.
 
         Raises:
-            DecodeError: It is not what rg writes, or a path is longer than `MAX_RECORD`.
+            DecodeError: What comes next is not what rg writes, or a path is longer than `MAX_RECORD`. Counts that stand
+                before it are given first; the next call then raises.
         """
         self._rest += chunk
         known = 0
@@ -170,8 +170,8 @@ class CountDecoder:
             counts.append(FileCount(path=os.fsdecode(found[1]).removeprefix(_DOT), count=int(found[2])))
             known = found.end()
         self._rest = self._rest[known:]
-        if not self._UNENDED.fullmatch(self._rest) or len(self._rest) > MAX_RECORD:
-            raise _malformed(self._rest, "something that is not a path and a count")
+        if not counts:
+            self._check()
         return counts
 
     def close(self) -> None:
@@ -180,8 +180,14 @@ class CountDecoder:
         Raises:
             DecodeError: It ended in the middle of one.
         """
+        self._check()
         if self._rest:
             raise _malformed(self._rest, "a count without an end")
+
+    def _check(self) -> None:
+        """Raise unless what is left can be the start of a count."""
+        if not self._UNENDED.fullmatch(self._rest) or len(self._rest) > MAX_RECORD:
+            raise _malformed(self._rest, "something that is not a path and a count")
 
 
 def decode_types(stdout: bytes) -> FileTypes:
@@ -196,7 +202,7 @@ def kind_of(record: bytes) -> str:
     Raises:
         DecodeError: It is no message.
     """
-    return _KINDS.get(record[: record.find(b",")]) or _opened(record)[0]
+    return _head(record) or _opened(record)[0]
 
 
 def path_of(begin: bytes) -> bytes:
@@ -205,8 +211,8 @@ def path_of(begin: bytes) -> bytes:
     Raises:
         DecodeError: It is no such record.
     """
-    if begin.startswith(_BEGIN) and begin.endswith(_BEGUN) and b"\\" not in begin:
-        return begin[len(_BEGIN) : -len(_BEGUN)].removeprefix(_DOT.encode())
+    if plain := _BEGIN.fullmatch(begin):
+        return plain[1].removeprefix(_DOT.encode())
     (message,) = MessageDecoder(("begin",)).decode([begin])
     return os.fsencode(message.path or "")
 
@@ -220,7 +226,14 @@ def _opened(record: bytes) -> tuple[str, Any]:
         raise _malformed(record, "something that is not a message") from error
     if not isinstance(kind, str):
         raise _malformed(record, "a message whose type is not a string")
+    if _head(record) not in (None, kind):
+        raise _malformed(record, "a message of two types")
     return kind, data
+
+
+def _head(record: bytes) -> str | None:
+    """The kind of a record by its first bytes, if it begins as rg's do."""
+    return _KINDS.get(record[: record.find(b',"data":')])
 
 
 def _undotted(message: Record) -> Record:

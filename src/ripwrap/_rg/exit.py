@@ -25,12 +25,15 @@ class Exit:
         argv: The whole command line.
         returncode: The exit code; negative for a signal.
         stderr: Its stderr; one byte over `MAX_STDERR` means that there is more.
+        lingered: Whether it was killed because it did not exit after it had closed its stdout; the exit code then
+            says nothing.
     """
 
     command: Command
     argv: tuple[str, ...]
     returncode: int
     stderr: bytes
+    lingered: bool = False
 
     @property
     def partial(self) -> bool:
@@ -39,8 +42,8 @@ class Exit:
 
     @property
     def ended(self) -> bool:
-        """Whether rg ended by itself, with an answer or an error."""
-        return self.returncode in (0, 1, 2)
+        """Whether rg said all that it had to say, be it an answer or an error."""
+        return self.lingered or self.returncode in (0, 1, 2)
 
     def check(self, *, summary: bool) -> None:
         """Raise unless a search has an answer, be it a partial one.
@@ -48,7 +51,7 @@ class Exit:
         Args:
             summary: Whether rg wrote its summary, which it does whenever it ran to its end.
         """
-        if not self.ended or not (summary or (self.command.silent and not self.partial)):
+        if not (self.ended and summary) and not (self.command.silent and self.returncode in (0, 1)):
             raise self.failure()
 
     @property
@@ -58,7 +61,7 @@ class Exit:
 
     def failure(self, types: Collection[str] = ()) -> SearchError:
         """The error for an end without an answer; `types` are those that this rg knows, if anybody has asked."""
-        return failure(self.argv, self.returncode, self.stderr, self.command.patterns, types)
+        return failure(self.argv, self.returncode, self.stderr, self.command.patterns, types, lingered=self.lingered)
 
     def path_errors(self) -> tuple[PathError, ...]:
         """What could not be read, in rg's order."""

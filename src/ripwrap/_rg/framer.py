@@ -8,7 +8,7 @@ MAX_RECORD = 20 * 1024 * 1024
 
 
 class Framer:
-    """Lines out of chunks; one that is too long is dropped, counted, and the next newline starts afresh."""
+    """Lines out of chunks, but for empty ones; one that is too long is dropped, counted, and the next starts afresh."""
 
     def __init__(self, max_record: int) -> None:
         self.dropped = 0
@@ -24,7 +24,7 @@ class Framer:
             return []
         records = self.close()
         *whole, last = rest.split(b"\n")
-        records += whole if len(chunk) <= self._max else self._within_budget(whole)
+        records += filter(None, whole if len(chunk) <= self._max else self._within_budget(whole))
         self._append(last)
         return records
 

@@ -16,19 +16,18 @@ import logging
 import math
 import os
 import select
-import signal
 import subprocess
 import tempfile
 import threading
 import time
 import weakref
-from contextlib import suppress
 from typing import IO, Self, cast
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from ripwrap._child import Popen, State, kill, pauses, reap, spawn, state
 from ripwrap._rg.argv import Command
 from ripwrap._rg.exit import Exit
 from ripwrap._rg.stderr import MAX_STDERR, out_of_threads
@@ -56,20 +55,9 @@ def check_cwd(cwd: str) -> None:
     raise NotADirectoryError(errno.ENOTDIR, "cwd is not a directory; name a single file in paths=", cwd)
 
 
-def _start(argv: tuple[str, ...], cwd: str, stderr: int) -> "subprocess.Popen[bytes]":
+def _start(argv: tuple[str, ...], cwd: str, stderr: IO[bytes]) -> Popen:
     try:
-        return subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            cwd=cwd,
-            env={name: value for name, value in os.environ.items() if not name.startswith("RIPGREP_")},
-            bufsize=0,
-            # A group of its own: a launcher's rg is killed with it, and Ctrl-C reaches rg through us alone.
-            process_group=0 if os.name == "posix" else None,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-        )
+        return spawn(argv, stderr=stderr, cwd=cwd)
     except OSError as error:
         raise _not_started(error, argv, cwd) from error
 
@@ -99,21 +87,9 @@ def _temporary_file() -> IO[bytes]:
         raise SearchError(f"rg's stderr needs a temporary file: {error}; set TMPDIR to a folder to write to") from error
 
 
-def _kill(popen: "subprocess.Popen[bytes]") -> None:
-    """Kill rg, and a launcher that may stand before it; not what was reaped, whose number may be another's by now."""
-    if popen.poll() is None:
-        if os.name == "posix":
-            with suppress(ProcessLookupError, PermissionError):  # the second is macOS' word for a group of zombies
-                os.killpg(popen.pid, signal.SIGKILL)
-        else:
-            popen.kill()
-
-
-def _destroy(
-    popen: "subprocess.Popen[bytes]", stdout: IO[bytes], stderr: IO[bytes], reading: threading.Lock, seconds: float
-) -> None:
+def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], reading: threading.Lock, seconds: float) -> None:
     """Kill rg if it runs, close its files, and wait at most `seconds` until it is reaped."""
-    _kill(popen)
+    kill(popen)
     stderr.close()
     # A thread that still reads is about to see the end of the file; until then its descriptor must stay its own.
     if reading.acquire(timeout=seconds):
@@ -142,7 +118,7 @@ class _Child:
         self._argv = (binary.path, *command.arguments)
         self._stderr = _temporary_file()
         try:
-            self._popen = _start(self._argv, command.cwd, self._stderr.fileno())
+            self._popen = _start(self._argv, command.cwd, self._stderr)
         except BaseException:
             self._stderr.close()
             raise
@@ -155,16 +131,17 @@ class _Child:
 
     def kill(self) -> None:
         """End rg at once; what it has written can still be read."""
-        _kill(self._popen)
+        kill(self._popen)
 
-    def _exit(self, returncode: int) -> Exit:
+    def _exit(self, returncode: int | None, *, lingered: bool) -> Exit:
         self._stderr.seek(0)
-        return Exit(self._command, self._argv, returncode, self._stderr.read(MAX_STDERR + 1))
+        stderr = self._stderr.read(MAX_STDERR + 1)
+        return Exit(self._command, self._argv, _KILLED if returncode is None else returncode, stderr, lingered)
 
     def _end_if_stuck(self) -> None:
-        """Kill an rg that is silent because it waits for a thread that it could not start."""
+        """Kill what is silent because it waits for a thread that it could not start, or outlives its launcher."""
         # Its offset in the file is rg's too, so it must not be moved; hence `pread`.
-        if out_of_threads(os.pread(self._stderr.fileno(), MAX_STDERR, 0)):
+        if state(self._popen) is State.ENDED or out_of_threads(os.pread(self._stderr.fileno(), MAX_STDERR, 0)):
             self.kill()
 
 
@@ -187,10 +164,10 @@ class AsyncChild(_Child):
         # A Ctrl-C ends rg and cancels the task: the cancellation is to be seen first (rg-facts 35).
         await anyio.lowlevel.checkpoint()
         returncode = await self._gone(_EXIT_GRACE)
-        if returncode is None:
+        if lingered := returncode is None:
             self.kill()
             returncode = await self._gone(_REAP)
-        end = self._exit(_KILLED if returncode is None else returncode)
+        end = self._exit(returncode, lingered=lingered)
         if len(end.stderr) > _CHUNK:  # which takes a while, and looks at every path that was missing
             await anyio.to_thread.run_sync(end.path_errors)
         return end
@@ -215,13 +192,12 @@ class AsyncChild(_Child):
         return False
 
     async def _gone(self, seconds: float) -> int | None:
-        """rg's exit code, or `None` if it still runs after `seconds`; polls as `Popen.wait` does, without blocking."""
-        pause = 0.0005
-        deadline = anyio.current_time() + seconds
-        while (returncode := self._popen.poll()) is None and anyio.current_time() < deadline:
+        """rg's exit code, or `None` if it still runs after `seconds`."""
+        for pause in pauses(seconds):
+            if (returncode := reap(self._popen)) is not None:
+                return returncode
             await anyio.sleep(pause)
-            pause = min(2 * pause, 0.02)
-        return returncode
+        return None
 
     async def _read_in_thread(self) -> bytes:
         # Abandoned on cancellation: the kill that follows ends the read, and `_destroy` waits for the lock.
@@ -278,12 +254,11 @@ class BlockingChild(_Child):
 
     def end(self) -> Exit:
         """As `wait()`, also for an rg whose time was over (`timed_out`)."""
-        for seconds in (_EXIT_GRACE, _REAP):
-            try:
-                return self._exit(self._popen.wait(seconds))
-            except subprocess.TimeoutExpired:
-                self.kill()
-        return self._exit(_KILLED)
+        returncode = self._gone(_EXIT_GRACE)
+        if lingered := returncode is None:
+            self.kill()
+            returncode = self._gone(_REAP)
+        return self._exit(returncode, lingered=lingered)
 
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
@@ -295,7 +270,14 @@ class BlockingChild(_Child):
         polling.register(self._stdout, select.POLLIN)
         return bool(polling.poll(seconds * 1000))
 
+    def _gone(self, seconds: float) -> int | None:
+        for pause in pauses(seconds):
+            if (returncode := reap(self._popen)) is not None:
+                return returncode
+            time.sleep(pause)
+        return None
+
     def _expire(self) -> None:
-        if self._popen.poll() is None:
+        if state(self._popen) is State.RUNS:
             self.timed_out = True
             self.kill()

@@ -19,7 +19,7 @@ MAX_STDERR = 1024 * 1024
 
 _PREFIX = re.compile(rb"^rg: ", re.MULTILINE)
 _OS_ERROR = re.compile(
-    rb"(?P<path>.+?): (?:IO error for operation on (?P=path): )?(?P<message>[^:]+ \(os error (?P<number>\d+)\))\Z",
+    rb"(?P<path>.+?): (?:IO error for operation on (?P=path): )?(?P<message>[^:]+ \(os error (?P<number>\d{1,10})\))\Z",
     re.DOTALL,
 )
 _AT_LINE = re.compile(rb"(?P<path>.+?): (?P<message>line \d+: .+)\Z", re.DOTALL)
@@ -120,13 +120,29 @@ def failure(
     stderr: bytes,
     patterns: Sequence[str] = (),
     types: Collection[str] = (),
+    *,
+    lingered: bool = False,
 ) -> SearchError:
-    """The error for an rg that ended without an answer; `types` are those that it knows, if anybody has asked."""
+    """The error for an rg that ended without an answer.
+
+    Args:
+        argv: Its whole command line.
+        returncode: Its exit code.
+        stderr: What it wrote there.
+        patterns: What it was to search for.
+        types: The file types that it knows, if anybody has asked.
+        lingered: Whether it was killed because it did not exit by itself.
+    """
     # With `--sortr` rg walks first: what it could not read then stands before the reason.
     reason = b"\n".join(_not_of_paths(stderr)) or _PREFIX.sub(b"", stderr)
     text = reason.decode("utf-8", "replace").strip()
     kind, hint = _classify(text)
-    if returncode < 0:
+    if lingered:
+        kind, text = (
+            SearchError,
+            f"rg closed its stdout without an answer, did not exit, and was killed\n{text}".rstrip(),
+        )
+    elif returncode < 0:
         kind, text = SearchError, f"rg was killed by signal {-returncode}\n{text}".rstrip()
     suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()
     if suggestions:

@@ -4,6 +4,7 @@ All that differs between operations is in the answer; all that differs between t
 and in `process`.
 """
 
+import functools
 import logging
 import time
 from collections.abc import AsyncGenerator, Generator, Iterator
@@ -11,14 +12,13 @@ from contextlib import suppress
 from typing import Protocol, TypeVar
 
 import anyio
-import anyio.to_thread
 
 from ripwrap._rg.argv import Command
 from ripwrap._rg.decoder import FileTypes, decode_types
 from ripwrap._rg.exit import Exit
 from ripwrap._rg.process import AsyncChild, BlockingChild, check_cwd
 from ripwrap.binary.probe import RgBinary, dotted
-from ripwrap.binary.resolver import Rg, find, resolve
+from ripwrap.binary.resolver import Rg, find, in_thread, resolve
 from ripwrap.errors import BinaryError, CapabilityError, SearchError, UnknownTypeError
 
 _LOGGER = logging.getLogger("ripwrap")
@@ -118,7 +118,7 @@ async def able(command: Command, rg: Rg) -> RgBinary:
     check_cwd(command.cwd)
     binary = await resolve(rg)
     if command.needs:
-        await anyio.to_thread.run_sync(_check_needs, command, binary)
+        await in_thread(functools.partial(_check_needs, command, binary))
     return binary
 
 

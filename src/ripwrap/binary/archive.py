@@ -4,6 +4,7 @@ Nothing is extracted in the sense of `extractall`: the one member that is expect
 that the caller opened. An archive that holds anything which rg's releases never hold is refused as a whole.
 """
 
+import errno
 import gzip
 import importlib
 import lzma
@@ -31,6 +32,7 @@ _BROKEN = (
     zlib.error,
     lzma.LZMAError,
     EOFError,
+    LookupError,  # of `tarfile`, where an archive ends inside of a sparse file's headers
     OSError,
     RuntimeError,
     ValueError,
@@ -62,8 +64,9 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
     except NotImplementedError as error:
         raise ExtractionFailedError(f"{name} is compressed in a way that Python cannot read: {error}") from error
     except _BROKEN as error:
-        if isinstance(error, OSError) and error.errno is not None:
-            raise  # the disk, not the archive
+        # An offset that no file can have is the archive's, all other numbers are the disk's.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
         raise ExtractionFailedError(f"{name} is broken: {error}; download it again") from error
 
 

@@ -4,9 +4,13 @@ import functools
 import os
 import re
 import subprocess
+import threading
+import time
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from ripwrap._child import Popen, kill, spawn
 from ripwrap.errors import BinaryError
 
 Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]
@@ -15,6 +19,10 @@ OLDEST = (13, 0, 0)
 """The oldest rg that is used: on Windows, older ones run programs out of the current directory (CVE-2021-3013)."""
 
 _PROBE_SECONDS = 10
+_LOOK = 0.02  # Seconds between two looks at whether the answer is still wanted.
+
+CANCELLED: ContextVar[threading.Event] = ContextVar("ripwrap_cancelled", default=threading.Event())  # noqa: B039
+"""Set once the task that waits for this thread is cancelled: what runs or is downloaded in here is then ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +78,23 @@ def _about(path: str, flag: str) -> str:
 @functools.lru_cache(maxsize=32)
 def _printed(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG001 - an upgrade makes it another file
     try:
-        done = subprocess.run(
-            [path, "--no-config", flag],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
+        with spawn([path, "--no-config", flag]) as popen:
+            try:
+                printed, complained = (text.decode("utf-8", "replace") for text in _communicate(popen))
+            except BaseException:
+                kill(popen)
+                raise
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error
-    return done.stdout or f"exit code {done.returncode} {done.stderr.strip()}"
+        reason = error if isinstance(error, OSError) else f"it did not answer {flag} within {_PROBE_SECONDS} seconds"
+        raise BinaryError(f"{path} cannot be run: {reason}; pass another rg=") from error
+    return printed or f"exit code {popen.returncode} {complained.strip()}"
+
+
+def _communicate(popen: Popen) -> tuple[bytes, bytes]:
+    deadline = time.monotonic() + _PROBE_SECONDS
+    while True:
+        try:
+            return popen.communicate(timeout=_LOOK)
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= deadline or CANCELLED.get().is_set():
+                raise

@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from ripwrap.binary import platforms, settings
 from ripwrap.binary.places import Candidate, candidates, download, trouble
-from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.probe import CANCELLED, RgBinary
 from ripwrap.binary.releases import BASE_URL, PINS, asset_name
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, UnsupportedPlatformError
 from ripwrap.options import check_timeout
@@ -38,6 +38,8 @@ _INSTALL = {
 Rg: TypeAlias = str | os.PathLike[str] | RgBinary | None
 """What every operation takes as `rg=`: a path, a bare name to find in PATH, a binary found earlier, or nothing."""
 
+T = TypeVar("T")
+
 _Key: TypeAlias = tuple[str | None, ...]
 _found: dict[_Key, RgBinary] = {}
 _REMEMBERED = 100
@@ -50,29 +52,28 @@ async def resolve(rg: Rg = None) -> RgBinary:
     """
     if found := _remembered(rg):
         return found
-    return await _in_thread(functools.partial(find, rg))
+    return await in_thread(functools.partial(find, rg))
 
 
-async def _in_thread(call: Callable[..., RgBinary]) -> RgBinary:
-    """Call it in a worker thread, which is told to end if the task is cancelled."""
+async def in_thread(call: Callable[[], T]) -> T:
+    """Call it in a worker thread, which is told to end if the task is cancelled (`CANCELLED`)."""
     cancelled = threading.Event()
-    limiter = anyio.CapacityLimiter(1)
+    before = CANCELLED.set(cancelled)  # the thread gets a copy of this context
     try:
-        return await anyio.to_thread.run_sync(
-            functools.partial(call, cancelled=cancelled), abandon_on_cancel=True, limiter=limiter
-        )
+        return await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
     except BaseException:
         cancelled.set()
         raise
+    finally:
+        CANCELLED.reset(before)
 
 
-def find(rg: Rg = None, *, timeout: float | None = None, cancelled: threading.Event | None = None) -> RgBinary:
+def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
     """The rg to use; installed if there is none, and remembered while nothing that decides it changes.
 
     Args:
         rg: A path, or a bare name to find in PATH; `None` looks everywhere.
         timeout: Seconds that installing it may take; `None` is two minutes.
-        cancelled: Set by another thread when nobody wants it any more.
 
     Raises:
         BinaryNotFoundError: There is none, and none may be downloaded; the message lists the places and the ways out.
@@ -87,7 +88,7 @@ def find(rg: Rg = None, *, timeout: float | None = None, cancelled: threading.Ev
             break
         seen.append(candidate)
     else:
-        binary = _missing(seen, timeout, cancelled)
+        binary = _missing(seen, timeout)
     if len(_found) > _REMEMBERED:
         _found.clear()
     return _found.setdefault(_key(rg), binary)
@@ -158,7 +159,7 @@ async def install(
         timeout=timeout,
         progress=progress,
     )
-    return await _in_thread(call)
+    return await in_thread(call)
 
 
 def install_blocking(
@@ -192,7 +193,6 @@ def _install(
     allow_unpinned: bool = False,
     timeout: float = TIMEOUT,
     progress: Progress | None = None,
-    cancelled: threading.Event | None = None,
 ) -> RgBinary:
     from ripwrap.binary import installer  # httpx and filelock, only now
 
@@ -206,7 +206,7 @@ def _install(
         mirrors=_allowed(settings.mirrors() if mirrors is None else mirrors),
         timeout=timeout,
         progress=progress,
-        cancelled=cancelled or threading.Event(),
+        cancelled=CANCELLED.get(),
     )
     return RgBinary(path, "download" if fresh else "cache")
 
@@ -251,7 +251,7 @@ def _remembered(rg: Rg) -> RgBinary | None:
     return found
 
 
-def _missing(seen: Sequence[Candidate], timeout: float | None, cancelled: threading.Event | None) -> RgBinary:
+def _missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
     """Install rg where nothing was found, or say why not."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
     if seen[0].source in ("argument", "RIPWRAP_RG"):
@@ -261,7 +261,7 @@ def _missing(seen: Sequence[Candidate], timeout: float | None, cancelled: thread
     if settings.offline() and not settings.mirrors():
         raise BinaryNotFoundError(f"{looked}  download: RIPWRAP_OFFLINE is set\n{ways}\n{_how_to_bring_it()}")
     try:
-        return _install(None, timeout=TIMEOUT if timeout is None else min(timeout, TIMEOUT), cancelled=cancelled)
+        return _install(None, timeout=TIMEOUT if timeout is None else min(timeout, TIMEOUT))
     except BinaryError as error:
         error.add_note(f"{looked}{ways}")
         raise

@@ -1,0 +1,34 @@
+"""What every target shares: how libFuzzer is called, and what it starts from."""
+
+import hashlib
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import atheris
+
+TESTS = Path(__file__).parent.parent / "tests"
+sys.path.append(str(TESTS))  # for what targets and tests share
+
+
+def fuzz(test: Callable[[bytes], None], seeds: Iterable[bytes], words: Iterable[bytes] = ()) -> None:
+    """Run a target as the command line says: `CORPUS -max_total_time=60` to fuzz, `FINDING` to run one input again.
+
+    Args:
+        test: Raises whatever it likes at an input that breaks a promise.
+        seeds: What a corpus starts from.
+        words: What mutations put in.
+    """
+    arguments = list(sys.argv)
+    for corpus in (Path(argument) for argument in arguments[1:] if Path(argument).is_dir()):
+        for seed in seeds:
+            (corpus / hashlib.sha256(seed).hexdigest()).write_bytes(seed)
+        dictionary = corpus.with_suffix(".dict")
+        dictionary.write_text("".join(f'"{_escaped(word)}"\n' for word in words))
+        arguments.append(f"-dict={dictionary}")
+    atheris.Setup(arguments, test)
+    atheris.Fuzz()
+
+
+def _escaped(word: bytes) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in word)

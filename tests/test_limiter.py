@@ -1,0 +1,175 @@
+"""How many rg run at a time."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+
+import ripwrap
+from fake_rg import SUMMARY
+from ripwrap import limit_processes, sync
+from ripwrap._rg import limiter
+from test_process import until
+
+Children = Callable[[], list[psutil.Process]]
+Plant = Callable[..., Path]
+
+# How many run is told by how many folders there are.
+COUNTING = f"""#!/bin/sh
+if [ "$2" = --version ]; then echo ripgrep 15.2.0; exit; fi
+mkdir running/$$
+ls running | wc -l >> most
+sleep 0.05
+rmdir running/$$
+echo '{SUMMARY}'
+exit 1
+"""
+MANY = 24
+
+
+@pytest.fixture(autouse=True)
+def as_before(leaks_nothing: None) -> Iterator[None]:
+    total = limiter._TURNS.total
+    yield
+    limit_processes(total)
+
+
+@pytest.fixture
+def counting(tmp_path: Path, folder: Path) -> Path:
+    (folder / "running").mkdir()
+    rg = tmp_path / "counting"
+    rg.write_text(COUNTING)
+    rg.chmod(0o755)
+    return rg
+
+
+def most(folder: Path) -> int:
+    """How many ran side by side; each of the many is there."""
+    seen = (folder / "most").read_text().split()
+    assert len(seen) == MANY
+    return max(map(int, seen))
+
+
+async def many(call: Callable[[], Any]) -> None:
+    async with anyio.create_task_group() as group:
+        for _ in range(MANY):
+            group.start_soon(call)
+
+
+def many_threads(call: Callable[[], Any]) -> None:
+    threads = [threading.Thread(target=call) for _ in range(MANY)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_the_default_is_the_number_of_cpus_but_at_least_4() -> None:
+    assert limiter._TURNS.total == max(4, os.cpu_count() or 0)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_no_more_run_at_a_time_than_may(counting: Path, folder: Path, number: int, backend: str) -> None:
+    limit_processes(number)
+    anyio.run(many, lambda: ripwrap.grep("x", cwd=folder, rg=counting), backend=backend)
+    assert most(folder) == number
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_threads_count_together(counting: Path, folder: Path, number: int) -> None:
+    limit_processes(number)
+    many_threads(lambda: sync.grep("x", cwd=folder, rg=counting))
+    assert most(folder) == number
+
+
+def test_the_number_may_grow_while_some_wait(counting: Path, folder: Path) -> None:
+    limit_processes(1)
+    raiser = threading.Timer(0.2, limit_processes, [MANY])
+    raiser.start()
+    many_threads(lambda: sync.grep("x", cwd=folder, rg=counting))
+    raiser.join()
+    assert most(folder) > 1
+
+
+@pytest.mark.parametrize("wrong", [0, -1])
+def test_less_than_one_is_refused(wrong: int) -> None:
+    with pytest.raises(ValueError, match="number should be"):
+        limit_processes(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["4", 1.5, True])
+def test_what_is_no_whole_number_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="number should be an int"):
+        limit_processes(wrong)
+    with pytest.raises(ValueError, match="1 or more"):
+        limit_processes(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.anyio
+async def test_a_stream_does_not_count_so_that_what_is_nested_never_waits_for_itself(plant: Plant) -> None:
+    limit_processes(1)
+    folder = plant({"a": "needle\nneedle\n", "b": "needle\n"})
+    with anyio.fail_after(20):
+        async with (
+            aclosing(ripwrap.search("needle", cwd=folder)) as outer,
+            aclosing(ripwrap.tree(cwd=folder)) as entries,
+        ):
+            await anext(entries)
+            async for match in outer:
+                assert (await ripwrap.grep("needle", cwd=folder, paths=match.path or "")).total_matches
+                assert "py" in await ripwrap.file_types()
+                assert await ripwrap.tree_text(cwd=folder) == "a\nb"
+                assert [path async for path in ripwrap.files(cwd=folder, sort="path")] == ["a", "b"]
+
+
+def test_nor_in_one_thread(plant: Plant) -> None:
+    limit_processes(1)
+    folder = plant({"a": "needle\nneedle\n", "b": "needle\n"})
+    for match in sync.search("needle", cwd=folder, timeout=30):
+        assert sync.grep("needle", cwd=folder, paths=match.path or "").total_matches
+        assert "py" in sync.file_types()
+        for _ in sync.tree(cwd=folder):
+            assert sync.tree_text(cwd=folder) == "a\nb"
+
+
+@pytest.mark.anyio
+async def test_waiting_takes_nothing_off_the_time_and_can_be_cancelled(
+    plant: Plant, stand_in: Callable[..., Path], children: Children
+) -> None:
+    limit_processes(1)
+    folder = plant({"a": "needle\n"})
+    late: list[ripwrap.GrepResult] = []
+    hanging = await ripwrap.binary.resolve(stand_in("mute()"))
+
+    async def wait() -> None:
+        late.append(await ripwrap.grep("needle", cwd=folder, timeout=10))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: ripwrap.grep("x", cwd=folder, rg=hanging, timeout=None))
+        await until(lambda: len(children()) == 1)
+        with anyio.move_on_after(0.2) as scope:
+            await wait()
+        assert scope.cancelled_caught
+        assert late == []
+        assert len(children()) == 1, "the one that runs"
+        group.cancel_scope.cancel()
+    await wait()
+    assert [result.total_matches for result in late] == [1], "nobody has kept the turn"
+
+
+def test_a_wait_is_none_of_the_time(plant: Plant, stand_in: Callable[..., Path]) -> None:
+    limit_processes(1)
+    folder = plant({"a": "needle\n"})
+    slow = threading.Thread(target=sync.grep, args=["x"], kwargs={"cwd": folder, "rg": stand_in("slow(100)")})
+    slow.start()
+    anyio.run(until, lambda: limiter._TURNS._running == 1)
+    result = sync.grep("needle", cwd=folder, timeout=1.5)  # the other takes two seconds
+    slow.join()
+    assert (result.total_matches, result.stop_reason) == (1, "end")
