@@ -46,18 +46,28 @@ def _from_wheel(requirement: str, folder: Path) -> Path:
 
 
 def _from_debian(folder: Path) -> Path:
-    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
-        raise UnavailableError("it is Debian's, and there is no apt-get here")
-    if not _apt_download(folder):
-        if os.geteuid() == 0:
-            subprocess.run(["apt-get", "update", "-qq"], check=True)
-        if not _apt_download(folder):
-            raise UnavailableError(f"apt-get has no ripgrep {DEBIAN} (it is in Debian 12)")
-    (package,) = folder.glob("*.deb")
-    subprocess.run(["dpkg-deb", "--extract", str(package), str(folder)], check=True)
+    extract_debian(folder, f"ripgrep={DEBIAN}*")
     return folder / "usr/bin/rg"
 
 
-def _apt_download(folder: Path) -> bool:
-    wanted = ["apt-get", "-q", "download", f"ripgrep={DEBIAN}*"]
+def extract_debian(folder: Path, *packages: str) -> None:
+    """Extract Debian's packages into a folder.
+
+    Raises:
+        UnavailableError: This is no Debian, or it has them not.
+    """
+    named = ", ".join(packages)
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        raise UnavailableError(f"Debian has {named}, and there is no apt-get here")
+    if not _apt_download(folder, packages):
+        if os.geteuid() == 0:
+            subprocess.run(["apt-get", "update", "-qq"], check=True)
+        if not _apt_download(folder, packages):
+            raise UnavailableError(f"apt-get cannot download {named} (Debian 12 has it)")
+    for package in folder.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "--extract", str(package), str(folder)], check=True)
+
+
+def _apt_download(folder: Path, packages: tuple[str, ...]) -> bool:
+    wanted = ["apt-get", "-q", "download", *packages]
     return subprocess.run(wanted, cwd=folder, capture_output=True, check=False).returncode == 0
