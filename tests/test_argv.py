@@ -105,6 +105,7 @@ def test_several_patterns_are_several_regexps() -> None:
     assert search_command(["a", "b"], ".", (), {}).arguments[-4:] == ("--regexp=a", "--regexp=b", "--", ".")
 
 
+@pytest.mark.fact(1)
 def test_paths_stand_behind_a_double_dash() -> None:
     arguments = search_command("x", ".", ["--pre=x", Path("src"), "-"], {}).arguments
     assert arguments[arguments.index("--") :] == ("--", "--pre=x", "src", "./-")
@@ -115,6 +116,7 @@ def test_paths_stand_behind_a_double_dash() -> None:
 
 
 @given(st.text(), st.lists(st.text(min_size=1)), st.lists(st.text()))
+@pytest.mark.fact(4)
 def test_no_string_ever_becomes_a_flag(pattern: str, paths: list[str], globs: list[str]) -> None:
     options: SearchOptions = {"glob": globs, "type": globs, "replace": pattern}
     if "\0" in "".join([pattern, *paths, *globs]):
@@ -151,6 +153,7 @@ def test_no_string_ever_becomes_a_flag(pattern: str, paths: list[str], globs: li
         {"json": True},
     ],
 )
+@pytest.mark.fact(5)
 def test_a_wrong_option_is_refused_by_name(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(ValidationError) as caught:

@@ -40,6 +40,7 @@ async def test_files_are_what_rg_lists_in_the_standard_library(rg: RgBinary) -> 
 
 
 @pytest.mark.anyio
+@pytest.mark.fact(23)
 async def test_names_of_any_kind_come_whole(rg: RgBinary, plant: Plant) -> None:
     names = ["two\nlines", "a b", "-", "--x", "é", os.fsdecode(b"\xff\xfe"), ".hidden", "deep/er/file"]
     folder = plant(dict.fromkeys(names, "x"))
@@ -48,6 +49,7 @@ async def test_names_of_any_kind_come_whole(rg: RgBinary, plant: Plant) -> None:
     assert all((folder / path).read_text() == "x" for path in got)
 
 
+@pytest.mark.fact(23)
 def test_an_empty_folder_is_an_empty_list_and_no_error(rg: RgBinary, folder: Path) -> None:
     assert listed(folder, rg=rg) == []
     (folder / "empty").mkdir()

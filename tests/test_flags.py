@@ -93,6 +93,7 @@ def test_flags_that_the_page_says_to_change_nothing_are_tried_below() -> None:
     assert set(re.findall(r"`--([a-z0-9-]+)`", row)) == WITHOUT_EFFECT.keys()
 
 
+@pytest.mark.fact(12)
 def test_flags_that_are_left_out_because_json_has_no_use_for_them_have_none(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a.txt": "  needle and needle\nother\n  needle\n", "b/c.txt": "needle\n"})
 

@@ -47,6 +47,7 @@ def corpus(plant: Plant) -> Path:
 
 
 @pytest.mark.anyio
+@pytest.mark.fact(22)
 async def test_files_come_in_rgs_path_order_and_matches_by_line(rg: RgBinary, corpus: Path, anyio_backend: str) -> None:
     result = await ripwrap.grep("needle", cwd=corpus, rg=rg)
     argv = [rg.path, "--no-config", "--hidden", "--sort=path", "-n", "--no-heading", "needle", "."]
@@ -121,6 +122,8 @@ def test_why_a_page_ends_is_told(rg: RgBinary, corpus: Path) -> None:
     assert reason(offset=100) == ("end", False)
 
 
+@pytest.mark.fact(18)
+@pytest.mark.fact(19)
 def test_max_count_is_per_file_and_bounds_what_is_counted(rg: RgBinary, corpus: Path) -> None:
     result = sync.grep("needle", cwd=corpus, rg=rg, max_count=2, context=0)
     assert (result.total_matches, result.files_matched) == (17, 9)
@@ -400,6 +403,7 @@ async def test_other_tasks_run_while_a_large_page_is_decoded(plant: Plant, anyio
 
 
 @pytest.mark.anyio
+@pytest.mark.fact(8)
 async def test_an_rg_that_runs_out_of_threads_half_way_is_run_again_from_the_start(
     stand_in: Callable[..., Path], folder: Path, anyio_backend: str
 ) -> None:

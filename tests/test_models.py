@@ -71,6 +71,7 @@ def test_every_model_survives_pickling_copying_and_its_own_dump(model: BaseModel
 
 
 @given(raws)
+@pytest.mark.fact(13)
 def test_bytes_are_never_lost(raw: bytes) -> None:
     match = Match(path=os.fsdecode(raw), lines=text_of(raw), line_number=1, absolute_offset=0, submatches=())
     again = Match.model_validate_json(match.model_dump_json())
@@ -124,6 +125,7 @@ def line(raw: bytes, *hits: tuple[int, int]) -> Match:
     )
 
 
+@pytest.mark.fact(15)
 def test_spans_are_characters_and_utf16_units() -> None:
     match = line("naïve \U0001f600 x".encode(), (0, 6), (7, 11), (12, 13))
     assert match.spans() == ((0, 5), (6, 7), (8, 9))
@@ -150,6 +152,7 @@ def test_spans_cut_out_the_match(text: str, data: st.DataObject) -> None:
     assert text.encode("utf-16-le")[2 * units[0] : 2 * units[1]].decode("utf-16-le") == text[start:end]
 
 
+@pytest.mark.fact(17)
 def test_ranges_are_lines_and_columns() -> None:
     match = line("naïve \U0001f600 x\r\nnext ☃ y\n".encode(), (0, 6), (7, 19), (12, 12))
     assert match.ranges() == ((1, 0, 1, 5), (1, 6, 2, 4), (1, 8, 1, 8))

@@ -102,6 +102,7 @@ async def test_a_limit_counts_matches_over_all_files(rg: RgBinary, plant: Plant)
 
 
 @pytest.mark.anyio
+@pytest.mark.fact(21)
 async def test_matches_stream_while_rg_still_searches(rg: RgBinary, plant: Plant) -> None:
     """With `--sort` and one thread rg would keep them back (rg-facts 21); the FIFO keeps rg from ending."""
     folder = plant({"a": "needle\n"})
@@ -221,6 +222,7 @@ def test_a_file_that_is_named_is_searched_even_if_ignored_or_hidden(rg: RgBinary
     assert paths("needle", folder, rg=rg, hidden=False, paths=["ignored", ".hidden"]) == [".hidden", "ignored"]
 
 
+@pytest.mark.fact(25)
 def test_a_count_of_nothing_is_an_empty_answer(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"f": "needle"})
     assert found("needle", folder, rg=rg, max_count=0) == []
@@ -233,12 +235,14 @@ def test_sort_orders_files_both_ways(rg: RgBinary, plant: Plant) -> None:
     assert [match.path for match in sync.search("needle", cwd=folder, rg=rg, sortr="path")] == ["c", "b", "a"]
 
 
+@pytest.mark.fact(24)
 def test_absolute_paths_stay_absolute(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a": "needle"})
     assert paths("needle", Path("/"), rg=rg, paths=folder / "a") == [str(folder / "a")]
 
 
 @pytest.mark.parametrize("name", ["-", "--pre=x", "-e", "*", "a b", "\n", "é", "!x"])
+@pytest.mark.fact(4)
 def test_a_file_of_any_name_is_searched_when_named_and_when_found(rg: RgBinary, plant: Plant, name: str) -> None:
     folder = plant({name: "needle"})
     assert paths("needle", folder, rg=rg) == [name]
@@ -246,12 +250,14 @@ def test_a_file_of_any_name_is_searched_when_named_and_when_found(rg: RgBinary, 
 
 
 @pytest.mark.parametrize("pattern", ["--pre=touch evil", "-e", "--files", "--", "-", "--no-config"])
+@pytest.mark.fact(4)
 def test_a_pattern_that_looks_like_a_flag_is_searched_for(rg: RgBinary, plant: Plant, pattern: str) -> None:
     folder = plant({"a": f"x {pattern} x\n"})
     assert found(pattern, folder, rg=rg) == [("a", 1, f"x {pattern} x\n")]
     assert sorted(os.listdir(folder)) == ["a"]
 
 
+@pytest.mark.fact(2)
 def test_a_configuration_file_changes_nothing(rg: RgBinary, plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = plant({"a": "Needle\n", "ripgreprc": "--ignore-case\n--max-count=0\n"})
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(folder / "ripgreprc"))
@@ -259,6 +265,7 @@ def test_a_configuration_file_changes_nothing(rg: RgBinary, plant: Plant, monkey
     assert found("needle", folder, rg=rg) == []
 
 
+@pytest.mark.fact(13)
 def test_text_that_is_not_utf8(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"latin": b"caf\xe9 needle \xff\n", b"\xff.txt": "needle"})
     by_path = {match.path: match for match in sync.search("needle", cwd=folder, rg=rg)}
@@ -268,6 +275,7 @@ def test_text_that_is_not_utf8(rg: RgBinary, plant: Plant) -> None:
     assert hit.raw_match == b"\xff"
 
 
+@pytest.mark.fact(15)
 def test_encodings(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"bom": "\ufeffneedle é\n".encode("utf-16-le"), "latin": "needle é\n".encode("latin-1")})
     assert found("needle é", folder, rg=rg) == [("bom", 1, "needle é\n")]
@@ -276,12 +284,14 @@ def test_encodings(rg: RgBinary, plant: Plant) -> None:
         found("x", folder, rg=rg, encoding="klingon")
 
 
+@pytest.mark.fact(16)
 def test_crlf_stays_in_the_line_and_hides_its_end_unless_told(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"f": "needle\r\n"})
     assert found("needle$", folder, rg=rg) == []
     assert found("needle$", folder, rg=rg, crlf=True) == [("f", 1, "needle\r\n")]
 
 
+@pytest.mark.fact(20)
 def test_a_binary_file_is_searched_up_to_its_first_nul_unless_taken_for_text(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"late": b"needle\n" + b"x\n" * 50_000 + b"\0\nneedle\n", "early": b"\0needle\n"})
     messages = list(sync.search_messages("needle", cwd=folder, rg=rg))
@@ -304,6 +314,7 @@ def test_context_comes_before_and_after(rg: RgBinary, plant: Plant) -> None:
     assert numbers(context=0) == [3]
 
 
+@pytest.mark.fact(14)
 def test_an_inverted_search_has_no_submatches(rg: RgBinary, plant: Plant) -> None:
     (match,) = sync.search("needle", cwd=plant({"f": "needle\nother\n"}), rg=rg, invert_match=True)
     assert (match.lines, match.submatches) == ("other\n", ())
@@ -346,6 +357,7 @@ class TestErrors:
         ],
     )
     @pytest.mark.anyio
+    @pytest.mark.fact(29)
     async def test_what_rg_cannot_do_is_an_error_with_its_words_and_a_way_out(
         self,
         rg: RgBinary,
@@ -384,6 +396,7 @@ class TestErrors:
             (error.path, error.kind) for error in summary("needle", folder, rg=rg).errors
         ]
 
+    @pytest.mark.fact(11)
     def test_a_line_that_is_too_long_is_dropped_and_reported(
         self, rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -408,6 +421,7 @@ class TestErrors:
             with pytest.raises(TypeError, match="not bytes"):
                 search("a", cwd=b".", rg=folder / "none")  # type: ignore[arg-type]
 
+    @pytest.mark.fact(28)
     def test_matches_come_with_the_errors_of_what_could_not_be_read(
         self, rg: RgBinary, anyone_may_not_read: Path
     ) -> None:
@@ -435,6 +449,7 @@ class TestErrors:
         assert (error.path, error.kind) == ("d/loop", "loop")
         assert summary("needle", folder, rg=rg, follow=False).errors == ()
 
+    @pytest.mark.fact(28)
     def test_a_named_path_that_is_missing_is_reported_beside_what_was_found(self, rg: RgBinary, plant: Plant) -> None:
         folder = plant({"a": "needle"})
         result = summary("needle", folder, rg=rg, paths=["a", "missing"])
