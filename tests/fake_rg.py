@@ -177,6 +177,16 @@ def with_a_grandchild(*lines: str) -> None:
     _await_signature()
 
 
+def with_a_daemon() -> None:
+    """Ends well; a process that it has started, in a session of its own, holds the pipe."""
+    say(BEGIN, MATCH, SUMMARY)
+    if not os.fork():
+        os.setsid()
+        _sign()
+        time.sleep(FOR_EVER)
+    _await_signature()
+
+
 def leaves_a_grandchild_behind() -> None:
     """Ends well; a process that it has started has closed all pipes and does not exit."""
     say(BEGIN, MATCH, SUMMARY)

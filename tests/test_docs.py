@@ -42,3 +42,15 @@ def test_the_readme_promises_the_two_commands_that_ci_runs() -> None:
     assert 'python -m pip install ".[bin,cli]" && python -m ripwrap search "async def" src\n' in readme
     assert "python -m pip install nox && python -m nox -s tests\n" in readme
     assert "python -m pip install nox && python -m nox -s tests" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_test_that_holds_a_promise_exists() -> None:
+    page = (ROOT / "docs" / "explanation" / "guarantees.md").read_text()
+    named, path = 0, ""
+    for module, test in re.findall(r"`(?:(tests/\w+\.py))?(?:::)?((?:test_|Test)\w+)?`", page):
+        path = module or path
+        if module or test:
+            source = (ROOT / path).read_text()
+            assert not test or re.search(rf"^ *(async def|def|class) {test}\b", source, re.MULTILINE), f"{path}::{test}"
+            named += 1
+    assert named > 30

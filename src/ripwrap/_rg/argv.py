@@ -190,19 +190,18 @@ def _flags(table: Mapping[str, Flag], options: Mapping[str, Any]) -> Iterator[st
     if options.get("hidden") is False and options.get("type"):
         yield "--glob=!.*"  # or a type would bring hidden files back (rg-facts 37); first, so that a caller's glob wins
     for key, flag in table.items():
-        name = key.replace("_", "-")
-        if flag.negated and options.get(key) is False:
-            yield f"--no-{name}"
-        elif not flag.ours:
-            yield from _spelled(name, options.get(key, flag.default))
+        value = options.get(key, flag.default)
+        if value is not False and not flag.ours:
+            yield from _spelled(key.replace("_", "-"), value)
+        elif flag.negated and key in options:
+            yield f"--no-{key.replace('_', '-')}"
         if key == "iglob":
             yield from _without_git(options)
 
 
-def _spelled(name: str, value: bool | int | StrPath | Iterable[StrPath]) -> Iterator[str]:
-    if isinstance(value, bool):
-        if value:
-            yield f"--{name}"
+def _spelled(name: str, value: int | StrPath | Iterable[StrPath]) -> Iterator[str]:
+    if value is True:
+        yield f"--{name}"
     elif isinstance(value, int):
         yield f"--{name}={value}"
     else:

@@ -100,6 +100,7 @@ def carry_out_blocking(plan: Plan[C, T], rg: Rg) -> T:
 
 
 async def _collected(step: Step[C], rg: Rg) -> C:
+    await anyio.lowlevel.checkpoint()  # so that many that begin at once keep the loop from others for less
     binary = await able(step.command, rg)
     async with turn():
         collector, end, timed_out = await _run(step, binary)

@@ -38,7 +38,7 @@ _LOGGER = logging.getLogger("ripwrap")
 
 _CHUNK = 64 * 1024  # What a pipe holds on Linux; a larger read returns no more.
 _EXIT_GRACE = 1.0  # Seconds that rg has to exit by itself once it has closed its stdout.
-_STALL = 1.0  # Seconds of silence after which rg's stderr is looked at: without a thread it may hang (rg-facts 8).
+_STALL = 1.0  # Seconds of silence after which rg is looked at: without a thread it may hang (rg-facts 8).
 _REAP = 1.0  # Seconds that a killed rg has to be gone; only one in uninterruptible sleep needs more (rg-facts 33).
 _KILLED = -9  # The exit code of a killed rg that is not gone yet.
 _POLLS_PIPES = os.name == "posix"  # Windows can wait for sockets only; there a thread reads.
@@ -138,11 +138,24 @@ class _Child:
         stderr = self._stderr.read(MAX_STDERR + 1)
         return Exit(self._command, self._argv, _KILLED if returncode is None else returncode, stderr, lingered)
 
-    def _end_if_stuck(self) -> None:
-        """Kill what is silent because it waits for a thread that it could not start, or outlives its launcher."""
-        # Its offset in the file is rg's too, so it must not be moved; hence `pread`.
-        if state(self._popen) is State.ENDED or out_of_threads(os.pread(self._stderr.fileno(), MAX_STDERR, 0)):
+    def _has_stalled(self) -> bool:
+        """Whether stdout, which is silent, has ended for good: rg is gone, and somebody else has the pipe.
+
+        What a launcher has left in its group is killed; a process with a session of its own is not waited for. An rg
+        that waits for a thread that it could not start is killed here, too.
+        """
+        if state(self._popen) is State.ENDED:
             self.kill()
+            return not self._readable_within(0)
+        # Its offset in the file is rg's too, so it must not be moved; hence `pread`.
+        if out_of_threads(os.pread(self._stderr.fileno(), MAX_STDERR, 0)):
+            self.kill()
+        return False
+
+    def _readable_within(self, seconds: float) -> bool:
+        polling = select.poll()
+        polling.register(self._stdout, select.POLLIN)
+        return bool(polling.poll(seconds * 1000))
 
 
 class AsyncChild(_Child):
@@ -156,7 +169,8 @@ class AsyncChild(_Child):
         if not _POLLS_PIPES:
             return await self._read_in_thread()
         while not await self._readable():
-            self._end_if_stuck()
+            if self._has_stalled():
+                return b""
         return self._stdout.read(_CHUNK)
 
     async def wait(self) -> Exit:
@@ -235,12 +249,12 @@ class BlockingChild(_Child):
         if not _POLLS_PIPES:
             return self._stdout.read(_CHUNK)
         while (left := self._deadline - time.monotonic()) >= 0:
-            if self._readable(min(left, _STALL)):
+            if self._readable_within(min(left, _STALL)):
                 return self._stdout.read(_CHUNK)
-            if left > _STALL:
-                self._end_if_stuck()
+            if left > _STALL and self._has_stalled():
+                return b""
         self._expire()
-        return self._stdout.read(_CHUNK) if self._readable(0) else b""
+        return self._stdout.read(_CHUNK) if self._readable_within(0) else b""
 
     def wait(self) -> Exit:
         """rg's exit, once stdout has ended; an rg that lingers is killed.
@@ -264,11 +278,6 @@ class BlockingChild(_Child):
         if self._timer is not None:
             self._timer.cancel()
         self._leave()
-
-    def _readable(self, seconds: float) -> bool:
-        polling = select.poll()
-        polling.register(self._stdout, select.POLLIN)
-        return bool(polling.poll(seconds * 1000))
 
     def _gone(self, seconds: float) -> int | None:
         for pause in pauses(seconds):

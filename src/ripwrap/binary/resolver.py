@@ -15,6 +15,7 @@ from typing import TypeAlias, TypeVar
 
 import anyio
 import anyio.to_thread
+from anyio.lowlevel import RunVar
 
 from ripwrap.binary import platforms, settings
 from ripwrap.binary.places import Candidate, candidates, download, trouble
@@ -44,6 +45,9 @@ _Key: TypeAlias = tuple[str | None, ...]
 _found: dict[_Key, RgBinary] = {}
 _REMEMBERED = 100
 
+_THREADS = 4  # How many tasks of an event loop look for rg at a time; who has waited may see that it is found.
+_FINDING: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_finding")
+
 
 async def resolve(rg: Rg = None) -> RgBinary:
     """The rg to use, as `find()` finds it, in a worker thread where that takes longer than a look into memory.
@@ -52,7 +56,14 @@ async def resolve(rg: Rg = None) -> RgBinary:
     """
     if found := _remembered(rg):
         return found
-    return await in_thread(functools.partial(find, rg))
+    finding = _FINDING.get(None)
+    if finding is None:
+        finding = anyio.CapacityLimiter(_THREADS)
+        _FINDING.set(finding)
+    async with finding:
+        if found := _remembered(rg):
+            return found
+        return await in_thread(functools.partial(find, rg))
 
 
 async def in_thread(call: Callable[[], T]) -> T:
