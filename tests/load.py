@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import psutil
 
@@ -144,6 +145,7 @@ def concurrent_greps(number: int, colour: str) -> Row:
             async with row.lagging(), anyio.create_task_group() as group:
                 for _ in range(number):
                     group.start_soon(one)
+                    await anyio.lowlevel.checkpoint()  # as requests come: none of them waits for the last
 
         anyio.run(main, backend=colour)
         row.check(1 <= row.children <= limiter._TURNS.total, f"{row.children} rg at a time")
