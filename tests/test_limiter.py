@@ -1,6 +1,7 @@
 """How many rg run at a time."""
 
 import os
+import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import psutil
 import pytest
 
@@ -162,6 +164,28 @@ async def test_waiting_takes_nothing_off_the_time_and_can_be_cancelled(
         group.cancel_scope.cancel()
     await wait()
     assert [result.total_matches for result in late] == [1], "nobody has kept the turn"
+
+
+@pytest.mark.anyio
+async def test_a_wait_that_is_cancelled_takes_nobodys_turn() -> None:
+    limit_processes(1)
+    chance = random.Random(1)
+    for _ in range(50):
+        scopes: list[anyio.CancelScope] = []
+
+        async def take_turns(cancellable: bool, scopes: list[anyio.CancelScope] = scopes) -> None:
+            with anyio.CancelScope() as scope:
+                if cancellable:
+                    scopes.append(scope)
+                async with limiter.turn():
+                    await anyio.lowlevel.checkpoint()
+                    for some in chance.sample(scopes, min(3, len(scopes))):
+                        some.cancel()
+
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                for place in range(20):
+                    group.start_soon(take_turns, place % 2 == 0)
 
 
 def test_a_wait_is_none_of_the_time(plant: Plant, stand_in: Callable[..., Path]) -> None:

@@ -211,7 +211,7 @@ class AsyncChild(_Child):
             if (returncode := reap(self._popen)) is not None:
                 return returncode
             await anyio.sleep(pause)
-        return None
+        return reap(self._popen)
 
     async def _read_in_thread(self) -> bytes:
         # Abandoned on cancellation: the kill that follows ends the read, and `_destroy` waits for the lock.
@@ -284,7 +284,7 @@ class BlockingChild(_Child):
             if (returncode := reap(self._popen)) is not None:
                 return returncode
             time.sleep(pause)
-        return None
+        return reap(self._popen)
 
     def _expire(self) -> None:
         if state(self._popen) is State.RUNS:
