@@ -40,6 +40,8 @@ def main() -> int:
                 row.check(row.lag <= LAG, f"the event loop stood still for {row.lag * 1000:.0f} ms")
             print(f"{row.promise}: {time.monotonic() - begun:.0f} s", *row.failures[:5], sep="\n    ", flush=True)
     print("", *_table(rows), sep="\n")
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    print(f"All in one process, whose memory was never over {most:.0f} MB")
     return 1 if any(row.failures for row in rows) else 0
 
 
