@@ -11,7 +11,7 @@ nox.options.sessions = ["tests", "lowest", "lint", "types"]
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
-PARALLEL = ["--numprocesses=2"]  # most tests wait for one rg at a time
+PARALLEL = ["--numprocesses=3"]  # most tests wait for one rg at a time
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 

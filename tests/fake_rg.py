@@ -177,9 +177,26 @@ def with_a_grandchild(*lines: str) -> None:
     _await_signature()
 
 
+def list_files(number: int) -> None:
+    """Lists so many."""
+    os.write(1, b"a\0" * number)
+
+
+def goes_on_as_another(seconds: float) -> None:
+    """Ends at once; a process that it has started lists one more after a while, as one that some launcher leaves."""
+    if not os.fork():
+        time.sleep(seconds)
+        list_files(1)
+
+
 def with_a_daemon() -> None:
-    """Ends well; a process that it has started, in a session of its own, holds the pipe."""
+    """As rg does, but for what `holds_the_pipe()`."""
     say(BEGIN, MATCH, SUMMARY)
+    holds_the_pipe()
+
+
+def holds_the_pipe() -> None:
+    """Ends well; a process that it has started, in a session of its own, holds the pipe."""
     if not os.fork():
         os.setsid()
         _sign()

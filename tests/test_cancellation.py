@@ -16,7 +16,7 @@ import pytest
 import ripwrap
 from ripwrap import PatternError, UnknownTypeError, sync
 from ripwrap._rg import process
-from test_process import until
+from waiting import until
 
 Operation = Callable[..., Coroutine[Any, Any, int]]
 Children = Callable[[], list[psutil.Process]]

@@ -6,21 +6,26 @@ Each fault of `fake_rg` meets both ways to read (a stream, a collected answer) i
 import gc
 import os
 import signal
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
-from contextlib import aclosing, closing, suppress
+from contextlib import aclosing, closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import psutil
 import pytest
 
 import fake_rg
 import ripwrap
-from ripwrap import DecodeError, RipwrapError, SearchError, sync
+from ripwrap import BinaryError, DecodeError, RipwrapError, SearchError, sync
 from ripwrap._rg.stderr import MAX_STDERR
+from ripwrap.binary import probe
+from waiting import until, until_blocking
 
 StandIn = Callable[..., Path]
 Children = Callable[[], list[psutil.Process]]
@@ -62,14 +67,14 @@ ENDLESS = {
 }
 
 IDLE = ("AnyIO worker", "Trio thread")  # The loops keep their workers for a while.
+OURS = str(Path(ripwrap.__file__).parent)
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what a busy machine may need a while for."""
-    give_up = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < give_up
-        time.sleep(0.001)
+def busy() -> list[str]:
+    """What other threads, idle ones or not, do in ripwrap."""
+    others = (frame for thread, frame in sys._current_frames().items() if thread != threading.get_ident())
+    stacks = (traceback.extract_stack(frame) for frame in others)
+    return [str(frame) for stack in stacks for frame in stack if frame.filename.startswith(OURS)]
 
 
 def alive(pid: int) -> bool:
@@ -84,10 +89,11 @@ def leaves_nothing(leaks_nothing: None, folder: Path) -> Iterator[None]:
     """No child, no descriptor, no thread, and no process of a process."""
     threads = set(threading.enumerate())
     yield
+    until_blocking(lambda: busy() == [])
     left = set(threading.enumerate()) - threads
     assert {thread.name for thread in left if not thread.name.startswith(IDLE)} == set()
     if (grandchild := folder / "grandchild").exists():
-        until(lambda: not alive(int(grandchild.read_text())))
+        until_blocking(lambda: not alive(int(grandchild.read_text())))
 
 
 def stream(colour: str, consume: Callable[[ripwrap.Match], object], rg: Path, cwd: Path) -> None:
@@ -155,7 +161,7 @@ class TestAnRgThatDoesNotEnd:
     async def test_is_ended_with_the_time_of_a_collected_answer(
         self, stand_in: StandIn, folder: Path, fault: str
     ) -> None:
-        result = await ripwrap.grep("x", rg=stand_in(fault), cwd=folder, timeout=0.3)
+        result = await ripwrap.grep("x", rg=stand_in(fault), cwd=folder, timeout=0.6)
         assert (result.stop_reason, result.exact, result.truncated) == ("timeout", False, True)
 
     async def test_is_ended_with_its_consumer(
@@ -165,7 +171,7 @@ class TestAnRgThatDoesNotEnd:
         async with anyio.create_task_group() as group:
             group.start_soon(consume_until_cancelled, rg, folder, group.cancel_scope if ENDLESS[fault] else None)
             if not ENDLESS[fault]:
-                await started(children)
+                await until(children)
                 group.cancel_scope.cancel()
 
     async def test_is_ended_by_a_cancellation_of_what_waits_for_it(
@@ -174,15 +180,8 @@ class TestAnRgThatDoesNotEnd:
         rg = await ripwrap.binary.resolve(stand_in(fault))
         async with anyio.create_task_group() as group:
             group.start_soon(lambda: ripwrap.grep("x", rg=rg, cwd=folder, timeout=None))
-            await started(children)
+            await until(children)
             group.cancel_scope.cancel()
-
-
-async def started(children: Children) -> None:
-    """Wait until there is a child."""
-    with anyio.fail_after(10):
-        while not children():  # noqa: ASYNC110 - nothing tells us when
-            await anyio.sleep(0.001)
 
 
 async def consume_until_cancelled(rg: ripwrap.RgBinary, cwd: Path, scope: anyio.CancelScope | None) -> None:
@@ -194,28 +193,78 @@ async def consume_until_cancelled(rg: ripwrap.RgBinary, cwd: Path, scope: anyio.
         raise AssertionError("rg has ended by itself")
 
 
-@pytest.mark.parametrize("fault", ENDLESS)
 class TestAnRgThatDoesNotEndBlocking:
+    @pytest.mark.parametrize("fault", ENDLESS)
     def test_is_ended_with_its_time(self, stand_in: StandIn, folder: Path, fault: str) -> None:
-        with pytest.raises(TimeoutError, match=r"timeout=0.3 seconds"):
-            for _ in sync.search("x", rg=stand_in(fault), cwd=folder, timeout=0.3):
+        with pytest.raises(TimeoutError, match=r"timeout=0.6 seconds"):
+            for _ in sync.search("x", rg=stand_in(fault), cwd=folder, timeout=0.6):
                 pass
-        assert sync.grep("x", rg=stand_in(fault), cwd=folder, timeout=0.3).stop_reason == "timeout"
+        assert sync.grep("x", rg=stand_in(fault), cwd=folder, timeout=0.6).stop_reason == "timeout"
 
+    @pytest.mark.parametrize("fault", [fault for fault, says_something in ENDLESS.items() if says_something])
     def test_is_ended_with_its_generator(self, stand_in: StandIn, folder: Path, fault: str) -> None:
-        if ENDLESS[fault]:  # or there is nothing to wait for
-            with closing(sync.search("x", rg=stand_in(fault), cwd=folder)) as matches:
-                assert next(matches).lines == "x\n"
-            matches = sync.search("x", rg=stand_in(fault), cwd=folder)
-            next(matches)
-            del matches
-            gc.collect()
+        with closing(sync.search("x", rg=stand_in(fault), cwd=folder)) as matches:
+            assert next(matches).lines == "x\n"
+        matches = sync.search("x", rg=stand_in(fault), cwd=folder)
+        next(matches)
+        del matches
+        gc.collect()
+
+
+# The same for what has no summary: how many paths a listing gives, and what it raises then.
+LISTINGS: dict[str, tuple[int, type[Exception] | None, str]] = {
+    "list_files(2)": (2, None, ""),
+    "list_files(2); sys.exit(1)": (2, None, ""),
+    "list_files(1); os.write(1, b'half')": (1, DecodeError, "without an end"),
+    "list_files(1); os.kill(os.getpid(), 11)": (1, SearchError, "killed by signal 11"),
+    "list_files(1); sys.exit(2)": (1, SearchError, "exit code 2"),
+    "list_files(1); sys.exit(101)": (1, SearchError, "exit code 101"),
+    "list_files(1); pour(b'x' * 65_536, 400)": (1, DecodeError, "a path of over"),
+    "list_files(1); lingers()": (1, SearchError, "did not exit"),
+    "list_files(1); pour(PERMISSION_DENIED, 200_000, 2); sys.exit(2)": (1, None, ""),
+    "list_files(1); goes_on_as_another(1.5)": (2, None, ""),
+}
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("fault", LISTINGS)
+def test_a_listing_is_whole_or_an_error(stand_in: StandIn, folder: Path, fault: str, colour: str) -> None:
+    paths, error, says = LISTINGS[fault]
+    seen: list[str] = []
+    rg = stand_in(fault)
+
+    async def take() -> None:
+        async with aclosing(ripwrap.files(rg=rg, cwd=folder)) as listing:
+            async for path in listing:
+                seen.append(path)  # noqa: PERF401 - what comes before an error counts
+
+    def take_blocking() -> None:
+        for path in sync.files(rg=rg, cwd=folder):
+            seen.append(path)  # noqa: PERF402
+
+    with pytest.raises(error, match=says) if error else nullcontext():
+        take_blocking() if colour == "sync" else anyio.run(take, backend=colour)
+    assert seen == ["a"] * paths
+
+
+@pytest.mark.parametrize("fault", ["holds_the_pipe()", "list_files(1); holds_the_pipe()"])
+def test_time_is_over_also_if_it_is_another_who_does_not_end(stand_in: StandIn, folder: Path, fault: str) -> None:
+    """rg itself has ended well, but for a listing nothing tells that this was all."""
+    try:
+        with pytest.raises(TimeoutError):
+            list(sync.files(rg=stand_in(fault), cwd=folder, timeout=1.5))
+    finally:
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("colour", COLOURS)
 def test_a_stranger_who_holds_the_pipe_is_not_waited_for(stand_in: StandIn, folder: Path, colour: str) -> None:
+    seen: list[Any] = []
     try:
         assert collect(colour, stand_in("with_a_daemon()"), folder).total_matches == 1
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
+        stream(colour, seen.append, stand_in("with_a_daemon()"), folder)
+        assert len(seen) == 1
     finally:
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
@@ -244,6 +293,72 @@ async def test_a_program_that_does_not_say_its_version_is_ended_when_nobody_wait
     rg.write_text(rg.read_text().replace("'--version' in sys.argv", "False"))
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: ripwrap.grep("x", rg=rg, cwd=folder))
-        await started(children)
+        await until(children)
         group.cancel_scope.cancel()
-    until(lambda: children() == [])  # the thread is not waited for
+    until_blocking(lambda: children() == [])  # the thread is not waited for
+
+
+PROGRAMS = {
+    "os.fork() or time.sleep(3600); print('ripgrep 15.2.0')": True,  # what it leaves behind holds its stdout
+    "print('ripgrep 15.2.0', flush=True); time.sleep(3600)": False,
+    "pour(b'x' * 65_536, sys.maxsize)": False,
+    "pour(b'x' * 65_536, sys.maxsize, 2)": False,
+    "os.kill(os.getpid(), 9)": False,
+    "sys.exit(1)": False,
+}
+
+
+@pytest.mark.parametrize("body", PROGRAMS)
+def test_a_program_that_is_asked_for_its_version_leaves_nothing(
+    tmp_path: Path, body: str, monkeypatch: pytest.MonkeyPatch, children: Children
+) -> None:
+    monkeypatch.setattr(probe, "_PROBE_SECONDS", 3)
+    path = fake_rg.write(tmp_path / "odd", body)
+    path.write_text(path.read_text().replace("'--version' in sys.argv", "False"))
+    binary = ripwrap.RgBinary(str(path), "argument")
+    if PROGRAMS[body]:
+        assert binary.version == (15, 2, 0)
+    else:
+        with pytest.raises(BinaryError, match=r"does not end|is not ripgrep"):
+            _ = binary.version
+    assert [
+        process for process in psutil.process_iter(["cmdline"]) if str(path) in (process.info["cmdline"] or ())
+    ] == []
+
+
+@pytest.mark.anyio
+async def test_other_tasks_run_between_chunks(stand_in: StandIn, folder: Path) -> None:
+    """However fast rg writes: a chunk is what a pipe holds."""
+    matches, turns = 50_000, 0
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(take_turns)
+        async with aclosing(ripwrap.search("x", rg=stand_in("endless()"), cwd=folder, limit=matches)) as stream:
+            async for _ in stream:
+                pass
+        group.cancel_scope.cancel()
+    assert turns >= matches * len(fake_rg.MATCH) // 65_536
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_rg_waits_for_a_consumer_that_takes_its_time(stand_in: StandIn, folder: Path, colour: str) -> None:
+    body = "begin()\nfor written in range(10**9):\n    Path('written').write_text(str(written)); say(*[MATCH] * 100)"
+
+    def has_written() -> int:
+        return int((folder / "written").read_text() or 0)
+
+    def consume(match: ripwrap.Match) -> None:
+        before = -1
+        while before != (before := has_written()):
+            time.sleep(0.2)  # in which it writes megabytes, if nobody holds it up
+        assert has_written() < 100
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        stream(colour, consume, stand_in(body), folder)

@@ -4,7 +4,9 @@ import os
 import random
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +17,27 @@ import pytest
 
 import ripwrap
 from fake_rg import SUMMARY
-from ripwrap import limit_processes, sync
+from ripwrap import RgBinary, UnknownTypeError, limit_processes, sync
 from ripwrap._rg import limiter
-from test_process import until
+from ripwrap.binary import resolver
+from waiting import until
 
 Children = Callable[[], list[psutil.Process]]
 Plant = Callable[..., Path]
 
 # How many run is told by how many folders there are.
 COUNTING = f"""#!/bin/sh
-if [ "$2" = --version ]; then echo ripgrep 15.2.0; exit; fi
 mkdir running/$$
 ls running | wc -l >> most
 sleep 0.05
 rmdir running/$$
-echo '{SUMMARY}'
-exit 1
+case "$*" in
+*--version*) echo ripgrep 15.2.0;;
+*--type-list*) echo 'python: *.py';;
+*--type=pyton*) echo 'rg: unrecognized file type: pyton' >&2; exit 2;;
+*--json*) echo '{SUMMARY}'; exit 1;;
+*) exit 1;;
+esac
 """
 MANY = 24
 
@@ -43,18 +50,18 @@ def as_before(leaks_nothing: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def counting(tmp_path: Path, folder: Path) -> Path:
+def counting(tmp_path: Path, folder: Path) -> RgBinary:
     (folder / "running").mkdir()
     rg = tmp_path / "counting"
     rg.write_text(COUNTING)
     rg.chmod(0o755)
-    return rg
+    return RgBinary(str(rg), "argument")
 
 
 def most(folder: Path) -> int:
     """How many ran side by side; each of the many is there."""
     seen = (folder / "most").read_text().split()
-    assert len(seen) == MANY
+    assert len(seen) >= MANY
     return max(map(int, seen))
 
 
@@ -65,38 +72,78 @@ async def many(call: Callable[[], Any]) -> None:
 
 
 def many_threads(call: Callable[[], Any]) -> None:
-    threads = [threading.Thread(target=call) for _ in range(MANY)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(MANY) as pool:
+        list(pool.map(lambda _: call(), range(MANY)))
+
+
+async def an_unknown_type(**options: Any) -> None:
+    with pytest.raises(UnknownTypeError, match="Did you mean python"):
+        await ripwrap.grep("x", type="pyton", **options)
+
+
+def an_unknown_type_blocking(**options: Any) -> None:
+    with pytest.raises(UnknownTypeError, match="Did you mean python"):
+        sync.grep("x", type="pyton", **options)
+
+
+COLLECTING: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "grep": (partial(ripwrap.grep, "x"), partial(sync.grep, "x")),
+    "a version": (partial(ripwrap.grep, "x", replace="y"), partial(sync.grep, "x", replace="y")),
+    "an unknown type": (an_unknown_type, an_unknown_type_blocking),
+    "tree_text": (ripwrap.tree_text, sync.tree_text),
+    "file_types": (lambda cwd, rg: ripwrap.file_types(rg=rg), lambda cwd, rg: sync.file_types(rg=rg)),
+}
 
 
 def test_the_default_is_the_number_of_cpus_but_at_least_4() -> None:
     assert limiter._TURNS.total == max(4, os.cpu_count() or 0)
 
 
-@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("what", COLLECTING)
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_no_more_run_at_a_time_than_may(counting: Path, folder: Path, number: int, backend: str) -> None:
-    limit_processes(number)
-    anyio.run(many, lambda: ripwrap.grep("x", cwd=folder, rg=counting), backend=backend)
-    assert most(folder) == number
+def test_no_more_run_at_a_time_than_may(
+    counting: RgBinary, folder: Path, what: str, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    limit_processes(3)
+    anyio.run(many, partial(COLLECTING[what][0], cwd=folder, rg=counting), backend=backend)
+    # A version is asked for before the turn, by a few tasks at a time.
+    assert 3 <= most(folder) <= (3 + resolver._THREADS if what == "a version" else 3)
 
 
-@pytest.mark.parametrize("number", [1, 3])
-def test_threads_count_together(counting: Path, folder: Path, number: int) -> None:
-    limit_processes(number)
-    many_threads(lambda: sync.grep("x", cwd=folder, rg=counting))
-    assert most(folder) == number
+@pytest.mark.parametrize(
+    "what", [what for what in COLLECTING if what != "a version"]
+)  # that is asked for in the caller's own thread
+def test_threads_count_together(counting: RgBinary, folder: Path, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    limit_processes(3)
+    many_threads(partial(COLLECTING[what][1], cwd=folder, rg=counting))
+    assert most(folder) == 3
 
 
-def test_the_number_may_grow_while_some_wait(counting: Path, folder: Path) -> None:
+def test_one_at_a_time_is_one_after_another(counting: RgBinary, folder: Path) -> None:
+    limit_processes(1)
+    many_threads(partial(sync.grep, "x", cwd=folder, rg=counting))
+    assert most(folder) == 1
+
+
+def test_the_number_may_grow_while_threads_wait(counting: RgBinary, folder: Path) -> None:
     limit_processes(1)
     raiser = threading.Timer(0.2, limit_processes, [MANY])
     raiser.start()
-    many_threads(lambda: sync.grep("x", cwd=folder, rg=counting))
+    many_threads(partial(sync.grep, "x", cwd=folder, rg=counting))
     raiser.join()
+    assert most(folder) > 1
+
+
+@pytest.mark.anyio
+async def test_the_number_may_grow_while_tasks_wait(counting: RgBinary, folder: Path) -> None:
+    limit_processes(1)
+    async with anyio.create_task_group() as group:
+        for _ in range(MANY):
+            group.start_soon(partial(ripwrap.grep, "x", cwd=folder, rg=counting))
+        await until((folder / "most").exists)
+        limit_processes(MANY)
     assert most(folder) > 1
 
 
@@ -191,9 +238,9 @@ async def test_a_wait_that_is_cancelled_takes_nobodys_turn() -> None:
 def test_a_wait_is_none_of_the_time(plant: Plant, stand_in: Callable[..., Path]) -> None:
     limit_processes(1)
     folder = plant({"a": "needle\n"})
-    slow = threading.Thread(target=sync.grep, args=["x"], kwargs={"cwd": folder, "rg": stand_in("slow(100)")})
+    slow = threading.Thread(target=sync.grep, args=["x"], kwargs={"cwd": folder, "rg": stand_in("slow(200)")})
     slow.start()
     anyio.run(until, lambda: limiter._TURNS._running == 1)
-    result = sync.grep("needle", cwd=folder, timeout=1.5)  # the other takes two seconds
+    result = sync.grep("needle", cwd=folder, timeout=3)  # the other takes four seconds
     slow.join()
     assert (result.total_matches, result.stop_reason) == (1, "end")

@@ -23,6 +23,7 @@ import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, CapabilityError, Match, SearchError, sync
 from ripwrap._rg import process
 from ripwrap.binary import RgBinary
+from waiting import until
 
 Children = Callable[[], list[psutil.Process]]
 StandIn = Callable[..., Path]
@@ -64,13 +65,6 @@ def alive(process: psutil.Process) -> bool:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what a busy machine may need a while for."""
-    with anyio.fail_after(10):
-        while not condition():  # noqa: ASYNC110 - nothing tells us when
-            await anyio.sleep(0.005)
 
 
 @pytest.mark.anyio

@@ -29,7 +29,7 @@ SEARCHES: list[tuple[str, dict[str, Any], list[str]]] = [
     (r"except \w+:\n\s+pass", {"multiline": True}, ["-U"]),
     ("lambda", {"max_count": 2, "type": "py"}, ["-m2", "-tpy"]),
     ("GNU", {"text": True, "before_context": 2}, ["-a", "-B2"]),
-    ("(?-u)\\xff", {"text": True, "max_count": 5}, ["-a", "-m5"]),
+    ("(?-u)\\xff", {"text": True, "max_count": 1}, ["-a", "-m1"]),
     ("no such text anywhere \x01", {}, []),
     (
         "\\S",

@@ -17,7 +17,7 @@ import pytest
 
 import ripwrap
 from ripwrap import sync
-from test_process import until
+from waiting import until_blocking
 
 Plant = Callable[..., Path]
 RunningIn = Callable[[Path], list[psutil.Process]]
@@ -209,11 +209,11 @@ def test_ctrl_c_ends_what_a_program_waits_for(plant: Plant, running_in: RunningI
     with program(body, folder) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "found\n"
-        anyio.run(until, lambda: len(running_in(folder)) == 1)
+        until_blocking(lambda: len(running_in(folder)) == 1)
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does
         stdout, stderr = running.communicate(timeout=30)
     assert (running.returncode, stdout, stderr) == (77, "interrupted\n", "")
-    anyio.run(until, lambda: running_in(folder) == [])
+    until_blocking(lambda: running_in(folder) == [])
 
 
 def test_rg_is_in_no_process_group_of_its_caller(plant: Plant, running_in: RunningIn) -> None:

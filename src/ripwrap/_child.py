@@ -20,9 +20,7 @@ class State(Enum):
     REAPED = "reaped, by us or by another part of the program: its number may be another's by now"
 
 
-def spawn(
-    argv: Sequence[str], *, stdout: int = subprocess.PIPE, stderr: int | IO[bytes] = subprocess.PIPE, cwd: str = "."
-) -> Popen:
+def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cwd: str | None = None) -> Popen:
     """Start a program with its stdin closed and no `RIPGREP_*` in its environment (rg-facts 2, 10).
 
     Raises:
@@ -61,13 +59,26 @@ def kill(popen: Popen) -> None:
 
 
 def reap(popen: Popen) -> int | None:
-    """Its exit code if it has ended; what it left behind in its group is killed while its number is its own."""
+    """Its exit code if it has ended.
+
+    What it left behind in its group is killed first, while its number is its own; where its end cannot be seen without
+    reaping it (see `state()`), that is left alone.
+    """
     now = state(popen)
     if now is State.RUNS:
         return None
     if now is State.ENDED:
         _kill_group(popen)
     return popen.poll()
+
+
+def end(popen: Popen, seconds: float) -> None:
+    """Kill it with its group, and wait so long at most until it is reaped."""
+    kill(popen)
+    for pause in pauses(seconds):
+        if reap(popen) is not None:
+            return
+        time.sleep(pause)
 
 
 def pauses(seconds: float) -> Iterator[float]:

@@ -66,6 +66,7 @@ class Listing(Generic[Item]):
     def __init__(self, decoder: Decoder[Item], limit: int | None) -> None:
         self._left = check_limit(limit)
         self.full = limit == 0
+        self.ended = False  # nothing tells the last path
         self._decoder = decoder
         self._any = False
 

@@ -8,7 +8,7 @@ from ripwrap._rg.argv import search_command, types_command
 from ripwrap._rg.decoder import CountDecoder, PathDecoder
 from ripwrap._rg.limiter import turn
 from ripwrap._rg.stream import known_types, stream
-from ripwrap.binary.resolver import Rg
+from ripwrap.binary.resolver import Rg, resolve
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions, StrPath
 
@@ -98,5 +98,6 @@ async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
     Raises:
         BinaryNotFoundError: There is no rg.
     """
+    binary = await resolve(rg)
     async with turn():
-        return await known_types(types_command(), rg)
+        return await known_types(types_command(), binary)

@@ -83,6 +83,11 @@ class _SearchAnswer:
         self.full = limit == 0
         self._decoder = MessageDecoder(kinds)
 
+    @property
+    def ended(self) -> bool:
+        """Whether rg's summary has come."""
+        return self._decoder.summary is not None
+
     def _feed(self, chunk: bytes) -> Iterator[Record]:
         messages = self._decoder.feed(chunk)
         return messages if self._left is None else self._limited(messages, self._left)
@@ -100,7 +105,7 @@ class _SearchAnswer:
         """What an unended last line holds; raises unless rg gave an answer, be it a partial one."""
         if end.ended:
             yield from self._decoder.close()
-        end.check(summary=self._decoder.summary is not None)
+        end.check(summary=self.ended)
 
 
 class Matches(_SearchAnswer):

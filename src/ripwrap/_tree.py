@@ -13,8 +13,11 @@ from typing import TypeAlias, Unpack
 
 import anyio.lowlevel
 
-from ripwrap._files import files
+from ripwrap._files import Listing
+from ripwrap._rg.argv import Command, files_command
+from ripwrap._rg.decoder import PathDecoder
 from ripwrap._rg.limiter import turn
+from ripwrap._rg.stream import able, stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions, StrPath, check_limit
@@ -50,8 +53,7 @@ def tree(
 
     Raises what `files()` raises.
     """
-    listing = files(cwd=cwd, rg=rg, **options)
-    return _tree(listing, check_limit(limit), checked_names(exclude))
+    return _tree(files_command(cwd, (), options), rg, check_limit(limit), checked_names(exclude))
 
 
 async def tree_text(
@@ -74,9 +76,10 @@ def render_tree(entries: Iterable[TreeEntry]) -> TreeText:
     return TreeText(entries)
 
 
-async def _tree(listing: AsyncGenerator[str], limit: int | None, exclude: frozenset[str]) -> AsyncGenerator[TreeEntry]:
+async def _tree(command: Command, rg: Rg, limit: int | None, exclude: frozenset[str]) -> AsyncGenerator[TreeEntry]:
     root: Directory = {}
-    async with turn(), aclosing(listing):
+    binary = await able(command, rg)
+    async with turn(), aclosing(stream(command, Listing(PathDecoder(), None), binary)) as listing:
         async for path in listing:
             plant(root, path, exclude)
     for number, entry in enumerate(arrange(root, limit)):

@@ -13,11 +13,11 @@ from typing import Unpack
 
 from ripwrap._files import Listing
 from ripwrap._grep import MAX_MATCHES, TIMEOUT, grep_plan
-from ripwrap._rg.argv import files_command, search_command, types_command
+from ripwrap._rg.argv import Command, files_command, search_command, types_command
 from ripwrap._rg.collect import carry_out_blocking
 from ripwrap._rg.decoder import CountDecoder, PathDecoder
 from ripwrap._rg.limiter import turn_blocking
-from ripwrap._rg.stream import known_types_blocking, stream_blocking
+from ripwrap._rg.stream import able_blocking, known_types_blocking, stream_blocking
 from ripwrap._search import Matches, Messages
 from ripwrap._tree import EXCLUDE, LIMIT, Directory, arrange, checked_names, plant, render_tree
 from ripwrap.binary.probe import RgBinary
@@ -161,8 +161,9 @@ def count_matches(
 def file_types(*, rg: Rg = None, timeout: float | None = None) -> dict[str, tuple[str, ...]]:
     """As `ripwrap.file_types()`, blocking; raises `TimeoutError` after `timeout` seconds."""
     seconds = check_timeout(timeout)
+    binary = find(rg, timeout=seconds)
     with turn_blocking():
-        return known_types_blocking(types_command(), rg, seconds)
+        return known_types_blocking(types_command(), binary, seconds)
 
 
 def files(
@@ -190,8 +191,8 @@ def tree(
     **options: Unpack[FileOptions],
 ) -> Generator[TreeEntry]:
     """As `ripwrap.tree()`, blocking; raises `TimeoutError` after `timeout` seconds, before the first entry."""
-    listing = files(cwd=cwd, rg=rg, timeout=timeout, **options)
-    return _tree(listing, check_limit(limit), checked_names(exclude))
+    command = files_command(cwd, (), options)
+    return _tree(command, rg, check_timeout(timeout), check_limit(limit), checked_names(exclude))
 
 
 def tree_text(
@@ -207,9 +208,15 @@ def tree_text(
     return render_tree(tree(cwd=cwd, limit=limit, exclude=exclude, rg=rg, timeout=timeout, **options))
 
 
-def _tree(listing: Generator[str], limit: int | None, exclude: frozenset[str]) -> Generator[TreeEntry]:
+def _tree(
+    command: Command, rg: Rg, timeout: float | None, limit: int | None, exclude: frozenset[str]
+) -> Generator[TreeEntry]:
     root: Directory = {}
-    with turn_blocking(), closing(listing):
+    binary = able_blocking(command, rg, timeout)
+    with (
+        turn_blocking(),
+        closing(stream_blocking(command, Listing(PathDecoder(), None), binary, timeout)) as listing,
+    ):
         for path in listing:
             plant(root, path, exclude)
     yield from arrange(root, limit)

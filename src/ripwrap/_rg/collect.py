@@ -23,7 +23,13 @@ from ripwrap.errors import SearchError, UnknownTypeError
 
 
 class Collector(Protocol):
-    """What takes in rg's bytes."""
+    """What takes in rg's bytes.
+
+    Attributes:
+        ended: Whether rg has said all that it had to say.
+    """
+
+    ended: bool
 
     def feed(self, chunk: bytes) -> None:
         """Take in what rg has written."""
@@ -104,10 +110,10 @@ async def _collected(step: Step[C], rg: Rg) -> C:
     binary = await able(step.command, rg)
     async with turn():
         collector, end, timed_out = await _run(step, binary)
-    try:
-        collector.finish(end, timed_out=timed_out)
-    except UnknownTypeError:
-        raise await with_suggestions(end, binary) from None
+        try:
+            collector.finish(end, timed_out=timed_out)
+        except UnknownTypeError:
+            raise await with_suggestions(end, binary) from None
     return collector
 
 
@@ -118,7 +124,7 @@ async def _run(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
         collector = step.collector()
         async with AsyncChild(binary, attempt) as child:
             with anyio.CancelScope(deadline=deadline) as scope:
-                while chunk := await child.read():
+                while chunk := await child.read(whole=collector.ended):
                     collector.feed(chunk)
             if scope.cancelled_caught:
                 child.kill()
@@ -133,10 +139,10 @@ def _collected_blocking(step: Step[C], rg: Rg) -> C:
     binary = able_blocking(step.command, rg, None)
     with turn_blocking():
         collector, end, timed_out = _run_blocking(step, binary)
-    try:
-        collector.finish(end, timed_out=timed_out)
-    except UnknownTypeError:
-        raise with_suggestions_blocking(end, binary) from None
+        try:
+            collector.finish(end, timed_out=timed_out)
+        except UnknownTypeError:
+            raise with_suggestions_blocking(end, binary) from None
     return collector
 
 
@@ -146,7 +152,7 @@ def _run_blocking(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
     while True:
         collector = step.collector()
         with BlockingChild(binary, attempt, step.timeout, begun) as child:
-            while chunk := child.read():
+            while chunk := child.read(whole=collector.ended):
                 collector.feed(chunk)
             end = child.end()
         if child.timed_out or attempt is not step.command or not end.out_of_threads:

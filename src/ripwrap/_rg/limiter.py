@@ -6,6 +6,7 @@ event loop counts its own, and all threads that call the blocking operations cou
 
 import os
 import threading
+from contextlib import suppress
 from typing import Self
 
 import anyio
@@ -58,9 +59,10 @@ if hasattr(os, "register_at_fork"):
 def limit_processes(number: int) -> None:
     """Set how many rg may run at a time for calls that collect: `grep()`, `tree()`, `tree_text()`, `file_types()`.
 
-    A call beyond that waits, and its `timeout` begins with its turn. Each event loop counts by itself; the blocking
-    operations count together, in whatever threads they are called. What runs already is not ended. A stream
-    (`search()`, `files()`, …) neither waits nor counts: whoever holds many open bounds them.
+    A call beyond that waits, and its `timeout` begins with its turn. Each event loop counts by itself, and takes note
+    of a new number here or at its next call; the blocking operations count together, in whatever threads they are
+    called. What runs already is not ended. A stream (`search()`, `files()`, …) neither waits nor counts: whoever holds
+    many open bounds them.
 
     Without a call, the number is that of the machine's CPUs, but at least 4.
 
@@ -75,6 +77,8 @@ def limit_processes(number: int) -> None:
     if not checked:
         raise ValueError(f"number should be 1 or more, not {number!r}")
     _TURNS.set_total(checked)
+    with suppress(RuntimeError):  # there may be no event loop here
+        turn()
 
 
 def turn() -> anyio.CapacityLimiter:

@@ -57,7 +57,7 @@ def check_cwd(cwd: str) -> None:
 
 def _start(argv: tuple[str, ...], cwd: str, stderr: IO[bytes]) -> Popen:
     try:
-        return spawn(argv, stderr=stderr, cwd=cwd)
+        return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd)
     except OSError as error:
         raise _not_started(error, argv, cwd) from error
 
@@ -98,7 +98,7 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], reading: thread
     try:
         popen.wait(seconds)
     except subprocess.TimeoutExpired:
-        _LOGGER.warning("rg (process %d) was killed but is not gone after %s seconds", popen.pid, _REAP)
+        _LOGGER.warning("rg (process %d) was killed but is not gone yet", popen.pid)
 
 
 def _in_event_loop() -> bool:
@@ -123,6 +123,7 @@ class _Child:
             self._stderr.close()
             raise
         self._stdout = cast("IO[bytes]", self._popen.stdout)
+        self._seen = 0  # bytes of stderr that were looked at
         self._reading = threading.Lock()
         # The net under a generator that nobody closes: garbage collection and interpreter exit end in it.
         self._leave = weakref.finalize(
@@ -133,29 +134,33 @@ class _Child:
         """End rg at once; what it has written can still be read."""
         kill(self._popen)
 
-    def _exit(self, returncode: int | None, *, lingered: bool) -> Exit:
+    def _exit(self, returncode: int | None, *, lingers: bool) -> Exit:
         self._stderr.seek(0)
         stderr = self._stderr.read(MAX_STDERR + 1)
-        return Exit(self._command, self._argv, _KILLED if returncode is None else returncode, stderr, lingered)
+        known = _KILLED if returncode is None else returncode
+        return Exit(self._command, self._argv, known, stderr, lingered=lingers and known == _KILLED)
 
-    def _has_stalled(self) -> bool:
-        """Whether stdout, which is silent, has ended for good: rg is gone, and somebody else has the pipe.
+    def _has_stalled(self, *, whole: bool) -> bool:
+        """Whether stdout, which is silent, is not to be waited for any more.
 
-        What a launcher has left in its group is killed; a process with a session of its own is not waited for. An rg
-        that waits for a thread that it could not start is killed here, too.
+        That is so if rg has said all, and is gone: then somebody else has the pipe, as something that a launcher has
+        started. An rg that waits for a thread that it could not start is killed here.
         """
-        if state(self._popen) is State.ENDED:
-            self.kill()
-            return not self._readable_within(0)
-        # Its offset in the file is rg's too, so it must not be moved; hence `pread`.
-        if out_of_threads(os.pread(self._stderr.fileno(), MAX_STDERR, 0)):
-            self.kill()
+        if whole and state(self._popen) is not State.RUNS:
+            return True
+        size = os.fstat(self._stderr.fileno()).st_size
+        if size != self._seen:
+            self._seen = size
+            # Its offset in the file is rg's too, so it must not be moved; hence `pread`.
+            if out_of_threads(os.pread(self._stderr.fileno(), MAX_STDERR, 0)):
+                self.kill()
         return False
 
-    def _readable_within(self, seconds: float) -> bool:
+    def _poll(self, seconds: float) -> int:
+        """What there is to read within so many seconds: `select.POLLIN`, `POLLHUP` for its end, both, or neither."""
         polling = select.poll()
         polling.register(self._stdout, select.POLLIN)
-        return bool(polling.poll(seconds * 1000))
+        return sum(events for _, events in polling.poll(seconds * 1000))
 
 
 class AsyncChild(_Child):
@@ -164,12 +169,16 @@ class AsyncChild(_Child):
     async def __aenter__(self) -> Self:
         return self
 
-    async def read(self) -> bytes:
-        """The next bytes of stdout; empty at its end. Other tasks always get a turn."""
+    async def read(self, *, whole: bool = False) -> bytes:
+        """The next bytes of stdout; empty at its end. Other tasks always get a turn.
+
+        Args:
+            whole: Whether rg has said all that it had to say, so that it is enough to wait for its end.
+        """
         if not _POLLS_PIPES:
             return await self._read_in_thread()
         while not await self._readable():
-            if self._has_stalled():
+            if self._has_stalled(whole=whole):
                 return b""
         return self._stdout.read(_CHUNK)
 
@@ -178,10 +187,10 @@ class AsyncChild(_Child):
         # A Ctrl-C ends rg and cancels the task: the cancellation is to be seen first (rg-facts 35).
         await anyio.lowlevel.checkpoint()
         returncode = await self._gone(_EXIT_GRACE)
-        if lingered := returncode is None:
+        if lingers := returncode is None:
             self.kill()
             returncode = await self._gone(_REAP)
-        end = self._exit(returncode, lingered=lingered)
+        end = self._exit(returncode, lingers=lingers)
         if len(end.stderr) > _CHUNK:  # which takes a while, and looks at every path that was missing
             await anyio.to_thread.run_sync(end.path_errors)
         return end
@@ -244,17 +253,23 @@ class BlockingChild(_Child):
             self._timer.start()
         return self
 
-    def read(self) -> bytes:
-        """The next bytes of stdout; empty at its end, or when the time is over and what was there has been read."""
+    def read(self, *, whole: bool = False) -> bytes:
+        """The next bytes of stdout; empty at its end, or when the time is over and what was there has been read.
+
+        Args:
+            whole: Whether rg has said all that it had to say, so that it is enough to wait for its end.
+        """
         if not _POLLS_PIPES:
             return self._stdout.read(_CHUNK)
         while (left := self._deadline - time.monotonic()) >= 0:
-            if self._readable_within(min(left, _STALL)):
+            if self._poll(min(left, _STALL)):
                 return self._stdout.read(_CHUNK)
-            if left > _STALL and self._has_stalled():
+            if left > _STALL and self._has_stalled(whole=whole):
                 return b""
-        self._expire()
-        return self._stdout.read(_CHUNK) if self._readable_within(0) else b""
+        if not self._poll(0) & select.POLLHUP:  # somebody may write more: rg, or what a launcher has started
+            self.timed_out = True
+            self.kill()
+        return self._stdout.read(_CHUNK) if self._poll(0) else b""
 
     def wait(self) -> Exit:
         """rg's exit, once stdout has ended; an rg that lingers is killed.
@@ -269,10 +284,10 @@ class BlockingChild(_Child):
     def end(self) -> Exit:
         """As `wait()`, also for an rg whose time was over (`timed_out`)."""
         returncode = self._gone(_EXIT_GRACE)
-        if lingered := returncode is None:
+        if lingers := returncode is None:
             self.kill()
             returncode = self._gone(_REAP)
-        return self._exit(returncode, lingered=lingered)
+        return self._exit(returncode, lingers=lingers)
 
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
@@ -286,7 +301,7 @@ class BlockingChild(_Child):
             time.sleep(pause)
         return reap(self._popen)
 
-    def _expire(self) -> None:
+    def _expire(self) -> None:  # where a thread reads
         if state(self._popen) is State.RUNS:
             self.timed_out = True
             self.kill()

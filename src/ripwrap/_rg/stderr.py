@@ -138,10 +138,8 @@ def failure(
     text = reason.decode("utf-8", "replace").strip()
     kind, hint = _classify(text)
     if lingered:
-        kind, text = (
-            SearchError,
-            f"rg closed its stdout without an answer, did not exit, and was killed\n{text}".rstrip(),
-        )
+        said = "rg closed its stdout but did not exit, so that nobody knows whether this is all"
+        kind, text = SearchError, f"{said}\n{text}".rstrip()
     elif returncode < 0:
         kind, text = SearchError, f"rg was killed by signal {-returncode}\n{text}".rstrip()
     suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()

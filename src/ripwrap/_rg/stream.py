@@ -33,9 +33,15 @@ class Answer(Protocol[T_co]):
 
     Attributes:
         full: Whether nothing more is wanted.
+        ended: Whether rg has said all that it had to say, as far as that can be told.
     """
 
     full: bool
+
+    @property
+    def ended(self) -> bool:
+        """See above."""
+        ...
 
     def feed(self, chunk: bytes) -> Iterator[T_co]:
         """What `chunk` completes."""
@@ -62,7 +68,7 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
     while True:
         async with AsyncChild(binary, attempt) as child:
             silent = True
-            while not answer.full and (chunk := await child.read()):
+            while not answer.full and (chunk := await child.read(whole=answer.ended)):
                 silent = False
                 for item in answer.feed(chunk):
                     if answer.full:
@@ -95,7 +101,7 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
     while True:
         with BlockingChild(binary, attempt, timeout, begun) as child:
             silent = True
-            while not answer.full and (chunk := child.read()):
+            while not answer.full and (chunk := child.read(whole=answer.ended)):
                 silent = False
                 for item in answer.feed(chunk):
                     if answer.full:

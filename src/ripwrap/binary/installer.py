@@ -10,7 +10,6 @@ import logging
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import threading
 import time
@@ -24,7 +23,7 @@ import filelock
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.archive import extract
 from ripwrap.binary.download import Fetcher
-from ripwrap.binary.probe import OLDEST
+from ripwrap.binary.probe import OLDEST, ask
 from ripwrap.binary.releases import BASE_URL, DEFAULT_VERSION, PINS, asset_name, folder_name
 from ripwrap.binary.settings import redacted
 from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedError
@@ -32,7 +31,6 @@ from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedErr
 _LOGGER = logging.getLogger("ripwrap")
 _STAGING = ".ripwrap-tmp-"
 _LOCK_POLL = 0.2  # Seconds between looks at the clock while another process installs.
-_TRY_SECONDS = 10.0
 _BUSY_SECONDS = 1.0
 _NOEXEC = ". If programs may not run from there, set RIPWRAP_CACHE_DIR to another folder, or RIPWRAP_RG to another rg"
 
@@ -255,25 +253,16 @@ def _try(rg: Path, version: str) -> None:
     give_up = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
-            done = subprocess.run(
-                [str(rg), "--no-config", "--version"],
-                cwd=rg.parent,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_TRY_SECONDS,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
+            returncode, printed, complained = ask(str(rg), "--version")
+        except OSError as error:
             # Another thread may have forked while the file was open for writing.
-            if isinstance(error, OSError) and error.errno == errno.ETXTBSY and time.monotonic() < give_up:
+            if error.errno == errno.ETXTBSY and time.monotonic() < give_up:
                 time.sleep(0.01)
                 continue
             raise _DoesNotRunError(f"the rg in {rg.parent} does not run here: {error}{_NOEXEC}") from error
-        said = (done.stdout or done.stderr).decode("utf-8", "replace").strip()
-        if done.returncode or not said.startswith(f"ripgrep {version}"):
-            raise _DoesNotRunError(
-                f"rg {version} does not run here: exit code {done.returncode}, {said[:200]!r}{_NOEXEC}"
-            )
+        said = (printed or complained).strip()
+        if returncode or not said.startswith(f"ripgrep {version}"):
+            raise _DoesNotRunError(f"rg {version} does not run here: exit code {returncode}, {said[:200]!r}{_NOEXEC}")
         return
 
 

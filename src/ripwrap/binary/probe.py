@@ -3,14 +3,14 @@
 import functools
 import os
 import re
-import subprocess
+import tempfile
 import threading
 import time
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import IO, Literal, TypeAlias
 
-from ripwrap._child import Popen, kill, spawn
+from ripwrap._child import Popen, end, pauses, reap, spawn
 from ripwrap.errors import BinaryError
 
 Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]
@@ -19,7 +19,8 @@ OLDEST = (13, 0, 0)
 """The oldest rg that is used: on Windows, older ones run programs out of the current directory (CVE-2021-3013)."""
 
 _PROBE_SECONDS = 10
-_LOOK = 0.02  # Seconds between two looks at whether the answer is still wanted.
+_MAX_ANSWER = 64 * 1024  # Bytes; rg's have some hundred.
+_REAP = 1.0  # Seconds that a killed program has to be gone.
 
 CANCELLED: ContextVar[threading.Event] = ContextVar("ripwrap_cancelled", default=threading.Event())  # noqa: B039
 """Set once the task that waits for this thread is cancelled: what runs or is downloaded in here is then ended."""
@@ -78,23 +79,36 @@ def _about(path: str, flag: str) -> str:
 @functools.lru_cache(maxsize=32)
 def _printed(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG001 - an upgrade makes it another file
     try:
-        with spawn([path, "--no-config", flag]) as popen:
-            try:
-                printed, complained = (text.decode("utf-8", "replace") for text in _communicate(popen))
-            except BaseException:
-                kill(popen)
-                raise
-    except (OSError, subprocess.TimeoutExpired) as error:
-        reason = error if isinstance(error, OSError) else f"it did not answer {flag} within {_PROBE_SECONDS} seconds"
-        raise BinaryError(f"{path} cannot be run: {reason}; pass another rg=") from error
-    return printed or f"exit code {popen.returncode} {complained.strip()}"
+        returncode, printed, complained = ask(path, flag)
+    except OSError as error:
+        raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error
+    return printed or f"exit code {returncode} {complained.strip()}"
 
 
-def _communicate(popen: Popen) -> tuple[bytes, bytes]:
-    deadline = time.monotonic() + _PROBE_SECONDS
-    while True:
+def ask(path: str, flag: str) -> tuple[int, str, str]:
+    """What rg answers to a flag such as `--version`: exit code, stdout, stderr. Then nothing is left of it.
+
+    Raises:
+        OSError: It cannot be started.
+        TimeoutError: It did not end within ten seconds, or writes without end; or nobody waits for it any more.
+    """
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        popen = spawn([path, "--no-config", flag], stdout=stdout, stderr=stderr)
         try:
-            return popen.communicate(timeout=_LOOK)
-        except subprocess.TimeoutExpired:
-            if time.monotonic() >= deadline or CANCELLED.get().is_set():
-                raise
+            returncode = _awaited(popen, stdout, stderr)
+        finally:
+            end(popen, _REAP)
+        stdout.seek(0)
+        stderr.seek(0)
+        printed, complained = (file.read(_MAX_ANSWER).decode("utf-8", "replace") for file in (stdout, stderr))
+        return returncode, printed, complained
+
+
+def _awaited(popen: Popen, *files: IO[bytes]) -> int:
+    for pause in pauses(_PROBE_SECONDS):
+        if (returncode := reap(popen)) is not None:
+            return returncode
+        if CANCELLED.get().is_set() or any(os.fstat(file.fileno()).st_size > _MAX_ANSWER for file in files):
+            break
+        time.sleep(pause)
+    raise TimeoutError(f"it does not end, or not within {_PROBE_SECONDS} seconds")

@@ -45,8 +45,8 @@ _Key: TypeAlias = tuple[str | None, ...]
 _found: dict[_Key, RgBinary] = {}
 _REMEMBERED = 100
 
-_THREADS = 4  # How many tasks of an event loop look for rg at a time; who has waited may see that it is found.
-_FINDING: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_finding")
+_THREADS = 4  # How many tasks of an event loop look for rg at a time.
+_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_finding")
 
 
 async def resolve(rg: Rg = None) -> RgBinary:
@@ -56,27 +56,30 @@ async def resolve(rg: Rg = None) -> RgBinary:
     """
     if found := _remembered(rg):
         return found
-    finding = _FINDING.get(None)
-    if finding is None:
-        finding = anyio.CapacityLimiter(_THREADS)
-        _FINDING.set(finding)
-    async with finding:
-        if found := _remembered(rg):
-            return found
-        return await in_thread(functools.partial(find, rg))
+    return await in_thread(functools.partial(find, rg))
 
 
 async def in_thread(call: Callable[[], T]) -> T:
-    """Call it in a worker thread, which is told to end if the task is cancelled (`CANCELLED`)."""
+    """Call it in a worker thread, which is told to end if the task is cancelled (`CANCELLED`).
+
+    A few calls at a time: who has waited may learn from memory what the others have found out.
+    """
+    limiter = _LIMITER.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(_THREADS)
+        _LIMITER.set(limiter)
     cancelled = threading.Event()
-    before = CANCELLED.set(cancelled)  # the thread gets a copy of this context
-    try:
-        return await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
-    except BaseException:
-        cancelled.set()
-        raise
-    finally:
-        CANCELLED.reset(before)
+
+    def told() -> T:
+        CANCELLED.set(cancelled)  # in the thread's own context
+        return call()
+
+    async with limiter:
+        try:
+            return await anyio.to_thread.run_sync(told, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
+        except BaseException:
+            cancelled.set()
+            raise
 
 
 def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
