@@ -17,12 +17,13 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import psutil
 import pytest
 
 import fake_rg
 import ripwrap
-from ripwrap import BinaryError, DecodeError, RipwrapError, SearchError, sync
+from ripwrap import BinaryError, DecodeError, PatternError, RipwrapError, SearchError, sync
 from ripwrap._rg.stderr import MAX_STDERR
 from ripwrap.binary import probe
 from waiting import until, until_blocking
@@ -218,6 +219,11 @@ LISTINGS: dict[str, tuple[int, type[Exception] | None, str]] = {
     "list_files(1); os.write(1, b'half')": (1, DecodeError, "without an end"),
     "list_files(1); os.kill(os.getpid(), 11)": (1, SearchError, "killed by signal 11"),
     "list_files(1); sys.exit(2)": (1, SearchError, "exit code 2"),
+    "list_files(1); os.write(2, b'rg: ./broken: No such fi'); sys.exit(2)": (
+        1,
+        SearchError,
+        "No such fi",
+    ),  # a full disk
     "list_files(1); sys.exit(101)": (1, SearchError, "exit code 101"),
     "list_files(1); pour(b'x' * 65_536, 400)": (1, DecodeError, "a path of over"),
     "list_files(1); lingers()": (1, SearchError, "did not exit"),
@@ -245,6 +251,33 @@ def test_a_listing_is_whole_or_an_error(stand_in: StandIn, folder: Path, fault: 
     with pytest.raises(error, match=says) if error else nullcontext():
         take_blocking() if colour == "sync" else anyio.run(take, backend=colour)
     assert seen == ["a"] * paths
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_nor_does_a_stranger_hide_a_failure(stand_in: StandIn, folder: Path, colour: str) -> None:
+    rg = stand_in("os.write(2, b'rg: regex parse error: (\\n'); holds_the_pipe(); sys.exit(2)")
+    try:
+        with pytest.raises(PatternError):
+            collect(colour, rg, folder)
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
+        with pytest.raises(PatternError):
+            stream(colour, lambda _: None, rg, folder)
+    finally:
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.anyio
+async def test_no_other_work_in_threads_is_waited_for(stand_in: StandIn, folder: Path) -> None:
+    """A long stderr is read in one; anyio's default ones may all be taken by who waits for us."""
+    rg = await ripwrap.binary.resolve(stand_in("pour(PERMISSION_DENIED, 3000, 2); say(SUMMARY); sys.exit(2)"))
+    everyone = anyio.to_thread.current_default_thread_limiter()
+    borrowers = [object() for _ in range(int(everyone.total_tokens))]
+    for borrower in borrowers:
+        everyone.acquire_on_behalf_of_nowait(borrower)
+    with anyio.fail_after(20):
+        assert len((await ripwrap.grep("x", rg=rg, cwd=folder)).errors) == 3000
+    for borrower in borrowers:
+        everyone.release_on_behalf_of(borrower)
 
 
 @pytest.mark.parametrize("fault", ["holds_the_pipe()", "list_files(1); holds_the_pipe()"])
@@ -324,6 +357,19 @@ def test_a_program_that_is_asked_for_its_version_leaves_nothing(
     assert [
         process for process in psutil.process_iter(["cmdline"]) if str(path) in (process.info["cmdline"] or ())
     ] == []
+
+
+def test_a_failure_to_say_it_is_not_remembered(tmp_path: Path, folder: Path) -> None:
+    rg = fake_rg.write(
+        tmp_path / "rg", f"if os.path.exists({str(folder)!r} + '/bad'): sys.exit(1)\nprint('ripgrep 15.2.0')"
+    )
+    rg.write_text(rg.read_text().replace("'--version' in sys.argv", "False"))
+    (folder / "bad").touch()
+    binary = ripwrap.RgBinary(str(rg), "argument")
+    with pytest.raises(BinaryError, match="exit code 1"):
+        _ = binary.version
+    (folder / "bad").unlink()
+    assert binary.version == (15, 2, 0)
 
 
 @pytest.mark.anyio

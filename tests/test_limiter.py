@@ -153,12 +153,10 @@ def test_less_than_one_is_refused(wrong: int) -> None:
         limit_processes(wrong)
 
 
-@pytest.mark.parametrize("wrong", ["4", 1.5, True])
+@pytest.mark.parametrize("wrong", ["4", 1.5, True, None])
 def test_what_is_no_whole_number_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError, match="number should be an int"):
         limit_processes(wrong)
-    with pytest.raises(ValueError, match="1 or more"):
-        limit_processes(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.anyio
@@ -176,6 +174,16 @@ async def test_a_stream_does_not_count_so_that_what_is_nested_never_waits_for_it
                 assert "py" in await ripwrap.file_types()
                 assert await ripwrap.tree_text(cwd=folder) == "a\nb"
                 assert [path async for path in ripwrap.files(cwd=folder, sort="path")] == ["a", "b"]
+
+
+def test_a_thread_that_has_a_turn_needs_no_other(plant: Plant) -> None:
+    """As a handler of signals or of logs, which runs in the midst of a call."""
+    limit_processes(1)
+    folder = plant({"a": "needle\n"})
+    with limiter.turn_blocking():
+        assert sync.grep("needle", cwd=folder).total_matches == 1
+        assert limiter._TURNS._running == 1
+    assert limiter._TURNS._running == 0
 
 
 def test_nor_in_one_thread(plant: Plant) -> None:

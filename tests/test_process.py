@@ -492,6 +492,26 @@ def test_a_missing_cwd_is_told_from_a_missing_rg(folder: Path, leaks_nothing: No
         blocking(cwd=folder, rg=folder / "no-rg")
 
 
+def test_a_relative_cwd_is_the_one_of_the_call(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = plant({"a/x": "needle\n", "b/y": "needle\n", "a/c/z": "needle\n"})
+    monkeypatch.chdir(folder / "a")
+    here, below = sync.search("needle", sort="path"), sync.search("needle", cwd="c")
+    monkeypatch.chdir(folder / "b")
+    assert [match.path for match in here] == ["c/z", "x"]
+    assert [match.path for match in below] == ["z"]
+    with pytest.raises(FileNotFoundError, match="cwd does not exist"):
+        blocking(cwd="")
+
+
+def test_a_current_directory_that_is_gone_is_no_empty_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "gone").mkdir()
+    monkeypatch.chdir(folder / "gone")
+    (folder / "gone").rmdir()
+    for call in (blocking, lambda: list(sync.files()), lambda: sync.grep("x"), sync.tree_text):
+        with pytest.raises(FileNotFoundError, match="the current directory is gone"):
+            call()
+
+
 def test_an_rg_that_vanished_or_does_not_start_is_a_binary_error(folder: Path, leaks_nothing: None) -> None:
     with pytest.raises(BinaryNotFoundError, match="is not there"):
         blocking(rg=RgBinary(str(folder / "gone"), "argument"))
@@ -515,6 +535,13 @@ def test_too_few_descriptors_or_no_temporary_folder_are_not_blamed_on_rg(
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert "rg=" not in str(caught.value)
+    (folder / "first-use").symlink_to(sync.resolve().path)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (psutil.Process().num_fds() + 3, before[1]))
+    try:
+        with pytest.raises(SearchError, match="Too many open files") as caught:
+            blocking(cwd=folder, rg=folder / "first-use")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
     monkeypatch.setattr(tempfile, "tempdir", str(folder / "none"))
     with pytest.raises(SearchError, match="set TMPDIR"):
         blocking(cwd=folder)

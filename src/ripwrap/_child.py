@@ -3,21 +3,15 @@
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from enum import Enum
 from typing import IO, TypeAlias
 
+from ripwrap.errors import SearchError
+
 Popen: TypeAlias = "subprocess.Popen[bytes]"
-
-
-class State(Enum):
-    """How far a process is."""
-
-    RUNS = "runs"
-    ENDED = "ended, and not reaped: its number is still its own"
-    REAPED = "reaped, by us or by another part of the program: its number may be another's by now"
 
 
 def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cwd: str | None = None) -> Popen:
@@ -41,34 +35,49 @@ def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cw
     )
 
 
-def state(popen: Popen) -> State:
-    """How far it is; does not reap it where that can be avoided."""
+def temporary_file() -> IO[bytes]:
+    """A file for what a child says, which cannot fill up as a pipe would.
+
+    Raises:
+        SearchError: There is no place for one.
+    """
+    try:
+        return tempfile.TemporaryFile()
+    except OSError as error:
+        raise SearchError(f"rg's stderr needs a temporary file: {error}; set TMPDIR to a folder to write to") from error
+
+
+def peek(popen: Popen) -> int | None:
+    """Its exit code if it has ended; it is not reaped for that where that can be avoided."""
     if popen.returncode is None and hasattr(os, "waitid"):  # macOS has it from Python 3.13 on, Windows never
-        try:
+        with suppress(ChildProcessError):
             ended = os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-        except ChildProcessError:
-            return State.REAPED
-        return State.ENDED if ended else State.RUNS
-    return State.RUNS if popen.poll() is None else State.REAPED
+            if ended is None:
+                return None
+            return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+    return popen.poll()
 
 
 def kill(popen: Popen) -> None:
-    """Kill it and its group: a launcher's rg, too."""
-    if state(popen) is not State.REAPED:
-        _kill_group(popen)
+    """Kill it and its group: a launcher's rg, too. Not if it was reaped: its number may be another's by now."""
+    peek(popen)
+    if popen.returncode is None:
+        if os.name == "posix":
+            with suppress(ProcessLookupError, PermissionError):  # the second is macOS' word for a group of zombies
+                os.killpg(popen.pid, signal.SIGKILL)
+        else:
+            popen.kill()
 
 
 def reap(popen: Popen) -> int | None:
     """Its exit code if it has ended.
 
     What it left behind in its group is killed first, while its number is its own; where its end cannot be seen without
-    reaping it (see `state()`), that is left alone.
+    reaping it (see `peek()`), that is left alone.
     """
-    now = state(popen)
-    if now is State.RUNS:
+    if peek(popen) is None:
         return None
-    if now is State.ENDED:
-        _kill_group(popen)
+    kill(popen)
     return popen.poll()
 
 
@@ -88,11 +97,3 @@ def pauses(seconds: float) -> Iterator[float]:
     while time.monotonic() < deadline:
         yield pause
         pause = min(2 * pause, 0.02)
-
-
-def _kill_group(popen: Popen) -> None:
-    if os.name == "posix":
-        with suppress(ProcessLookupError, PermissionError):  # the second is macOS' word for a group of zombies
-            os.killpg(popen.pid, signal.SIGKILL)
-    else:
-        popen.kill()

@@ -33,7 +33,7 @@ class Command:
 
     Attributes:
         arguments: rg's arguments, without the executable.
-        cwd: The directory that it runs in; globs and relative paths start from there.
+        cwd: The directory that it runs in, absolute; globs and relative paths start from there.
         patterns: What is searched for; none for a listing.
         needs: The options that not every rg has, each with the first version that has it.
     """
@@ -133,10 +133,21 @@ def _command(
 ) -> Command:
     # With `--sort` or one thread rg fills blocks before it writes; in parallel the flag changes nothing (rg-facts 21).
     whole = ("--no-config", "--line-buffered", *arguments, _END, *_paths(paths))
-    directory = _text_path(cwd)
+    directory = _from_here(_text_path(cwd))
     for part in (*whole, directory):
         _check_text(part)
     return Command(whole, directory, patterns, needs)
+
+
+def _from_here(cwd: str) -> str:
+    """The directory that is meant now, wherever this process may be when rg starts; as it is if that cannot be told."""
+    if os.path.isabs(cwd) or not cwd:
+        return cwd
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        return cwd
+    return here if cwd == os.curdir else os.path.join(here, cwd)
 
 
 def _check_text(part: str) -> None:

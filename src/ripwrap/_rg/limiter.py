@@ -12,8 +12,6 @@ from typing import Self
 import anyio
 from anyio.lowlevel import RunVar
 
-from ripwrap.options import check_limit
-
 
 class _Turns:
     """`anyio.CapacityLimiter` for threads.
@@ -30,6 +28,7 @@ class _Turns:
         """Begin anew: in a forked process those threads are gone that would have ended their turn."""
         self._ended = threading.Condition()
         self._running = 0
+        self._mine = threading.local()
 
     def set_total(self, total: int) -> None:
         """Change how many there may be."""
@@ -38,15 +37,21 @@ class _Turns:
             self._ended.notify_all()
 
     def __enter__(self) -> Self:
-        with self._ended:
-            self._ended.wait_for(lambda: self._running < self.total)
-            self._running += 1
+        # A thread that has a turn may want another, from a handler of signals or of logs: it would wait for itself.
+        depth = getattr(self._mine, "depth", 0)
+        if not depth:
+            with self._ended:
+                self._ended.wait_for(lambda: self._running < self.total)
+                self._running += 1
+        self._mine.depth = depth + 1
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._ended:
-            self._running -= 1
-            self._ended.notify()
+        self._mine.depth -= 1
+        if not self._mine.depth:
+            with self._ended:
+                self._running -= 1
+                self._ended.notify()
 
 
 _TURNS = _Turns()
@@ -73,10 +78,11 @@ def limit_processes(number: int) -> None:
         ValueError: It is less than 1.
         TypeError: It is not a whole number.
     """
-    checked = check_limit(number, "number")
-    if not checked:
-        raise ValueError(f"number should be 1 or more, not {number!r}")
-    _TURNS.set_total(checked)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError(f"number should be an int, not {type(number).__name__}")
+    if number < 1:
+        raise ValueError(f"number should be 1 or more, not {number}")
+    _TURNS.set_total(number)
     with suppress(RuntimeError):  # there may be no event loop here
         turn()
 

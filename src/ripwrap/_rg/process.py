@@ -17,7 +17,6 @@ import math
 import os
 import select
 import subprocess
-import tempfile
 import threading
 import time
 import weakref
@@ -27,7 +26,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from ripwrap._child import Popen, State, kill, pauses, reap, spawn, state
+from ripwrap._child import Popen, kill, pauses, peek, reap, spawn, temporary_file
 from ripwrap._rg.argv import Command
 from ripwrap._rg.exit import Exit
 from ripwrap._rg.stderr import MAX_STDERR, out_of_threads
@@ -46,6 +45,8 @@ _POLLS_PIPES = os.name == "posix"  # Windows can wait for sockets only; there a 
 
 def check_cwd(cwd: str) -> None:
     """Raise what is wrong with `cwd`, so that nobody takes it for a missing rg (rg-facts 7)."""
+    if cwd and not os.path.isabs(cwd):  # or it would have been made so
+        raise FileNotFoundError(errno.ENOENT, "the current directory is gone; name another one in cwd=", cwd)
     if os.path.isdir(cwd):
         return
     try:
@@ -80,13 +81,6 @@ def _not_started(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
     return SearchError(f"rg could not be started, for want of something else: {error.strerror}", argv=argv)
 
 
-def _temporary_file() -> IO[bytes]:
-    try:
-        return tempfile.TemporaryFile()
-    except OSError as error:
-        raise SearchError(f"rg's stderr needs a temporary file: {error}; set TMPDIR to a folder to write to") from error
-
-
 def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], reading: threading.Lock, seconds: float) -> None:
     """Kill rg if it runs, close its files, and wait at most `seconds` until it is reaped."""
     kill(popen)
@@ -105,7 +99,7 @@ def _in_event_loop() -> bool:
     """Whether anything can be awaited: not if the garbage collector closes a generator after its loop is gone."""
     try:
         anyio.current_time()
-    except RuntimeError:
+    except (RuntimeError, ImportError):  # the second at the interpreter's end
         return False
     return True
 
@@ -116,7 +110,7 @@ class _Child:
     def __init__(self, binary: RgBinary, command: Command) -> None:
         self._command = command
         self._argv = (binary.path, *command.arguments)
-        self._stderr = _temporary_file()
+        self._stderr = temporary_file()
         try:
             self._popen = _start(self._argv, command.cwd, self._stderr)
         except BaseException:
@@ -143,10 +137,11 @@ class _Child:
     def _has_stalled(self, *, whole: bool) -> bool:
         """Whether stdout, which is silent, is not to be waited for any more.
 
-        That is so if rg has said all, and is gone: then somebody else has the pipe, as something that a launcher has
-        started. An rg that waits for a thread that it could not start is killed here.
+        That is so if rg is gone, and has said all or failed: then somebody else has the pipe, as something that a
+        launcher has started. An rg that waits for a thread that it could not start is killed here.
         """
-        if whole and state(self._popen) is not State.RUNS:
+        returncode = peek(self._popen)
+        if returncode is not None and (whole or returncode):
             return True
         size = os.fstat(self._stderr.fileno()).st_size
         if size != self._seen:
@@ -192,7 +187,7 @@ class AsyncChild(_Child):
             returncode = await self._gone(_REAP)
         end = self._exit(returncode, lingers=lingers)
         if len(end.stderr) > _CHUNK:  # which takes a while, and looks at every path that was missing
-            await anyio.to_thread.run_sync(end.path_errors)
+            await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
         return end
 
     async def __aexit__(self, *_: object) -> None:
@@ -302,6 +297,6 @@ class BlockingChild(_Child):
         return reap(self._popen)
 
     def _expire(self) -> None:  # where a thread reads
-        if state(self._popen) is State.RUNS:
+        if peek(self._popen) is None:
             self.timed_out = True
             self.kill()

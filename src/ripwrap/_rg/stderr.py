@@ -186,7 +186,12 @@ def path_errors(stderr: bytes) -> tuple[PathError, ...]:
 
 
 def only_path_errors(stderr: bytes) -> bool:
-    """Whether every line is about a path that could not be read, so that the rest of the answer stands."""
+    """Whether every line is about a path that could not be read, so that the rest of the answer stands.
+
+    A line that is cut is none: where the disk is full rg cannot even complain, and ends in the middle of its work.
+    """
+    if len(stderr) <= MAX_STDERR and not stderr.endswith(b"\n"):
+        return False
     errors = [_path_error(line) for line in _lines(stderr)]
     return bool(errors) and all(error.path is not None for error in errors)
 

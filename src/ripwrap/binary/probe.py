@@ -1,17 +1,17 @@
 """An rg that was found: what it says of itself, asked once and again only if the file changes."""
 
+import errno
 import functools
 import os
 import re
-import tempfile
 import threading
 import time
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
-from ripwrap._child import Popen, end, pauses, reap, spawn
-from ripwrap.errors import BinaryError
+from ripwrap._child import Popen, end, pauses, reap, spawn, temporary_file
+from ripwrap.errors import BinaryError, SearchError
 
 Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]
 
@@ -21,6 +21,7 @@ OLDEST = (13, 0, 0)
 _PROBE_SECONDS = 10
 _MAX_ANSWER = 64 * 1024  # Bytes; rg's have some hundred.
 _REAP = 1.0  # Seconds that a killed program has to be gone.
+_WANTING = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC}  # For these no rg is to blame.
 
 CANCELLED: ContextVar[threading.Event] = ContextVar("ripwrap_cancelled", default=threading.Event())  # noqa: B039
 """Set once the task that waits for this thread is cancelled: what runs or is downloaded in here is then ended."""
@@ -81,8 +82,12 @@ def _printed(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG0
     try:
         returncode, printed, complained = ask(path, flag)
     except OSError as error:
+        if error.errno in _WANTING:
+            raise SearchError(f"{path} could not be started, for want of something else: {error.strerror}") from error
         raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error
-    return printed or f"exit code {returncode} {complained.strip()}"
+    if not printed:  # raised, not remembered: it may be better the next time
+        raise BinaryError(f"{path} is not ripgrep: `{flag}` gave exit code {returncode} {complained.strip()[:200]!r}")
+    return printed
 
 
 def ask(path: str, flag: str) -> tuple[int, str, str]:
@@ -90,9 +95,10 @@ def ask(path: str, flag: str) -> tuple[int, str, str]:
 
     Raises:
         OSError: It cannot be started.
+        SearchError: There is no place for a temporary file.
         TimeoutError: It did not end within ten seconds, or writes without end; or nobody waits for it any more.
     """
-    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+    with temporary_file() as stdout, temporary_file() as stderr:
         popen = spawn([path, "--no-config", flag], stdout=stdout, stderr=stderr)
         try:
             returncode = _awaited(popen, stdout, stderr)
