@@ -44,7 +44,9 @@ def temporary_file() -> IO[bytes]:
     try:
         return tempfile.TemporaryFile()
     except OSError as error:
-        raise SearchError(f"rg's stderr needs a temporary file: {error}; set TMPDIR to a folder to write to") from error
+        raise SearchError(
+            f"what rg says needs a temporary file: {error}; set TMPDIR to a folder to write to"
+        ) from error
 
 
 def peek(popen: Popen) -> int | None:

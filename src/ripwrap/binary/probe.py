@@ -45,6 +45,7 @@ class RgBinary:
 
         Raises:
             BinaryError: It does not run, or is not rg.
+            SearchError: The system has no process, descriptor or temporary file left to run it with.
         """
         about = _about(self.path, "--version")
         found = re.match(r"ripgrep (\d+)\.(\d+)\.(\d+)", about)
@@ -86,7 +87,8 @@ def _printed(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG0
             raise SearchError(f"{path} could not be started, for want of something else: {error.strerror}") from error
         raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error
     if not printed:  # raised, not remembered: it may be better the next time
-        raise BinaryError(f"{path} is not ripgrep: `{flag}` gave exit code {returncode} {complained.strip()[:200]!r}")
+        gave = f"exit code {returncode} {complained.strip()[:200]!r}"
+        raise BinaryError(f"{path} is not ripgrep: `{flag}` gave {gave}; pass another rg=")
     return printed
 
 
