@@ -24,6 +24,7 @@ import pytest
 import fake_rg
 import ripwrap
 from ripwrap import BinaryError, DecodeError, PatternError, RipwrapError, SearchError, sync
+from ripwrap._rg import process
 from ripwrap._rg.stderr import MAX_STDERR
 from ripwrap.binary import probe
 from waiting import until, until_blocking
@@ -262,6 +263,17 @@ def test_nor_does_a_stranger_hide_a_failure(stand_in: StandIn, folder: Path, col
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
         with pytest.raises(PatternError):
             stream(colour, lambda _: None, rg, folder)
+    finally:
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_nor_does_a_timeout(stand_in: StandIn, folder: Path, colour: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_STALL", 60)
+    rg = stand_in("os.write(2, b'rg: regex parse error: (\\n'); holds_the_pipe(); sys.exit(2)")
+    try:
+        with pytest.raises(PatternError):
+            collect(colour, rg, folder, timeout=3)
     finally:
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 

@@ -40,8 +40,9 @@ class Found(Sifter):
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
         """Take note of the end; raises unless rg gave an answer, or was not given the time for one."""
-        self.end, self.timed_out = end, timed_out
-        if not timed_out:
+        # Exit 2 is rg's own: it had ended before its time was over, and somebody else had its stdout.
+        self.end, self.timed_out = end, timed_out and not end.partial
+        if not self.timed_out:
             if end.ended:
                 self.close()
             end.check(summary=self.ended)
