@@ -165,7 +165,7 @@ def test_closed_streams_and_consoles_of_few_letters_do_no_harm(plant: Plant) -> 
         (["search", "x", "-g", "a["], "unclosed character class"),
         (["search", "x", "-t", "nope"], "unrecognized file type: nope"),
         (["search", "x", "missing"], "ripwrap: missing: No such file or directory"),
-        (["search", "x", "--cwd", "missing"], "cwd does not exist: 'missing'"),
+        (["search", "x", "--cwd", "missing"], "/folder/missing'"),
         (["search", "x", "--max-depth=-1"], "--max-depth: Input should be greater than or equal to 0"),
         (["search", "x", "--limit=-1"], "limit should be 0 or more"),
         (["search", "x", "--sort=size"], "size"),
