@@ -503,6 +503,24 @@ def test_a_relative_cwd_is_the_one_of_the_call(plant: Plant, monkeypatch: pytest
         blocking(cwd="")
 
 
+def test_so_is_the_root_of_a_page(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = plant({"a/x": "needle\n", "b/y": "needle\n"})
+    os.mkfifo(folder / "a" / "fifo")
+    monkeypatch.chdir(folder / "a")
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(search)
+            await anyio.sleep(0.2)
+            monkeypatch.chdir(folder / "b")
+
+    async def search() -> None:
+        result = await ripwrap.grep("needle", paths=["x", "fifo"], threads=1, timeout=2)
+        assert (result.root, result.total_matches) == (str(folder / "a"), 1)
+
+    anyio.run(main)
+
+
 def test_a_current_directory_that_is_gone_is_no_empty_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "gone").mkdir()
     monkeypatch.chdir(folder / "gone")

@@ -83,13 +83,13 @@ def reap(popen: Popen) -> int | None:
     return popen.poll()
 
 
-def end(popen: Popen, seconds: float) -> None:
-    """Kill it with its group, and wait so long at most until it is reaped."""
-    kill(popen)
+def gone(popen: Popen, seconds: float) -> int | None:
+    """Its exit code, or `None` if it still runs after so long; blocking."""
     for pause in pauses(seconds):
-        if reap(popen) is not None:
-            return
+        if (returncode := reap(popen)) is not None:
+            return returncode
         time.sleep(pause)
+    return reap(popen)
 
 
 def pauses(seconds: float) -> Iterator[float]:

@@ -121,7 +121,9 @@ def grep_plan(
         return Step(search_command(query, cwd, paths, options), partial(Found, window), timeout)
 
     window = window_of(offset, max_matches, max_files, options)
-    found = yield search(options, window, check_timeout(timeout))
+    first = search(options, window, check_timeout(timeout))
+    cwd = first.command.cwd  # as it was meant by the call, also for what follows
+    found = yield first
     files = yield from files_of(window, found.blocks())
     shown = sum(len(file.matches) for file in files)
     more = found.matches > offset + shown
@@ -138,7 +140,7 @@ def grep_plan(
     if explain and not found.matches and found.exact:
         said.append((yield from _explanation((query,) if isinstance(query, str) else query, options, search)))
     return GrepResult(
-        root=_absolute(cwd),
+        root=os.path.abspath(cwd),
         query=query,
         files=files,
         total_matches=found.matches,
@@ -151,13 +153,6 @@ def grep_plan(
         dropped_records=found.dropped_records,
         message=" ".join(filter(None, said)),
     )
-
-
-def _absolute(cwd: StrPath) -> str:
-    try:
-        return os.path.abspath(cwd)
-    except FileNotFoundError:  # this process' own directory is gone
-        return os.fspath(cwd)
 
 
 def _explanation(patterns: Sequence[str], options: SearchOptions, search: _Search) -> GrepPlan[str]:

@@ -26,7 +26,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from ripwrap._child import Popen, kill, pauses, peek, reap, spawn, temporary_file
+from ripwrap._child import Popen, gone, kill, pauses, peek, reap, spawn, temporary_file
 from ripwrap._rg.argv import Command
 from ripwrap._rg.exit import Exit
 from ripwrap._rg.stderr import MAX_STDERR, out_of_threads
@@ -89,9 +89,7 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], reading: thread
     if reading.acquire(timeout=seconds):
         stdout.close()
         reading.release()
-    try:
-        popen.wait(seconds)
-    except subprocess.TimeoutExpired:
+    if gone(popen, seconds) is None:
         _LOGGER.warning("rg (process %d) was killed but is not gone yet", popen.pid)
 
 
@@ -210,7 +208,7 @@ class AsyncChild(_Child):
         return False
 
     async def _gone(self, seconds: float) -> int | None:
-        """rg's exit code, or `None` if it still runs after `seconds`."""
+        """As `gone()`, while other tasks run."""
         for pause in pauses(seconds):
             if (returncode := reap(self._popen)) is not None:
                 return returncode
@@ -278,23 +276,16 @@ class BlockingChild(_Child):
 
     def end(self) -> Exit:
         """As `wait()`, also for an rg whose time was over (`timed_out`)."""
-        returncode = self._gone(_EXIT_GRACE)
+        returncode = gone(self._popen, _EXIT_GRACE)
         if lingers := returncode is None:
             self.kill()
-            returncode = self._gone(_REAP)
+            returncode = gone(self._popen, _REAP)
         return self._exit(returncode, lingers=lingers)
 
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._leave()
-
-    def _gone(self, seconds: float) -> int | None:
-        for pause in pauses(seconds):
-            if (returncode := reap(self._popen)) is not None:
-                return returncode
-            time.sleep(pause)
-        return reap(self._popen)
 
     def _expire(self) -> None:  # where a thread reads
         if peek(self._popen) is None:

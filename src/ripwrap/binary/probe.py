@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
-from ripwrap._child import Popen, end, pauses, reap, spawn, temporary_file
+from ripwrap._child import Popen, gone, kill, pauses, reap, spawn, temporary_file
 from ripwrap.errors import BinaryError, SearchError
 
 Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]
@@ -105,7 +105,8 @@ def ask(path: str, flag: str) -> tuple[int, str, str]:
         try:
             returncode = _awaited(popen, stdout, stderr)
         finally:
-            end(popen, _REAP)
+            kill(popen)
+            gone(popen, _REAP)
         stdout.seek(0)
         stderr.seek(0)
         printed, complained = (file.read(_MAX_ANSWER).decode("utf-8", "replace") for file in (stdout, stderr))
