@@ -32,9 +32,9 @@ PERMISSION_DENIED = b"rg: ./d: Permission denied (os error 13)\n"
 FOR_EVER = 3600  # Seconds; whoever waits so long has failed.
 
 
-def write(path: Path, body: str, says: str = "ripgrep 15.2.0") -> Path:
-    """Make a program that does what `body` says; asked for its version, it says what is given."""
-    about = f"if '--version' in sys.argv: sys.exit(print({says!r}))"
+def write(path: Path, body: str, says: str | None = "ripgrep 15.2.0") -> Path:
+    """Make a program that does what `body` says; asked for its version, it says what is given, if anything is."""
+    about = f"if '--version' in sys.argv: sys.exit(print({says!r}))" if says is not None else ""
     ours = f"sys.path.insert(0, {str(Path(__file__).parent)!r}); from fake_rg import *"
     path.write_text(f"#!{sys.executable} -ES\nimport json, os, sys, time\n{about}\n{ours}\n{textwrap.dedent(body)}")
     path.chmod(0o755)

@@ -116,6 +116,21 @@ async def until_it_is_too_late(attempt: Callable[[int], Awaitable[bool]]) -> int
     raise AssertionError(f"more than {MOST} awaits")
 
 
+async def is_reached(at: int, operation: Coroutine[Any, Any, int]) -> bool:
+    """Cancel an operation at its `at`-th await; whether it has so many."""
+    reached = False
+
+    def step(count: int) -> None:
+        nonlocal reached
+        if count == at:
+            reached = True
+            scope.cancel()
+
+    with anyio.CancelScope() as scope:
+        assert await stepped(operation, step) == 3
+    return reached
+
+
 @pytest.mark.anyio
 @pytest.mark.usefixtures("reading", "leaks_nothing")
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.__name__)
@@ -126,16 +141,7 @@ async def test_a_cancelled_scope_leaves_nothing_whichever_await_it_meets(
     rg = await ripwrap.binary.resolve()
 
     async def attempt(at: int) -> bool:
-        reached = False
-
-        def step(count: int) -> None:
-            nonlocal reached
-            if count == at:
-                reached = True
-                scope.cancel()
-
-        with anyio.CancelScope() as scope:
-            assert await stepped(operation(cwd=corpus, rg=rg), step) == 3
+        reached = await is_reached(at, operation(cwd=corpus, rg=rg))
         assert children() == []
         return reached
 
@@ -183,18 +189,9 @@ async def test_a_first_use_leaves_nothing_whichever_await_is_cancelled(
     found = await ripwrap.binary.resolve()
 
     async def attempt(at: int) -> bool:
-        reached = False
         new = tmp_path / f"rg-{at}"
         os.symlink(found.path, new)
-
-        def step(count: int) -> None:
-            nonlocal reached
-            if count == at:
-                reached = True
-                scope.cancel()
-
-        with anyio.CancelScope() as scope:
-            assert await stepped(a_page(cwd=corpus, rg=new), step) == 3
+        reached = await is_reached(at, a_page(cwd=corpus, rg=new))
         await until(lambda: children() == [])
         return reached
 

@@ -227,12 +227,16 @@ async def test_a_wait_that_is_cancelled_takes_nobodys_turn() -> None:
     chance = random.Random(1)
     for _ in range(50):
         scopes: list[anyio.CancelScope] = []
+        taken: list[bool] = []
 
-        async def take_turns(cancellable: bool, scopes: list[anyio.CancelScope] = scopes) -> None:
+        async def take_turns(
+            cancellable: bool, scopes: list[anyio.CancelScope] = scopes, taken: list[bool] = taken
+        ) -> None:
             with anyio.CancelScope() as scope:
                 if cancellable:
                     scopes.append(scope)
                 async with limiter.turn():
+                    taken.append(cancellable)
                     await anyio.lowlevel.checkpoint()
                     for some in chance.sample(scopes, min(3, len(scopes))):
                         some.cancel()
@@ -241,6 +245,7 @@ async def test_a_wait_that_is_cancelled_takes_nobodys_turn() -> None:
             async with anyio.create_task_group() as group:
                 for place in range(20):
                     group.start_soon(take_turns, place % 2 == 0)
+        assert taken.count(False) == 10, "all that were not cancelled have had theirs"
 
 
 def test_a_wait_is_none_of_the_time(plant: Plant, stand_in: Callable[..., Path]) -> None:

@@ -1,9 +1,12 @@
 """Waiting for what a busy machine may need a while for; never for ever."""
 
+import itertools
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 
 _SECONDS = 20
 
@@ -21,3 +24,18 @@ def until_blocking(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < give_up
         time.sleep(0.002)
+
+
+@asynccontextmanager
+async def counting_turns() -> AsyncIterator["itertools.count[int]"]:
+    """How often another task has had its turn: `next()` says it, and counts as one."""
+    turns = itertools.count()
+
+    async def take_turns() -> None:
+        for _ in turns:
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(take_turns)
+        yield turns
+        group.cancel_scope.cancel()
