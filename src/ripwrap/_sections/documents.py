@@ -1,0 +1,194 @@
+"""Sections of what is not a program: headings, tables, keys, and SQL's statements; pure."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from ripwrap._sections.draft import Draft, Source, indent_of
+
+Heading = tuple[int, int, int, str]
+"""Where it begins, the line of its text, its level, its name."""
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:\s+(.*))?$")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)\s*$")
+_NO_TITLE = re.compile(r"\s*(?:[#>|]|[-*+]\s|\d+[.)]\s)|\s{4}|\s*$")
+_TAG = re.compile(r"<h([1-6])\b[^<>]*>(.*?)(?:</h|$)", re.IGNORECASE)
+_ANY_TAG = re.compile(r"<[^<>]*>")
+_TABLE = re.compile(r"\s*\[{1,2}([^\[\]]+)\]{1,2}\s*(?:[#;].*)?$")
+_KEY = re.compile(r"[-\s]*(?P<key>[^\s#\-:][^:#]*):(?:\s+(?P<value>[|>][-+\d]*|[&!]\S*))?$")
+_COMMENT = re.compile(r"\s#.*")
+_DASH = re.compile(r"\s*-(?:\s|$)")
+_CREATE = re.compile(
+    r"\s*CREATE\b[\w\s]*?\b(?:TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|INDEX|TYPE|SCHEMA|DATABASE|SEQUENCE|ROLE|USER"
+    r"|DOMAIN|EVENT|PACKAGE|POLICY|EXTENSION)\s+(?:BODY\s+|CONCURRENTLY\s+)?(?:IF\s+NOT\s+EXISTS\s+)?([\w.$\"`\[\]]+)",
+    re.IGNORECASE,
+)
+_DEPTH = re.compile(r"\b(?:(BEGIN|CASE)|END)\b(?!\s+(?:IF|LOOP|WHILE|REPEAT|FOR)\b)|;", re.IGNORECASE)
+_BATCH = re.compile(r"\s*(?:GO|/|//|\$\$)\s*$", re.IGNORECASE)
+
+
+def documented(source: Source, form: str) -> list[Draft]:
+    """The sections of a file."""
+    if form in _HEADINGS:
+        return _leveled(source.lines, _HEADINGS[form](source))
+    return _keys(source) if form == "yaml" else _statements(source)
+
+
+def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[Draft]:
+    """Each to the next heading of its level or above."""
+    drafts: list[Draft] = []
+    open_: list[tuple[int, Draft]] = []
+    texts = _texts(lines)
+    for start, line, level, name in headings:
+        while open_ and open_[-1][0] >= level:
+            draft = open_.pop()[1]
+            draft.end = max(texts[start], draft.line)
+        draft = Draft(name.strip(), line, start)
+        drafts.append(draft)
+        open_.append((level, draft))
+    for _, draft in open_:
+        draft.end = max(texts[-1], draft.line)
+    return drafts
+
+
+def _texts(lines: Sequence[str]) -> list[int]:
+    """For each line, and behind the last, the last one before it that is not blank."""
+    texts = [-1]
+    for index, line in enumerate(lines):
+        texts.append(index if line.strip() else texts[-1])
+    return texts
+
+
+def _markdown(source: Source) -> Iterator[Heading]:
+    lines, fence = source.lines, ""
+    skipped = _front_matter(lines)
+    for index in range(skipped, len(lines)):
+        line = lines[index]
+        if mark := _FENCE.match(line):
+            if not fence:
+                fence = mark[1]
+            elif mark[1].startswith(fence) and not line.strip(" `~"):
+                fence = ""
+        elif fence:
+            continue
+        elif heading := _ATX.match(line):
+            yield index, index, len(heading[1]), (heading[2] or "").rstrip().rstrip("#")
+        elif index > skipped and _UNDERLINE.match(line) and not _NO_TITLE.match(lines[index - 1]):
+            yield index - 1, index - 1, 1 if "=" in line else 2, lines[index - 1]
+
+
+def _front_matter(lines: Sequence[str]) -> int:
+    if lines and lines[0].rstrip() in {"---", "+++"}:
+        for index in range(1, len(lines)):
+            if lines[index].rstrip() == lines[0].rstrip():
+                return index + 1
+    return 0
+
+
+def _rst(source: Source) -> Iterator[Heading]:
+    lines = source.lines
+    styles: list[tuple[str, bool]] = []
+    for index in range(1, len(lines)):
+        mark, title = _rule(lines[index]), lines[index - 1]
+        if not mark or not title.strip() or _rule(title) or len(lines[index].rstrip()) < len(title.rstrip()):
+            continue
+        over = index > 1 and _rule(lines[index - 2]) == mark
+        if title[0].isspace() and not over:
+            continue
+        if (mark, over) not in styles:
+            styles.append((mark, over))
+        yield index - 2 if over else index - 1, index - 1, styles.index((mark, over)), title
+
+
+def _rule(line: str) -> str:
+    """The character that a line is made of, of which there must be three."""
+    text = line.rstrip()
+    repeated = len(text) > 2 and not (text[0].isalnum() or text[0].isspace()) and text == text[0] * len(text)
+    return text[0] if repeated else ""
+
+
+def _html(source: Source) -> Iterator[Heading]:
+    for index, line in enumerate(source.code):
+        if "<" in line and (heading := _TAG.search(line)):
+            yield index, index, int(heading[1]), _ANY_TAG.sub("", heading[2])
+
+
+def _tables(source: Source) -> Iterator[Heading]:
+    depth = 0
+    for index, (line, code) in enumerate(zip(source.lines, source.code, strict=True)):
+        if not depth and index not in source.continued and (table := _TABLE.match(line)):
+            yield source.lead(index), index, 1, table[1]
+        elif source.code is not source.lines:  # brackets have no meaning in INI, which has no comments to take away
+            depth = max(depth + code.count("[") - code.count("]"), 0)
+
+
+_HEADINGS: dict[str, Callable[[Source], Iterator[Heading]]] = {
+    "html": _html,
+    "ini": _tables,
+    "markdown": _markdown,
+    "rst": _rst,
+    "toml": _tables,
+}
+
+
+def _keys(source: Source) -> list[Draft]:
+    """The keys of YAML that have something below them."""
+    drafts: list[Draft] = []
+    open_: list[Draft] = []
+    last, literal = -1, -1
+    for index, line in enumerate(source.lines):
+        text = line.lstrip()
+        indent = indent_of(line)
+        if not text or (literal >= 0 and indent > literal):
+            last = index if text else last
+            continue
+        if text.startswith("#"):
+            continue
+        literal = -1
+        # The items of a list may be no deeper than its key.
+        while open_ and open_[-1].indent >= indent + bool(_DASH.match(line)):
+            draft = open_.pop()
+            draft.end = max(last, draft.line)
+        last = index
+        if key := _KEY.match(_COMMENT.sub("", line, count=1).rstrip()):
+            draft = Draft(key["key"].strip(" \"'"), index, index, indent=key.start("key"))
+            drafts.append(draft)
+            open_.append(draft)
+            literal = draft.indent if (key["value"] or "").startswith(("|", ">")) else -1
+    for draft in open_:
+        draft.end = max(last, draft.line)
+    return [draft for draft in drafts if draft.end > draft.line]
+
+
+def _statements(source: Source) -> list[Draft]:
+    """What SQL creates, each to the semicolon that ends it."""
+    drafts: list[Draft] = []
+    draft: Draft | None = None
+    depth, last = 0, -1
+    for index, code in enumerate(source.code):
+        if not code.strip():
+            continue
+        create = None if index in source.continued else _CREATE.match(source.lines[index])
+        if draft is not None and ((create and (not depth or indent_of(code) <= draft.indent)) or _BATCH.match(code)):
+            draft.end, draft = max(last, draft.line), None
+        if create is not None and draft is None:
+            draft = Draft(create[1].strip('"`[]'), index, source.lead(index), indent=indent_of(code))
+            drafts.append(draft)
+            depth = 0
+        last = index
+        if draft is not None and (depth := _depth(code, depth)) < 0:
+            draft.end, draft = index, None
+    if draft is not None:
+        draft.end = max(last, draft.line)
+    return drafts
+
+
+def _depth(code: str, depth: int) -> int:
+    """How many blocks are open after a line; -1 if a semicolon ends the statement in it."""
+    for token in _DEPTH.finditer(code):
+        if token[0] == ";":
+            if not depth:
+                return -1
+        else:
+            depth = depth + 1 if token[1] else max(depth - 1, 0)
+    return depth
