@@ -6,8 +6,8 @@
 General layout, each module using only those to its right (`[tool.importlinter]` in pyproject.toml has them all); where
 a name has an underscore, it is ours alone:
 
-    cli → sync → _grep, _tree, _modes → results → _search, _files → _rg.collect, _rg.stream → _rg.process → _rg.sifter
-    → _rg.argv, _rg.decoder, _rg.stderr, binary → models, options, errors
+    cli, mcp → sync → workspace → _grep, _tree, _modes → results → _search, _files → _rg.collect, _rg.stream
+    → _rg.process → _rg.sifter → _rg.argv, _rg.decoder, _rg.stderr, binary → models, options, errors
 """
 
 from ripwrap import binary, sync
@@ -19,6 +19,7 @@ from ripwrap._search import search, search_messages
 from ripwrap._tree import render_tree, tree, tree_text
 from ripwrap.binary import RgBinary
 from ripwrap.errors import (
+    AccessDeniedError,
     BinaryError,
     BinaryNotFoundError,
     CapabilityError,
@@ -50,8 +51,10 @@ from ripwrap.models import (
 )
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.results import FileMatches, GrepMatch, GrepResult, TreeText
+from ripwrap.workspace import Workspace
 
 __all__ = [
+    "AccessDeniedError",
     "Begin",
     "BinaryError",
     "BinaryNotFoundError",
@@ -85,6 +88,7 @@ __all__ = [
     "TreeText",
     "UnknownTypeError",
     "UnsupportedPlatformError",
+    "Workspace",
     "binary",
     "count",
     "count_matches",

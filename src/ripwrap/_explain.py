@@ -27,6 +27,10 @@ class Probe:
     how: str
     options: SearchOptions
 
+    def in_options(self) -> str:
+        """What the caller of an operation passes: its options."""
+        return self.how
+
 
 def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
     """The searches that are worth trying, those first that tell most."""

@@ -6,7 +6,6 @@ from typing import Generic, Protocol, TypeVar, Unpack
 from ripwrap._rg.argv import files_command
 from ripwrap._rg.decoder import PathDecoder
 from ripwrap._rg.exit import Exit
-from ripwrap._rg.stderr import only_path_errors
 from ripwrap._rg.stream import stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import FileOptions, StrPath, check_limit
@@ -80,10 +79,7 @@ class Listing(Generic[Item]):
         return iter(items)
 
     def finish(self, end: Exit) -> Iterator[Item]:
-        # Exit 0 means that something was listed; not so if another part of the program reaps our children (SIGCHLD).
-        answered = end.returncode == 1 or (end.returncode == 0 and (self._any or not end.stderr))
-        if not answered and not (end.partial and only_path_errors(end.stderr)):
-            raise end.failure()
+        end.check_listing(listed=self._any)
         self._decoder.close()
         end.warn()
         return iter(())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar, Unpack
 
-from ripwrap._explain import probes
+from ripwrap._explain import Probe, probes
 from ripwrap._message import amount, message, plural
 from ripwrap._page import files_of, window_of
 from ripwrap._rg.argv import search_command
@@ -24,7 +24,7 @@ _CONTEXT = 2
 _EXPLAIN = 5.0  # Seconds for all that explains why nothing was found.
 _FIRST = Window(offset=0, max_matches=1, max_files=1, before=0, after=0, max_count=None)
 
-T = TypeVar("T")
+F = TypeVar("F", bound="Found")
 
 
 class Found(Sifter):
@@ -53,8 +53,7 @@ class Found(Sifter):
         return not self.timed_out and not self.dropped_records
 
 
-GrepPlan: TypeAlias = Plan[Found, T]
-_Search: TypeAlias = Callable[[SearchOptions, Window, float | None], Step[Found]]
+Search: TypeAlias = Callable[[SearchOptions, Window, float | None], Step[F]]
 
 
 async def grep(
@@ -109,7 +108,7 @@ def grep_plan(
     options: SearchOptions,
     *,
     explain: bool,
-) -> GrepPlan[GrepResult]:
+) -> Plan[GrepResult]:
     """The search, and then, if that is asked for, what explains why it found nothing; arguments are `grep()`'s."""
     query = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
     if not isinstance(paths, (str, bytes, os.PathLike)):
@@ -123,7 +122,7 @@ def grep_plan(
     window = window_of(offset, max_matches, max_files, options)
     first = search(options, window, check_timeout(timeout))
     cwd = first.command.cwd  # as it was meant by the call, also for what follows
-    found = yield first
+    found: Found = yield first
     files = yield from files_of(window, found.blocks())
     shown = sum(len(file.matches) for file in files)
     more = found.matches > offset + shown
@@ -138,7 +137,7 @@ def grep_plan(
     if errors:
         said.append(f"{plural(len(errors), 'path')} could not be read, the first: {errors[0]}.")
     if explain and not found.matches and found.exact:
-        said.append((yield from _explanation((query,) if isinstance(query, str) else query, options, search)))
+        said.append((yield from explanation((query,) if isinstance(query, str) else query, options, search)))
     return GrepResult(
         root=os.path.abspath(cwd),
         query=query,
@@ -155,25 +154,40 @@ def grep_plan(
     )
 
 
-def _explanation(patterns: Sequence[str], options: SearchOptions, search: _Search) -> GrepPlan[str]:
-    """What would find something, or what would not either."""
+def explanation(
+    patterns: Sequence[str],
+    options: SearchOptions,
+    search: Search[F],
+    how: Callable[[Probe], str | None] = Probe.in_options,
+) -> Plan[str]:
+    """What would find something, or what would not either.
+
+    Args:
+        patterns: What was searched for.
+        options: With which options.
+        search: Makes a search with other ones.
+        how: What the caller does to get what a probe tries; `None` if that cannot be had.
+    """
     deadline = time.monotonic() + _EXPLAIN
     would: list[str] = []
     would_not: list[str] = []
     late = ""
     for probe in probes(patterns, options):
+        way = how(probe)
+        if way is None:
+            continue
         left = deadline - time.monotonic()
         if left <= 0:
             late = "There was no time to try more."
             break
         try:
-            found = yield search(probe.options, _FIRST, left)
+            found: Found = yield search(probe.options, _FIRST, left)
         except SearchError:
             continue  # what is tried need not make sense, e.g. a literal with a newline
         if found.matches:
             first = found.blocks()[0].path.decode("utf-8", "replace")
             much = amount(found, None if found.exact else left)
-            would.append(f"{much} {probe.says} ({probe.how}), first in {first}")
+            would.append(f"{much} {probe.says} ({way}), first in {first}")
         elif found.exact:
             would_not.append(probe.says)
     if would:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 from ripwrap._rg.decoder import MessageDecoder
+from ripwrap._rg.fair import FairSifter, shares
 from ripwrap._rg.sifter import Block, Window, is_text
 from ripwrap.models import Context, End
 from ripwrap.options import SearchOptions, check_limit
@@ -61,6 +62,27 @@ def files_of(window: Window, blocks: Iterable[Block]) -> Generator[None, Any, tu
                 decoded = 0
                 yield
     return tuple(files)
+
+
+def files_in_turn(window: Window, found: FairSifter) -> Generator[None, Any, tuple[FileMatches, ...]]:
+    """The page, of matches that are taken in turn from every file, and the names of the files beyond it.
+
+    Raises:
+        DecodeError: A record is not what rg writes.
+    """
+    decoder = MessageDecoder(models=_MODELS)
+    blocks = found.blocks()
+    counts = [block.matches for block in blocks]
+    skipped, upto = shares(counts, window.offset), shares(counts, window.upto)
+    pages: dict[bytes, FileMatches] = {}
+    for block, first, last in zip(blocks, skipped, upto, strict=True):
+        if last > first:
+            pages[block.path] = yield from _file(decoder, window, block, first, last - first)
+            yield
+    return tuple(
+        pages.get(path) or FileMatches(path=os.fsdecode(path), matches=(), total_matches=count)
+        for path, count in found.named()
+    )
 
 
 def _file(

@@ -102,8 +102,12 @@ def checked_names(exclude: Collection[str]) -> frozenset[str]:
 def plant(root: Directory, path: str, exclude: frozenset[str]) -> None:
     """Put a file where it belongs below `root`, unless a part of its path is to be left out."""
     *parents, name = path.split(os.sep)
-    if name in exclude or not exclude.isdisjoint(parents):
-        return
+    if name not in exclude and exclude.isdisjoint(parents):
+        plant_parts(root, parents, name)
+
+
+def plant_parts(root: Directory, parents: Iterable[str], name: str) -> None:
+    """Put a file into the directory that is below `root` by the names of its parents."""
     directory = root
     for parent in parents:
         below = directory.get(parent)

@@ -12,7 +12,8 @@
     │   ├── GlobError                a glob does not parse                 (also ValueError)
     │   ├── UnknownTypeError         suggestions: no such file type        (also ValueError)
     │   └── CapabilityError          this rg cannot do what was asked
-    └── DecodeError                  rg's output is not what rg writes     (also ValueError)
+    ├── DecodeError                  rg's output is not what rg writes     (also ValueError)
+    └── AccessDeniedError            path, roots: an agent's tool may not go there   (also PermissionError)
 
 What the standard library has a word for keeps that word: a bad option is pydantic's `ValidationError`, a missing `cwd`
 `FileNotFoundError`, a `cwd` that is a file `NotADirectoryError`, a NUL in a pattern or path `ValueError`, a search that
@@ -137,3 +138,17 @@ class DecodeError(RipwrapError, ValueError):
     def __init__(self, message: str, *, record: bytes = b"") -> None:
         super().__init__(message)
         self.record: bytes = record[:200]
+
+
+class AccessDeniedError(RipwrapError, PermissionError):
+    """A path lies outside of the roots that an agent's tools may use.
+
+    Attributes:
+        path: The path, as it was given.
+        roots: The directories that may be used.
+    """
+
+    def __init__(self, message: str, *, path: str = "", roots: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.path = path
+        self.roots: tuple[str, ...] = tuple(roots)

@@ -20,6 +20,7 @@ from ripwrap._rg.limiter import turn_blocking
 from ripwrap._rg.stream import able_blocking, known_types_blocking, stream_blocking
 from ripwrap._search import Matches, Messages
 from ripwrap._tree import EXCLUDE, LIMIT, Directory, arrange, checked_names, plant, render_tree
+from ripwrap._workspace_blocking import Workspace
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.resolver import install_blocking as install
@@ -28,6 +29,7 @@ from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, ch
 from ripwrap.results import GrepResult, TreeText
 
 __all__ = [
+    "Workspace",
     "count",
     "count_matches",
     "file_types",

@@ -6,8 +6,9 @@ What to run is told by a plan: a generator that is sent the outcome of each step
 import math
 import time
 from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -18,8 +19,8 @@ from ripwrap._rg.limiter import turn, turn_blocking
 from ripwrap._rg.process import AsyncChild, BlockingChild
 from ripwrap._rg.stream import able, able_blocking, single_threaded, with_suggestions, with_suggestions_blocking
 from ripwrap.binary.probe import RgBinary
-from ripwrap.binary.resolver import Rg
-from ripwrap.errors import SearchError, UnknownTypeError
+from ripwrap.binary.resolver import Rg, in_thread
+from ripwrap.errors import BinaryError, SearchError, UnknownTypeError
 
 
 class Collector(Protocol):
@@ -59,50 +60,71 @@ class Step(Generic[C]):
     timeout: float | None
 
 
-Plan: TypeAlias = Generator[Step[C] | None, C, T]
-"""What to run, step by step; a step that fails raises its error in the plan. `None` lets others have their turn."""
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Something else that takes its time, such as reading files.
+
+    Attributes:
+        call: Does it; in a worker thread where a loop waits, which is told to end by `CANCELLED`.
+    """
+
+    call: Callable[[], Any]
 
 
-async def carry_out(plan: Plan[C, T], rg: Rg) -> T:
+Plan: TypeAlias = Generator[Step[Any] | Work | None, Any, T]
+"""What to run, step by step; a step that fails raises its error in the plan. `None` lets others have their turn.
+
+What a step is sent is its collector, done, or what its call returned.
+"""
+
+
+async def carry_out(plan: Plan[T], rg: Rg) -> T:
     """The result of a plan; other tasks run between chunks.
 
     Raises what `ripwrap._rg.stream.stream()` does, unless the plan takes it.
     """
-    try:
-        step = next(plan)
-        while True:
-            if step is None:
-                await anyio.lowlevel.checkpoint()
-                step = next(plan)
-                continue
-            try:
-                done = await _collected(step, rg)
-            except SearchError as error:
-                step = plan.throw(error)
-            else:
-                step = plan.send(done)
-    except StopIteration as end:
-        result: T = end.value
-        return result
+    with closing(plan):
+        try:
+            step = next(plan)
+            while True:
+                try:
+                    done = await _done(step, rg)
+                except (SearchError, BinaryError) as error:
+                    step = plan.throw(error)
+                else:
+                    step = plan.send(done)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
-def carry_out_blocking(plan: Plan[C, T], rg: Rg) -> T:
+def carry_out_blocking(plan: Plan[T], rg: Rg) -> T:
     """As `carry_out()`, blocking."""
-    try:
-        step = next(plan)
-        while True:
-            if step is None:
-                step = next(plan)
-                continue
-            try:
-                done = _collected_blocking(step, rg)
-            except SearchError as error:
-                step = plan.throw(error)
-            else:
-                step = plan.send(done)
-    except StopIteration as end:
-        result: T = end.value
-        return result
+    with closing(plan):
+        try:
+            step = next(plan)
+            while True:
+                try:
+                    done = _done_blocking(step, rg)
+                except (SearchError, BinaryError) as error:
+                    step = plan.throw(error)
+                else:
+                    step = plan.send(done)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+async def _done(step: Step[Any] | Work | None, rg: Rg) -> Any:
+    if step is None:
+        return await anyio.lowlevel.checkpoint()
+    return await (in_thread(step.call) if isinstance(step, Work) else _collected(step, rg))
+
+
+def _done_blocking(step: Step[Any] | Work | None, rg: Rg) -> Any:
+    if step is None:
+        return None
+    return step.call() if isinstance(step, Work) else _collected_blocking(step, rg)
 
 
 async def _collected(step: Step[C], rg: Rg) -> C:

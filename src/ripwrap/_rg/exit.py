@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ripwrap._rg.argv import Command
-from ripwrap._rg.stderr import failure, out_of_threads, path_errors
+from ripwrap._rg.stderr import failure, only_path_errors, out_of_threads, path_errors
 from ripwrap.errors import SearchError
 from ripwrap.models import PathError
 
@@ -52,6 +52,17 @@ class Exit:
             summary: Whether rg wrote its summary, which it does whenever it ran to its end.
         """
         if not (self.ended and summary) and not (self.command.silent and self.returncode in (0, 1)):
+            raise self.failure()
+
+    def check_listing(self, *, listed: bool) -> None:
+        """Raise unless a listing has an answer, be it a partial one.
+
+        Args:
+            listed: Whether anything was listed.
+        """
+        # Exit 0 means that something was; not so if another part of the program reaps our children (SIGCHLD).
+        answered = self.returncode == 1 or (self.returncode == 0 and (listed or not self.stderr))
+        if not answered and not (self.partial and only_path_errors(self.stderr)):
             raise self.failure()
 
     @property

@@ -1,0 +1,318 @@
+"""What the tool `grep_content` does: a search, its matches taken in turn from every file, and an answer in a budget."""
+
+# pyright: reportTypedDictNotRequiredAccess=false
+# A tool's arguments are all there (`_arguments.understood`); only a caller may leave some out.
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, cast
+
+from ripwrap._arguments import GrepContentOptions
+from ripwrap._explain import Probe
+from ripwrap._grep import Found, explanation
+from ripwrap._message import amount, plural
+from ripwrap._page import files_in_turn, window_of
+from ripwrap._report import Page, content_matches, fitted, listed, notes_of, shortened
+from ripwrap._rg.argv import Command, Mode, files_command, search_command
+from ripwrap._rg.collect import Collector, Plan, Step, Work
+from ripwrap._rg.decoder import CountDecoder, PathDecoder
+from ripwrap._rg.exit import Exit
+from ripwrap._rg.fair import FairSifter
+from ripwrap._rg.gather import Gathered
+from ripwrap._rg.sifter import Window
+from ripwrap._scope import Scope, Settings, Wanted, scope, visible, wanted
+from ripwrap._sections import Outline
+from ripwrap._text import shown
+from ripwrap.answers import ContentMatch, FileHits, GrepContentResult
+from ripwrap.errors import PatternError, SearchError
+from ripwrap.models import FileCount
+from ripwrap.options import SearchOptions
+from ripwrap.results import FileMatches
+
+Progress: TypeAlias = Callable[[int], None]
+Allowed: TypeAlias = Callable[[str], bool]
+
+C = TypeVar("C", bound=Collector)
+
+EVERYTHING = 2**62
+_WORDS = {
+    "hidden=True, no_ignore=True": "include_hidden=True, include_ignored=True",
+    "fixed_strings=True": "fixed_strings=True",
+    "ignore_case=True": "case_insensitive=True",
+}
+"""How a caller of the tool gets what a probe tries."""
+
+_LITERAL = 5.0  # Seconds for what a wrong pattern would find literally.
+_MAX_SOURCE = 2_000_000
+"""Files of more bytes are not looked into for sections."""
+
+
+class FairFound(FairSifter, Found):
+    """What one search found, in turn from every file."""
+
+    def __init__(self, window: Window, allowed: Allowed | None, progress: Progress | None) -> None:
+        super().__init__(window, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
+        self._progress = progress
+
+    def feed(self, chunk: bytes) -> None:
+        super().feed(chunk)
+        if self._progress is not None:
+            self._progress(self.matches)
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    """One call of the tool.
+
+    Attributes:
+        cut: Whether what is `allowed` is not all of it, because the time was over.
+    """
+
+    settings: Settings
+    pattern: str
+    arguments: GrepContentOptions
+    scope: Scope
+    files: Wanted
+    allowed: Allowed | None
+    cut: bool
+    progress: Progress | None
+
+    @property
+    def options(self) -> SearchOptions:
+        """What was asked for, without what the place brings with it."""
+        options: dict[str, object] = dict(self.files.options)
+        options["hidden"] = self.arguments["include_hidden"]
+        options["no_ignore"] = self.arguments["include_ignored"]
+        named = {"case_insensitive": "ignore_case", "fixed_strings": "fixed_strings", "multiline": "multiline"}
+        options |= {name: True for given, name in named.items() if self.arguments.get(given)}
+        if self.arguments["multiline"]:
+            options["multiline_dotall"] = True  # as the tools that models know do
+        around = self.arguments["context_lines"]
+        options["before_context"] = max(around, self.arguments["before_context"])
+        options["after_context"] = max(around, self.arguments["after_context"])
+        return cast("SearchOptions", options)
+
+    def command(self, options: Mapping[str, object], mode: Mode = "json") -> Command:
+        """The search with other options, where the tool was pointed at."""
+        placed = {**self.scope.options, **options}
+        if options.get("no_ignore"):
+            placed.pop("ignore_file", None)
+        return search_command(
+            self.pattern, self.scope.place.cwd, self.scope.place.paths, cast("SearchOptions", placed), mode
+        )
+
+    def step(self, options: SearchOptions, window: Window, timeout: float | None) -> Step[FairFound]:
+        """The search with other options, for matches."""
+        same = all(options.get(name) == self.options.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
+        allowed = self.allowed if same else self.scope.allowed
+        return Step(self.command(options), partial(FairFound, window, allowed, self.progress), timeout)
+
+
+def content_plan(
+    settings: Settings, pattern: str, path: str, arguments: GrepContentOptions, progress: Progress | None
+) -> Plan[GrepContentResult]:
+    """The search, and what explains why it found nothing; all arguments are given.
+
+    Raises:
+        ValueError: The pattern is empty.
+    """
+    if not pattern:
+        raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
+    with scope(settings, path, hidden=arguments["include_hidden"], ignored=arguments["include_ignored"]) as found:
+        files = wanted(found.place, arguments["file_pattern"], arguments["file_type"])
+        allowed, cut = yield from allowed_of(found, files)
+        search = _Search(settings, pattern, arguments, found, files, allowed, cut, progress)
+        try:
+            if arguments["output_mode"] == "content":
+                return (yield from _content(search))
+            return (yield from _listed(search))
+        except PatternError as error:
+            yield from _add_literal(search, error)
+            raise
+
+
+def allowed_of(found: Scope, files: Wanted) -> Plan[tuple[Allowed | None, bool]]:
+    """What tells whether a path that rg names is to be shown, and whether there was no time to find out for all."""
+    if not files.overrides:
+        return found.allowed, False
+    command = files_command(found.place.cwd, found.place.paths, visible(found, files))
+    listing: Gathered[str] = yield Step(
+        command, lambda: Gathered(PathDecoder(), EVERYTHING, allowed=found.allowed), found.timeout
+    )
+    return frozenset(listing.items()).__contains__, listing.timed_out
+
+
+def _content(search: _Search) -> Plan[GrepContentResult]:
+    arguments, place = search.arguments, search.scope.place
+    window = window_of(arguments["offset"], arguments["max_matches"], arguments["max_files"] or None, search.options)
+    found = yield from _ran(search, lambda options: search.step(options, window, search.scope.timeout))
+    files = yield from files_in_turn(window, found)
+    page = _page(search, window, found, files)
+    matches = {
+        name: content_matches(file, name, search.settings.max_line)
+        for file, name in ((file, place.shown(file.path)) for file in files)
+        if file.matches
+    }
+    if arguments["sections"]:
+        matches = yield Work(partial(_with_sections, search, files, matches))
+    explained = "" if found.matches or not page.exact else (yield from _explained(search))
+    much = amount(found, None if page.exact else search.scope.timeout)
+    answer = GrepContentResult(
+        **_about(search, found.end, timed_out=found.timed_out, notes=_left_out(found)),
+        files=tuple(FileHits(path=place.shown(file.path), count=file.total_matches) for file in files),
+        message=f"{much[0].upper()}{much[1:]}." if found.matches else f"No matches found.{explained}",
+        matches=(),
+        truncated=False,
+        next_offset=None,
+        total_matches=found.matches,
+        files_matched=found.files,
+        exact=page.exact,
+    )
+    return fitted(page, matches, answer, search.settings.max_chars)
+
+
+def _page(search: _Search, window: Window, found: FairFound, files: Sequence[FileMatches]) -> Page:
+    all_reached = found.files <= window.max_files
+    return Page(
+        files=tuple(files),
+        offset=window.offset,
+        reachable=found.matches if all_reached else sum(file.total_matches for file in files[: window.max_files]),
+        total_matches=found.matches,
+        files_matched=found.files,
+        exact=found.exact and not search.cut,
+    )
+
+
+def _left_out(found: FairFound) -> Iterator[str]:
+    if found.dropped_records:
+        yield f"{plural(found.dropped_records, 'line')} left out, of over 20 MiB in rg's JSON."
+    if found.binary:
+        yield f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte."
+    if found.refused:
+        yield f"{plural(found.refused, 'file')} left out, outside of the roots or not to be seen."
+
+
+def _listed(search: _Search) -> Plan[GrepContentResult]:
+    """The files that match, or how often each does."""
+    arguments, place = search.arguments, search.scope.place
+    counting = arguments["output_mode"] == "count"
+    offset, most = arguments["offset"], min(arguments["max_matches"], arguments["max_files"] or EVERYTHING)
+
+    def step(options: SearchOptions) -> Step[Gathered[FileCount | str]]:
+        plain = {name: value for name, value in options.items() if not name.endswith("_context")}
+        command = search.command(plain, "count" if counting else "files-with-matches")
+        decoder: Callable[[], Any] = CountDecoder if counting else PathDecoder
+        upto, allowed, progress = offset + most, search.allowed, search.progress
+        return Step(
+            command, lambda: Gathered(decoder(), upto, allowed=allowed, progress=progress), search.scope.timeout
+        )
+
+    found = yield from _ran(search, step)
+    hits = tuple(
+        FileHits(path=place.shown(item))
+        if isinstance(item, str)
+        else FileHits(path=place.shown(item.path), count=item.count)
+        for item in found.items()[offset:]
+    )
+    exact = not (found.timed_out or search.cut)
+    explained = "" if found.total or not exact else (yield from _explained(search))
+
+    def answer(count: int) -> GrepContentResult:
+        upto = offset + count
+        said = listed(found.total, "matching file", offset, count, exact=exact)
+        return GrepContentResult(
+            **_about(search, found.end, timed_out=found.timed_out),
+            files=hits[:count],
+            truncated=found.total > upto or not exact,
+            next_offset=upto if found.total > upto and count else None,
+            message=said if found.total else f"No matches found.{explained}",
+            matches=(),
+            total_matches=found.counted if counting else None,
+            files_matched=found.total,
+            exact=exact,
+        )
+
+    return shortened(answer, len(hits), search.settings.max_chars)
+
+
+def _ran(search: _Search, step: Callable[[SearchOptions], Step[C]]) -> Plan[C]:
+    """What a search finds; a pattern that needs PCRE2 gets it, where this rg has it."""
+    try:
+        found: C = yield step(search.options)
+    except PatternError as error:
+        if "pcre2=True" not in error.hint:
+            raise
+        try:
+            found = yield step({**search.options, "pcre2": True})
+        except SearchError:
+            raise error from None
+    return found
+
+
+def _explained(search: _Search) -> Plan[str]:
+    """What would find something, in the words of this tool."""
+
+    def how(probe: Probe) -> str | None:
+        return f"without {', '.join(search.files.names)}" if probe.how.startswith("without ") else _WORDS.get(probe.how)
+
+    said = yield from explanation((search.pattern,), search.options, replace(search, progress=None).step, how)
+    return f" {said}" if said else ""
+
+
+def _add_literal(search: _Search, error: PatternError) -> Plan[None]:
+    """Say where a pattern goes wrong, and what it would find as a text."""
+    if error.offset is not None:
+        error.add_note(f"It goes wrong at character {error.offset}, counted from 0.")
+    try:
+        found: FairFound = yield replace(search, progress=None).step(
+            {**search.options, "fixed_strings": True}, Window(0, 0, 0, 0, 0, None), _LITERAL
+        )
+    except SearchError:
+        return
+    least = "at least " if found.timed_out else ""
+    lines, files = plural(found.matches, "line"), plural(found.files, "file")
+    error.add_note(f"As a literal it matches {least}{lines} in {files} (fixed_strings=True).")
+
+
+def _with_sections(
+    search: _Search, files: Sequence[FileMatches], found: Mapping[str, list[ContentMatch]]
+) -> dict[str, list[ContentMatch]]:
+    """The matches, each with the definition that encloses it."""
+    place = search.scope.place
+    paths = {place.shown(file.path): os.path.join(place.cwd, file.path) for file in files}
+    return {name: list(_in_sections(search, paths[name], matches)) for name, matches in found.items()}
+
+
+def _in_sections(search: _Search, path: str, matches: list[ContentMatch]) -> Iterator[ContentMatch]:
+    lines = source(path) if search.settings.sandbox.holds(path) else None
+    if lines is None:
+        yield from matches
+        return
+    outline = Outline(path, lines)
+    for match in matches:
+        yield match.model_copy(update={"section": outline.at(match.line)})
+
+
+def source(path: str) -> list[str] | None:
+    """The lines of a file; `None` if it cannot be read, or is very large."""
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(_MAX_SOURCE + 1)
+    except OSError:
+        return None
+    return None if len(raw) > _MAX_SOURCE else raw.decode("utf-8", "replace").split("\n")
+
+
+def _about(search: _Search, end: Exit, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
+    """What every answer of this tool says."""
+    place = search.scope.place
+    ended_after = search.scope.timeout if timed_out or search.cut else None
+    return {
+        "root": shown(place.cwd),
+        "path": place.name,
+        "query": search.pattern,
+        "output_mode": search.arguments["output_mode"],
+        "notes": (*notes, *notes_of(end, ended_after, place), *search.scope.notes),
+    }

@@ -1,0 +1,153 @@
+"""The blocking twin of `Workspace`, which is `ripwrap.sync.Workspace`; a test holds the two to the same signatures."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Unpack, cast
+
+from ripwrap import workspace
+from ripwrap._arguments import FindFilesOptions, GrepContentOptions, LsOptions, TreeOptions, tool_name, understood
+from ripwrap._content import Progress
+from ripwrap._rg.collect import carry_out_blocking
+from ripwrap._tools import MAX_CHARS, MAX_LINE, MISTAKES, NAMES, TIMEOUT, Tools
+from ripwrap.answers import FindFilesResult, GrepContentResult, ListResult, ToolResult
+from ripwrap.binary.resolver import Rg
+from ripwrap.options import StrPath
+
+
+class Workspace:
+    """As `ripwrap.Workspace`, blocking: for frameworks and code that do not await."""
+
+    def __init__(
+        self,
+        *roots: StrPath,
+        follow: bool = False,
+        outer_ignore: bool = False,
+        guard: bool = True,
+        timeout: float | None = TIMEOUT,
+        max_chars: int = MAX_CHARS,
+        max_line: int = MAX_LINE,
+        rg: Rg = None,
+    ) -> None:
+        self._tools = Tools(
+            roots,
+            follow=follow,
+            outer_ignore=outer_ignore,
+            guard=guard,
+            timeout=timeout,
+            max_chars=max_chars,
+            max_line=max_line,
+        )
+        self._rg = rg
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The real paths of the directories."""
+        return self._tools.settings.sandbox.roots
+
+    @property
+    def tools(self) -> tuple[Callable[..., str], ...]:
+        """The four tools, to be handed to a framework."""
+        return (self.grep_content, self.find_files, self.ls, self.tree)
+
+    def grep_content(
+        self,
+        pattern: str,
+        path: str = ".",
+        *,
+        context_lines: int = 2,
+        before_context: int = 0,
+        after_context: int = 0,
+        max_matches: int = 100,
+        max_files: int = 0,
+        file_pattern: str = "",
+        file_type: str = "",
+        case_insensitive: bool = False,
+        fixed_strings: bool = False,
+        multiline: bool = False,
+        output_mode: Literal["content", "files_with_matches", "count"] = "content",
+        offset: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+        sections: bool = False,
+    ) -> str:
+        return self._text("grep_content", locals())
+
+    def grep_content_result(
+        self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
+    ) -> GrepContentResult:
+        return cast("GrepContentResult", self._result("grep_content", {"pattern": pattern, "path": path, **options}))
+
+    def find_files(
+        self,
+        pattern: str = "*",
+        path: str = ".",
+        *,
+        sort: Literal["path", "newest"] = "path",
+        limit: int = 100,
+        offset: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        return self._text("find_files", locals())
+
+    def find_files_result(
+        self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
+    ) -> FindFilesResult:
+        return cast("FindFilesResult", self._result("find_files", {"pattern": pattern, "path": path, **options}))
+
+    def ls(
+        self,
+        path: str = ".",
+        *,
+        ignore: list[str] = [],  # noqa: B006 - never changed, and the only default for a list that a schema takes
+        limit: int = 1000,
+        max_depth: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        return self._text("ls", locals())
+
+    def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
+        return cast("ListResult", self._result("ls", {"path": path, **options}))
+
+    def tree(
+        self, path: str = ".", *, limit: int = 50, include_hidden: bool = False, include_ignored: bool = False
+    ) -> str:
+        return self._text("tree", locals())
+
+    def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
+        return cast("ListResult", self._result("tree", {"path": path, **options}))
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
+        try:
+            return self._tools.text(self.call_result(name, arguments))
+        except MISTAKES as error:
+            return self._tools.complaint(error)
+
+    def call_result(
+        self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
+    ) -> ToolResult:
+        return self._result(tool_name(name, NAMES), arguments, progress)
+
+    def complaint(self, error: Exception) -> str:
+        return self._tools.complaint(error)
+
+    def _text(self, name: str, given: dict[str, Any]) -> str:
+        del given["self"]
+        try:
+            return self._tools.text(self._result(name, given))
+        except MISTAKES as error:
+            return self._tools.complaint(error)
+
+    def _result(self, name: str, given: Mapping[str, Any] | str, progress: Progress | None = None) -> ToolResult:
+        arguments = understood(getattr(workspace.Workspace, name), given)
+        return carry_out_blocking(self._tools.plan(name, arguments, progress), self._rg)
+
+
+def _documented() -> None:
+    """Give the methods the docstrings of their twins, of which frameworks make descriptions."""
+    for name, method in inspect.getmembers(Workspace, inspect.isfunction):
+        method.__doc__ = method.__doc__ or getattr(workspace.Workspace, name).__doc__
+
+
+_documented()

@@ -1,0 +1,236 @@
+"""What an agent's tools answer: frozen models; `str()` of one is the text that a model reads."""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel
+
+from ripwrap._arguments import OutputMode
+from ripwrap._sections import Section
+
+Engine: TypeAlias = Literal["rg", "python"]
+Layout: TypeAlias = Literal["ls", "tree"]
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+class ToolResult(BaseModel, frozen=True):
+    """What every tool's answer has.
+
+    Attributes:
+        root: The directory that relative paths in the answer start from, as an absolute path; with several roots paths
+            are absolute.
+        path: What was searched or listed.
+        truncated: Whether there is more than is shown.
+        next_offset: The `offset` that gives what follows; `None` if nothing does, or no offset reaches it.
+        message: What was found, what was left out, and how to get it.
+        notes: What else to know: bounds that were set, paths that could not be read.
+        engine: What did it: `rg`, or plain `python` where there is no rg.
+    """
+
+    root: str
+    path: str
+    truncated: bool
+    next_offset: int | None
+    message: str
+    notes: tuple[str, ...] = ()
+    engine: Engine = "rg"
+
+    def __str__(self) -> str:
+        """The text for a model: what was found, then `message` and `notes` in parentheses."""
+        said = f"({' '.join((self.message, *self.notes))})"
+        body = "\n".join(self._body())
+        return f"{body}\n\n{said}" if body else self._empty(said)
+
+    def _body(self) -> Iterator[str]:
+        """Its lines."""
+        raise NotImplementedError
+
+    def _empty(self, said: str) -> str:
+        return said.removeprefix("(").removesuffix(")")
+
+
+class ContentMatch(BaseModel, frozen=True):
+    """A match, with the context that is its own: a line that two matches share belongs to the first.
+
+    Attributes:
+        file: The file.
+        line: The number of the (first) line that matches, from 1.
+        before: Lines before it.
+        match: The line without its terminator, or under `multiline` several, joined by newlines; `…` stands where a
+            long line was cut.
+        after: Lines after it.
+        section: The definition that encloses it, if `sections` was asked for.
+    """
+
+    file: str
+    line: int
+    before: tuple[str, ...]
+    match: str
+    after: tuple[str, ...]
+    section: Section | None = None
+
+    def lines(self) -> Iterator[tuple[int, str, str]]:
+        """Number, mark (`:` for what matches, `-` for context) and text of each line."""
+        number = self.line - len(self.before)
+        for mark, texts in (("-", self.before), (":", self.match.split("\n")), ("-", self.after)):
+            for text in texts:
+                yield number, mark, text
+                number += 1
+
+
+class FileHits(BaseModel, frozen=True):
+    """A file with matches.
+
+    Attributes:
+        path: The file.
+        count: How many lines of it match, or under `multiline` runs of lines; `None` if that was not counted.
+    """
+
+    path: str
+    count: int | None = None
+
+
+class GrepContentResult(ToolResult, frozen=True):
+    """What `grep_content()` found.
+
+    Attributes:
+        query: The pattern.
+        output_mode: What was asked for.
+        matches: The matches of this page, by file and line; taken in turn from every file, the first of each, then the
+            second, so that no file uses up the page. Empty unless `output_mode` is `content`.
+        files: The files that match: under `content` the first ones by path, whether or not the page has a match of
+            theirs, under the other modes those of the page.
+        total_matches: How many matches there are; `None` if that was not counted.
+        files_matched: How many files have one.
+        exact: Whether the search came to its end, so that the two numbers are all that there are.
+    """
+
+    query: str
+    output_mode: OutputMode
+    matches: tuple[ContentMatch, ...]
+    files: tuple[FileHits, ...]
+    total_matches: int | None
+    files_matched: int
+    exact: bool
+
+    def _body(self) -> Iterator[str]:
+        if self.output_mode == "count":
+            yield from (f"{printable(file.path)}: {file.count}" for file in self.files)
+            return
+        if self.output_mode == "files_with_matches":
+            yield from (printable(file.path) for file in self.files)
+            return
+        shown: set[str] = set()
+        for file, matches in groupby(self.matches, key=lambda match: match.file):
+            yield from ("", "---", "") if shown else ()
+            shown.add(file)
+            yield f"File: {printable(file)}"
+            yield from _file_lines(matches)
+        others = [f"{printable(file.path)} ({file.count})" for file in self.files if file.path not in shown]
+        if others:
+            yield from ("", "---", "") if shown else ()
+            yield f"{'Also matching' if shown else 'Matching files'}, not shown: {', '.join(others)}"
+
+
+def _file_lines(matches: Iterator[ContentMatch]) -> Iterator[str]:
+    upto: int | None = None
+    section: Section | None = None
+    for match in matches:
+        if match.section not in (None, section):
+            section = match.section
+            yield f"  in lines {section.line}-{section.end_line}: {section.text}" if section else ""
+        for number, mark, text in match.lines():
+            if upto is not None and number > upto:
+                yield "  --"
+            yield f"  {number}{mark} {text}".rstrip()
+            upto = number + 1
+
+
+class FindFilesResult(ToolResult, frozen=True):
+    """What `find_files()` found.
+
+    Attributes:
+        pattern: The glob.
+        files: The files of this page.
+        total_files: How many files there are.
+        exact: Whether the search came to its end, so that the number is all that there are.
+    """
+
+    pattern: str
+    files: tuple[str, ...]
+    total_files: int
+    exact: bool
+
+    def _body(self) -> Iterator[str]:
+        yield from map(printable, self.files)
+
+
+class ListEntry(BaseModel, frozen=True):
+    """One line of a listing.
+
+    Attributes:
+        path: The file or directory; for what was left out of a directory that directory.
+        name: Its last part; of a root among several its path.
+        depth: 0 for what lies directly in the place that was listed.
+        is_dir: Whether it is a directory.
+        closed: Whether it is a directory of a kind that is named and not listed (`node_modules`, …).
+        truncated: 0, or how many entries of `path` are left out here.
+    """
+
+    path: str
+    name: str
+    depth: int
+    is_dir: bool = False
+    closed: bool = False
+    truncated: int = 0
+
+
+class ListResult(ToolResult, frozen=True):
+    """What `ls()` and `tree()` list.
+
+    Attributes:
+        layout: Whose lines `str()` gives: `ls` heads them with the place and sets a dash before each.
+        entries: What is there, in the order of the lines.
+        total_files: How many files there are, without those in closed directories.
+        exact: Whether the listing came to its end.
+    """
+
+    layout: Layout
+    entries: tuple[ListEntry, ...]
+    total_files: int
+    exact: bool
+
+    def _body(self) -> Iterator[str]:
+        if not self.entries:
+            return
+        dash, indent = ("- ", "  ") if self.layout == "ls" else ("", "    ")
+        if [entry.path for entry in self.entries] == [self.path]:  # a file
+            yield f"{dash}{printable(self.path)}"
+            return
+        if self.layout == "ls":
+            yield f"- {printable(self.path.rstrip(os.sep))}/"
+        for entry in self.entries:
+            depth = entry.depth + (self.layout == "ls")
+            yield f"{indent * depth}{dash}{_name(entry)}"
+
+
+def _name(entry: ListEntry) -> str:
+    if entry.truncated:
+        return f"[{entry.truncated} truncated]"
+    name = printable(entry.name)
+    return f"{name}/ [not listed]" if entry.closed else f"{name}/" if entry.is_dir else name
+
+
+def printable(name: str) -> str:
+    r"""A name on one line: what would end the line, or steer a terminal, as `\x0a`."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name)
+
+
+def first_names(names: Sequence[str], wanted: int = 3) -> str:
+    """Some names, and how many more there are."""
+    more = len(names) - wanted
+    return ", ".join(map(printable, names[:wanted])) + (f", and {more} more" if more > 0 else "")

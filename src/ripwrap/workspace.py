@@ -1,0 +1,326 @@
+"""Agent tools over a set of directories: plain typed methods that any framework takes as they are.
+
+    workspace = ripwrap.Workspace("src")
+    agent = Agent(model, tools=workspace.tools)
+
+Frameworks make a tool's schema of its signature and docstring, and each reads only some of what Python allows
+(docs/how-to/agents.md). So that all get it right, the methods that answer with a text have plain types, no default that
+is `None`, and one line for each argument.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, TypeAlias, Unpack, cast
+
+from ripwrap._arguments import (
+    FindFilesOptions,
+    GrepContentOptions,
+    LsOptions,
+    TreeOptions,
+    schema_of,
+    tool_name,
+    understood,
+)
+from ripwrap._content import Progress
+from ripwrap._rg.collect import carry_out
+from ripwrap._sections import Section
+from ripwrap._tools import MAX_CHARS, MAX_LINE, MISTAKES, NAMES, TIMEOUT, Tools
+from ripwrap.answers import (
+    ContentMatch,
+    FileHits,
+    FindFilesResult,
+    GrepContentResult,
+    ListEntry,
+    ListResult,
+    ToolResult,
+)
+from ripwrap.binary.resolver import Rg
+from ripwrap.options import StrPath
+
+__all__ = [
+    "ContentMatch",
+    "FileHits",
+    "FindFilesOptions",
+    "FindFilesResult",
+    "GrepContentOptions",
+    "GrepContentResult",
+    "ListEntry",
+    "ListResult",
+    "LsOptions",
+    "Section",
+    "ToolResult",
+    "TreeOptions",
+    "Workspace",
+    "schemas",
+]
+
+Tool: TypeAlias = Callable[..., Awaitable[str]]
+
+
+class Workspace:
+    """Searching and listing for agents, within some directories.
+
+    Four tools, `grep_content`, `find_files`, `ls` and `tree`, answer with a text that a model reads: bounded, in path
+    order, and honest about what it leaves out. What a model gets wrong is a text, too, that begins with `Error: ` and
+    says what to do; a tool raises for nothing that a model can send. Each has a twin whose name ends in `_result`: it
+    returns a model, whose `str()` is that text, and raises.
+
+    A path that leads out of the roots is refused, also through `..` or a symbolic link. rg reads no file outside of
+    them: ignore files above a root, and git's global ones, do not count, unless `outer_ignore` says so.
+
+    Attributes:
+        roots: The real paths of the directories.
+        tools: The four tools.
+    """
+
+    def __init__(
+        self,
+        *roots: StrPath,
+        follow: bool = False,
+        outer_ignore: bool = False,
+        guard: bool = True,
+        timeout: float | None = TIMEOUT,
+        max_chars: int = MAX_CHARS,
+        max_line: int = MAX_LINE,
+        rg: Rg = None,
+    ) -> None:
+        """Take the directories that the tools may use.
+
+        Args:
+            *roots: One or more directories. With one, paths in answers are relative to it; with several, absolute.
+            follow: Whether to follow symbolic links. What lies outside of the roots is then left out of every answer,
+                though rg may have looked at it.
+            outer_ignore: Whether rules for ignoring files also come from above the roots and from git's own settings,
+                as they do for rg; rg then reads those files.
+            guard: Whether to keep to one file system, some levels and a shorter time in `/`, a home directory, `/proc`
+                and its like, and on network file systems; an answer says when that was done.
+            timeout: Seconds that rg may take for one call; what it had found by then is the answer.
+            max_chars: How long an answer may be, in characters; at least 1,000.
+            max_line: How much of one line is shown, in characters; at least 40.
+            rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
+
+        Raises:
+            FileNotFoundError, NotADirectoryError: A root is not there, or no directory.
+            ValueError: There is no root, or a number is too small.
+        """
+        self._tools = Tools(
+            roots,
+            follow=follow,
+            outer_ignore=outer_ignore,
+            guard=guard,
+            timeout=timeout,
+            max_chars=max_chars,
+            max_line=max_line,
+        )
+        self._rg = rg
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The real paths of the directories."""
+        return self._tools.settings.sandbox.roots
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The four tools, to be handed to a framework."""
+        return (self.grep_content, self.find_files, self.ls, self.tree)
+
+    async def grep_content(
+        self,
+        pattern: str,
+        path: str = ".",
+        *,
+        context_lines: int = 2,
+        before_context: int = 0,
+        after_context: int = 0,
+        max_matches: int = 100,
+        max_files: int = 0,
+        file_pattern: str = "",
+        file_type: str = "",
+        case_insensitive: bool = False,
+        fixed_strings: bool = False,
+        multiline: bool = False,
+        output_mode: Literal["content", "files_with_matches", "count"] = "content",
+        offset: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+        sections: bool = False,
+    ) -> str:
+        r"""Search the contents of files with a regular expression (ripgrep), and see the lines that match.
+
+        The answer names each file, then its lines: `42: …` matches, `43- …` is context. Matches are taken in turn from
+        every file. The last line, in parentheses, says how many there are in all, what was left out and how to get it.
+        Use the line numbers to read on in a file. Hidden files and those that .gitignore names are left out.
+
+        Args:
+            pattern (str): What to search for, a regular expression such as `def \w+_total` or `TODO|FIXME`.
+            path (str): The directory or file to search; `.` is everything.
+            context_lines (int): How many lines to show before and after each match; default 2.
+            before_context (int): How many lines to show before each match, if more than context_lines.
+            after_context (int): How many lines to show after each match, if more than context_lines.
+            max_matches (int): How many matches to show at most, or files in the other output modes; default 100.
+            max_files (int): How many files to show matches of at most; 0, the default, is any number.
+            file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!*.min.js`.
+            file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
+            case_insensitive (bool): Whether to ignore case; default false.
+            fixed_strings (bool): Whether to take the pattern as plain text and not as a regular expression.
+            multiline (bool): Whether a match may span lines; a dot then matches line ends as well.
+            output_mode (str): `content` shows lines, `files_with_matches` only paths, `count` how many lines per file.
+            offset (int): How many matches to skip, for the next page; the answer before says which number.
+            include_hidden (bool): Whether to search hidden files and directories, too.
+            include_ignored (bool): Whether to search what .gitignore and the like leave out, too.
+            sections (bool): Whether to name for each match the definition that encloses it, and its lines.
+        """
+        return await self._text("grep_content", locals())
+
+    async def grep_content_result(
+        self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
+    ) -> GrepContentResult:
+        """As `grep_content()`, with the answer as a model.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots.
+            FileNotFoundError: There is no `path`.
+            ValueError: An argument is not what it should be, or unknown.
+            PatternError, GlobError, UnknownTypeError, SearchError: rg cannot do this search.
+            BinaryError: There is no rg.
+        """
+        given = {"pattern": pattern, "path": path, **options}
+        return cast("GrepContentResult", await self._result("grep_content", given))
+
+    async def find_files(
+        self,
+        pattern: str = "*",
+        path: str = ".",
+        *,
+        sort: Literal["path", "newest"] = "path",
+        limit: int = 100,
+        offset: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        """Find files by their names, with a glob.
+
+        The answer has one path a line. The last line, in parentheses, says how many files there are in all and how to
+        get the next. Hidden files and those that .gitignore names are left out.
+
+        Args:
+            pattern (str): A glob, e.g. `*.py` (at any depth), `src/**/*.ts` or `test_*.{py,pyi}`; `*` is every file.
+            path (str): The directory to look in; `.` is everything.
+            sort (str): `path` sorts by path, `newest` puts the files first that were changed last.
+            limit (int): How many files to list at most; default 100.
+            offset (int): How many files to skip, for the next page; the answer before says which number.
+            include_hidden (bool): Whether to list hidden files, too.
+            include_ignored (bool): Whether to list what .gitignore and the like leave out, too.
+        """
+        return await self._text("find_files", locals())
+
+    async def find_files_result(
+        self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
+    ) -> FindFilesResult:
+        """As `find_files()`, with the answer as a model; raises what `grep_content_result()` does."""
+        given = {"pattern": pattern, "path": path, **options}
+        return cast("FindFilesResult", await self._result("find_files", given))
+
+    async def ls(
+        self,
+        path: str = ".",
+        *,
+        ignore: list[str] = [],  # noqa: B006 - never changed, and the only default for a list that a schema takes
+        limit: int = 1000,
+        max_depth: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        """List a directory and all that is below it, as an indented list.
+
+        Directories end in a slash and come before files. Where there is more than is shown, `[N truncated]` stands in
+        its place; first-level directories are always shown. Hidden files and those that .gitignore names are left out.
+
+        Args:
+            path (str): The directory to list; `.` is everything.
+            ignore (list[str]): Globs of files and directories to leave out, e.g. `["*.lock", "docs/generated/**"]`.
+            limit (int): How many files and directories to list at most; default 1000.
+            max_depth (int): How many levels to list; 0, the default, is any number.
+            include_hidden (bool): Whether to list hidden files, too.
+            include_ignored (bool): Whether to list what .gitignore and the like leave out, too.
+        """
+        return await self._text("ls", locals())
+
+    async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
+        """As `ls()`, with the answer as a model; raises what `grep_content_result()` does.
+
+        Where there is no rg, plain Python lists the same (`engine` says so).
+        """
+        return cast("ListResult", await self._result("ls", {"path": path, **options}))
+
+    async def tree(
+        self, path: str = ".", *, limit: int = 50, include_hidden: bool = False, include_ignored: bool = False
+    ) -> str:
+        """Get an overview of a directory: an indented tree with a little of every directory.
+
+        Entries are taken level by level and in turn from every directory; `[N truncated]` stands for what is left
+        out of one. Hidden files and those that .gitignore names are left out.
+
+        Args:
+            path (str): The directory to show; `.` is everything.
+            limit (int): How many files and directories to show at most; default 50.
+            include_hidden (bool): Whether to show hidden files, too.
+            include_ignored (bool): Whether to show what .gitignore and the like leave out, too.
+        """
+        return await self._text("tree", locals())
+
+    async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
+        """As `tree()`, with the answer as a model; raises what `grep_content_result()` does."""
+        return cast("ListResult", await self._result("tree", {"path": path, **options}))
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
+        """Call a tool as a model asks for it, and get its text; raises for nothing that a model can send.
+
+        Args:
+            name: A tool's name, or one that models know it by (`Grep`, `Glob`, `LS`, …).
+            arguments: A JSON object, or its text. Other names are understood (`glob`, `head_limit`, `-i`, `-A`, …),
+                numbers and booleans as strings, and `null` for an argument that is not given.
+        """
+        try:
+            return self._tools.text(await self.call_result(name, arguments))
+        except MISTAKES as error:
+            return self._tools.complaint(error)
+
+    async def call_result(
+        self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
+    ) -> ToolResult:
+        """As `call()`, with the answer as a model; raises what `grep_content_result()` does.
+
+        Args:
+            name: As in `call()`.
+            arguments: As in `call()`.
+            progress: Called with the number of matches, or files, that have come so far.
+        """
+        known = tool_name(name, NAMES)
+        return await self._result(known, arguments, progress)
+
+    def complaint(self, error: Exception) -> str:
+        """What the tools say of an error that a `…_result` method raised: the text that begins with `Error: `."""
+        return self._tools.complaint(error)
+
+    async def _text(self, name: str, given: dict[str, Any]) -> str:
+        del given["self"]
+        try:
+            return self._tools.text(await self._result(name, given))
+        except MISTAKES as error:
+            return self._tools.complaint(error)
+
+    async def _result(self, name: str, given: Mapping[str, Any] | str, progress: Progress | None = None) -> ToolResult:
+        arguments = understood(getattr(Workspace, name), given)
+        return await carry_out(self._tools.plan(name, arguments, progress), self._rg)
+
+
+def schemas() -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:
+    """For each tool its description, and the JSON schemas of its arguments and of its answer."""
+    return {name: _schemas(name) for name in NAMES}
+
+
+def _schemas(name: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    method = getattr(Workspace, name)
+    answer = inspect.signature(getattr(Workspace, f"{name}_result")).return_annotation
+    return (*schema_of(method), answer.model_json_schema(mode="serialization"))
