@@ -1,4 +1,4 @@
-"""The command line: `search`, `files`, `tree`, `doctor` and `install`, with the options as flags and rg's exit codes.
+"""The command line: `search`, `files`, `tree`, `doctor`, `install` and `mcp`, options as flags, rg's exit codes.
 
 A terminal gets groups and colours, a pipe plain lines with the files' own bytes, `--json` the models, one a line.
 """
@@ -40,6 +40,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Json = Annotated[bool, Parameter(help="Print JSON, one value a line.", negative=())]
 Cwd = Annotated[str, Parameter(help="The directory to start from.")]
 Limit = Annotated[int | None, Parameter(help="How many results at most, over all files.")]
+Several = Annotated[list[str] | None, Parameter(negative=())]
 RgPath = Annotated[str | None, Parameter(help="Which rg to run.")]
 
 _OPTION = re.compile(rf"\b({'|'.join(get_type_hints(SearchOptions))})=(?:True\b)?")
@@ -238,4 +239,41 @@ def install(
         )
     state = "installed" if found.source == "download" else "is there already"
     print(f"rg {dotted(found.version)} {state}: {shown(found.path)}")
+    return FOUND
+
+
+@app.command
+def mcp(
+    *,
+    root: Several = None,
+    http: bool = False,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    allowed_host: Several = None,
+    rg: RgPath = None,
+) -> int:
+    """Serve the tools of an agent (grep_content, find_files, ls, tree) over the Model Context Protocol.
+
+    Parameters
+    ----------
+    root
+        A directory that the tools may use; may be given several times. Without one they are the client's roots.
+    http
+        Speak streamable HTTP at http://HOST:PORT/mcp instead of stdio.
+    host
+        The address to listen at.
+    port
+        The port to listen at.
+    allowed_host
+        A further name under which clients reach it over HTTP; may be given several times.
+    """
+    try:
+        from ripwrap import mcp as server
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("ripwrap"):
+            raise
+        complain(f'the MCP server needs {error.name}: pip install "ripwrap[mcp]"')
+        return FAILED
+    names = allowed_host or ()
+    server.serve(root or (), transport="http" if http else "stdio", host=host, port=port, allowed_hosts=names, rg=rg)
     return FOUND

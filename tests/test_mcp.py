@@ -1,0 +1,759 @@
+"""The MCP server, as the SDK's own client finds it: in memory, over stdio, and over HTTP."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tomllib
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import jsonschema
+import psutil
+import pytest
+from mcp import Client, MCPError, StdioServerParameters, types
+from mcp.client.stdio import stdio_client
+from pydantic import ValidationError
+
+from ripwrap import cli, mcp
+from waiting import until, until_blocking
+
+Plant = Callable[..., Path]
+StandIn = Callable[..., Path]
+Children = Callable[[], list[psutil.Process]]
+Served = Callable[..., AbstractContextManager[str]]
+MakeStuck = Callable[[str], "Stuck"]
+
+PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "mcp.md"
+RIPWRAP_MCP = [sys.executable, "-W", "error", "-m", "ripwrap", "mcp"]
+TOOLS = {"grep_content": {"pattern": "needle"}, "find_files": {"pattern": "*.py"}, "ls": {}, "tree": {}}
+GREP: dict[str, Any] = {"name": "grep_content", "arguments": {"pattern": "needle"}}
+
+
+@pytest.fixture(params=["legacy", "auto"])
+def mode(request: pytest.FixtureRequest) -> str:
+    """Protocol 2025-11-25, with a handshake, and 2026-07-28, without."""
+    return str(request.param)
+
+
+@pytest.fixture
+def folder_of_code(plant: Plant) -> Path:
+    return plant({"src/a.py": "import x\nneedle = 1\n", "src/b.py": "NEEDLE\n", "README.txt": "a needle\n"})
+
+
+def text_of(result: types.CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    return content.text
+
+
+def answer(result: types.CallToolResult) -> str:
+    assert not result.is_error, text_of(result)
+    return text_of(result)
+
+
+def mistake(result: types.CallToolResult) -> str:
+    assert result.is_error
+    assert result.structured_content is None
+    assert text_of(result).startswith("Error: ")
+    return text_of(result)
+
+
+class Roots:
+    """The roots of a client, and how often a server has asked for them."""
+
+    def __init__(self, *uris: str) -> None:
+        self.uris = uris
+        self.asked = 0
+
+    async def __call__(self, context: Any) -> types.ListRootsResult:
+        self.asked += 1
+        roots = [a_root(uri) for uri in self.uris]
+        return types.ListRootsResult.model_construct(roots=roots)
+
+
+def a_root(uri: str) -> types.Root:
+    """A root, even one that the SDK's clients refuse, and others do not."""
+    try:
+        return types.Root.model_validate({"uri": uri})
+    except ValidationError:
+        return types.Root.model_construct(uri=uri)
+
+
+ODD_ROOTS = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+
+
+async def say_that_roots_changed(client: Client) -> None:
+    await client.session.send_notification(types.RootsListChangedNotification())
+
+
+@pytest.mark.anyio
+async def test_the_tools_are_listed_with_what_a_client_has_to_know(folder: Path, mode: str, anyio_backend: str) -> None:
+    async with Client(mcp.server(folder), mode=mode) as client:
+        tools = (await client.list_tools()).tools
+        assert client.server_info and client.server_info.name == "ripwrap"
+        assert client.server_info.version
+        assert client.instructions and len(client.instructions.split(". ")) == 3
+    assert [tool.name for tool in tools] == list(TOOLS)
+    for tool in tools:
+        assert tool.title and tool.description
+        assert tool.annotations == types.ToolAnnotations(
+            read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        )
+        for schema in (tool.input_schema, tool.output_schema):
+            assert schema is not None and schema["type"] == "object"
+            jsonschema.Draft202012Validator.check_schema(schema)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", TOOLS)
+async def test_an_answer_is_text_and_what_the_output_schema_says(
+    name: str, folder_of_code: Path, mode: str, anyio_backend: str
+) -> None:
+    async with Client(mcp.server(folder_of_code), mode=mode) as client:
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        result = await client.call_tool(name, TOOLS[name])
+    assert "a.py" in answer(result)
+    assert result.structured_content
+    jsonschema.Draft202012Validator(schemas[name] or {}).validate(result.structured_content)
+
+
+@pytest.mark.anyio
+async def test_arguments_may_be_spelled_as_other_tools_spell_them(
+    folder_of_code: Path, mode: str, anyio_backend: str
+) -> None:
+    async with Client(mcp.server(folder_of_code), mode=mode) as client:
+        assert "b.py" not in answer(await client.call_tool("grep_content", {"pattern": "needle"}))
+        assert "b.py" in answer(await client.call_tool("grep_content", {"pattern": "needle", "-i": True}))
+        few = answer(await client.call_tool("grep_content", {"pattern": "needle", "head_limit": "1"}))
+        assert "a needle" in few and "needle = 1" not in few
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("grep_content", {"pattern": "("}, "unclosed group"),
+        ("grep_content", {}, "pattern"),
+        ("grep_content", {"pattern": "x", "max_matches": -1}, "max_matches"),
+        ("grep_content", {"pattern": "x", "path": "nowhere"}, "nowhere"),
+        ("ls", {"path": ".."}, ".."),
+        ("tree", {"path": "/"}, "/"),
+    ],
+)
+async def test_a_mistake_is_a_result_that_says_so(
+    name: str, arguments: dict[str, Any], says: str, folder_of_code: Path, mode: str, anyio_backend: str
+) -> None:
+    async with Client(mcp.server(folder_of_code), mode=mode) as client:
+        assert says in mistake(await client.call_tool(name, arguments))
+        assert "a.py" in answer(await client.call_tool(**GREP))
+
+
+@pytest.mark.anyio
+async def test_an_unknown_tool_is_an_error_of_the_protocol(folder: Path, mode: str, anyio_backend: str) -> None:
+    async with Client(mcp.server(folder), mode=mode) as client:
+        with pytest.raises(MCPError, match="Unknown tool: write_file") as caught:
+            await client.call_tool("write_file", {"path": "a"})
+    assert caught.value.code == types.INVALID_PARAMS
+
+
+@pytest.mark.anyio
+async def test_a_path_that_is_not_utf_8_can_be_sent(plant: Plant, mode: str, anyio_backend: str) -> None:
+    folder = plant({b"\xff.py": "needle\n"})
+    async with Client(mcp.server(folder), mode=mode) as client:
+        for name, arguments in TOOLS.items():
+            assert "\N{REPLACEMENT CHARACTER}.py" in answer(await client.call_tool(name, arguments))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "arguments", [{"pattern": "\ud800"}, {"pattern": "x", "path": "\udcff"}, {"pattern": "x", "\ud800": "x"}]
+)
+async def test_what_is_said_of_text_that_is_no_unicode_can_be_sent(
+    arguments: dict[str, Any], folder: Path, mode: str, anyio_backend: str
+) -> None:
+    async with Client(mcp.server(folder), mode=mode) as client:
+        assert mistake(await client.call_tool("grep_content", arguments)).encode()
+
+
+def patient(stand_in: StandIn, told_of: Path) -> Path:
+    """An rg that goes on only when somebody has been told of its first match."""
+    return stand_in(f"begin(); say(MATCH)\nwhile not os.path.exists({str(told_of)!r}): time.sleep(0.01)\nend()")
+
+
+async def hear_of_progress(client: Client, go_on: Callable[[], None]) -> None:
+    told: list[float] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        assert total is None
+        assert message == f"{progress:.0f} found so far"
+        told.append(progress)
+        if progress >= 1:
+            go_on()
+
+    with anyio.fail_after(20):
+        answer(await client.call_tool(**GREP, progress_callback=note))
+    assert told == sorted(set(told))
+    assert told[-1] == 1
+
+
+@pytest.mark.anyio
+async def test_progress_tells_how_many_were_found(
+    plant: Plant, stand_in: StandIn, tmp_path: Path, mode: str, anyio_backend: str
+) -> None:
+    told_of = tmp_path / "told of"
+    server = mcp.server(plant({"f": "x\n"}), rg=patient(stand_in, told_of))
+    async with Client(server, mode=mode) as client:
+        await hear_of_progress(client, told_of.touch)
+
+
+@dataclass
+class Stuck:
+    """An rg that behaves badly in its first search, and well from then on."""
+
+    rg: Path
+    searching: Path
+
+
+@pytest.fixture
+def stuck(stand_in: StandIn, tmp_path: Path) -> Callable[[str], Stuck]:
+    def make(behaves: str) -> Stuck:
+        searching = tmp_path / "searching"
+        first = f"try: os.mkdir({str(searching)!r})\nexcept FileExistsError: say(BEGIN, MATCH, SUMMARY)"
+        return Stuck(stand_in(f"{first}\nelse: {behaves}()"), searching)
+
+    return make
+
+
+async def cancel_one(client: Client, stuck: Stuck, rgs: Callable[[], Sequence[object]]) -> None:
+    """Cancel a call while its rg runs; wait until that is gone, and until the next call is answered."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(client.call_tool, GREP["name"], GREP["arguments"])
+        await until(stuck.searching.exists)
+        group.cancel_scope.cancel()
+    await until(lambda: not rgs())
+    with anyio.fail_after(20):
+        answer(await client.call_tool(**GREP))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("behaves", ["silent", "mute", "ignores_signals"])
+async def test_a_cancelled_call_ends_its_rg_and_the_next_is_answered(
+    behaves: str, plant: Plant, stuck: MakeStuck, children: Children, mode: str, anyio_backend: str
+) -> None:
+    bad = stuck(behaves)
+    async with Client(mcp.server(plant({"f": "x\n"}), rg=bad.rg, timeout=None), mode=mode) as client:
+        await cancel_one(client, bad, children)
+
+
+@pytest.mark.anyio
+async def test_a_client_that_leaves_ends_the_rg_of_its_call(
+    folder: Path, stuck: MakeStuck, children: Children, anyio_backend: str
+) -> None:
+    bad = stuck("mute")
+
+    async def call() -> None:
+        with suppress(MCPError):
+            await client.call_tool(**GREP)
+
+    server = mcp.server(folder, rg=bad.rg, timeout=None)
+    async with anyio.create_task_group() as group, Client(server, mode="legacy") as client:
+        group.start_soon(call)
+        await until(bad.searching.exists)
+    assert children() == []
+
+
+@ODD_ROOTS
+@pytest.mark.anyio
+async def test_without_folders_the_roots_of_the_client_are_searched(
+    plant: Plant, tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: str, anyio_backend: str
+) -> None:
+    spaced = plant({"a b/é.py": "needle\n"}) / "a b"
+    (tmp_path / "a file").touch()
+    roots = Roots(
+        spaced.as_uri(),
+        "https://example.org/code",
+        "file://elsewhere/code",
+        "file://[",
+        (tmp_path / "gone").as_uri(),
+        (tmp_path / "a file").as_uri(),
+    )
+    async with Client(mcp.server(), mode=mode, list_roots_callback=roots) as client:
+        assert "é.py" in answer(await client.call_tool(**GREP))
+        left_out = [record.getMessage() for record in caplog.records if record.name == "ripwrap"]
+        assert [message.split("'s root ")[1].split(" is left out")[0] for message in left_out] == list(roots.uris[1:])
+        assert "é.py" in answer(await client.call_tool("ls", {}))
+        assert roots.asked == (1 if mode == "legacy" else 2)
+
+
+@pytest.mark.anyio
+async def test_roots_are_read_again_when_they_have_changed(plant: Plant, anyio_backend: str) -> None:
+    folder = plant({"one/a.py": "needle\n", "two/b.py": "needle\n"})
+    roots = Roots((folder / "one").as_uri())
+    async with Client(mcp.server(), mode="legacy", list_roots_callback=roots) as client:
+        assert "a.py" in answer(await client.call_tool(**GREP))
+        roots.uris = ((folder / "two").as_uri(),)
+        await say_that_roots_changed(client)
+        await client.session.send_ping()
+        assert "b.py" in answer(await client.call_tool(**GREP))
+        assert roots.asked == 2
+
+
+@pytest.mark.anyio
+async def test_roots_that_change_while_they_are_read_are_read_again(plant: Plant, anyio_backend: str) -> None:
+    folder = plant({"one/a.py": "needle\n", "two/b.py": "needle\n"})
+    roots = Roots((folder / "one").as_uri())
+
+    async def name_the_old_ones(context: Any) -> types.ListRootsResult:
+        old = await roots(context)
+        if roots.asked == 1:
+            roots.uris = ((folder / "two").as_uri(),)
+            await say_that_roots_changed(client)
+            await client.session.send_ping()
+        return old
+
+    async with Client(mcp.server(), mode="legacy", list_roots_callback=name_the_old_ones) as client:
+        assert "b.py" in answer(await client.call_tool(**GREP))
+        assert roots.asked == 2
+
+
+@pytest.mark.anyio
+async def test_folders_that_were_given_win_over_the_roots_of_the_client(
+    plant: Plant, mode: str, anyio_backend: str
+) -> None:
+    folder = plant({"given/a.py": "needle\n", "root/b.py": "needle\n"})
+    roots = Roots((folder / "root").as_uri())
+    async with Client(mcp.server(folder / "given"), mode=mode, list_roots_callback=roots) as client:
+        assert "a.py" in answer(await client.call_tool(**GREP))
+        assert "b.py" in mistake(await client.call_tool("ls", {"path": str(folder / "root" / "b.py")}))
+    assert roots.asked == 0
+
+
+async def refuse(context: Any) -> types.ErrorData:
+    return types.ErrorData(code=types.INTERNAL_ERROR, message="no window is open")
+
+
+@ODD_ROOTS
+@pytest.mark.anyio
+@pytest.mark.parametrize("named", [None, Roots(), Roots("https://example.org/")], ids=["no roots", "none", "no folder"])
+async def test_without_any_folder_an_answer_says_how_to_give_one(
+    named: Roots | None, mode: str, anyio_backend: str
+) -> None:
+    async with Client(mcp.server(), mode=mode, list_roots_callback=named) as client:
+        assert len((await client.list_tools()).tools) == 4
+        assert "--root DIR" in mistake(await client.call_tool(**GREP))
+
+
+@pytest.mark.anyio
+async def test_a_client_that_fails_to_name_its_roots_is_told_how_to_give_one(anyio_backend: str) -> None:
+    async with Client(mcp.server(), mode="legacy", list_roots_callback=refuse) as client:
+        said = mistake(await client.call_tool(**GREP))
+    assert "no window is open" in said and "--root DIR" in said
+
+
+@pytest.mark.anyio
+async def test_a_client_that_never_names_its_roots_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch, anyio_backend: str
+) -> None:
+    async def think(context: Any) -> types.ListRootsResult:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr(mcp, "_PATIENCE", 0.01)
+    async with Client(mcp.server(), mode="legacy", list_roots_callback=think) as client:
+        assert "--root DIR" in mistake(await client.call_tool(**GREP))
+
+
+def test_a_folder_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="gone"):
+        mcp.server(tmp_path / "gone")
+
+
+def test_without_rg_and_network_one_warning_says_how_to_get_one(
+    nothing_set: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    mcp._warn_without_rg(None)
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("ripwrap", "WARNING")
+    assert 'pip install "ripwrap[bin]"' in record.getMessage()
+
+
+def test_an_rg_that_can_be_downloaded_is_nothing_to_warn_of(
+    nothing_set: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("RIPWRAP_OFFLINE")
+    mcp._warn_without_rg(None)
+    assert caplog.records == []
+
+
+# Over stdio.
+
+
+@asynccontextmanager
+async def program(log: Path, *flags: str, mode: str = "auto", **environment: str) -> AsyncIterator[Client]:
+    """A client of `ripwrap mcp`, whose stderr goes to a file."""
+    parameters = StdioServerParameters(
+        command=RIPWRAP_MCP[0], args=[*RIPWRAP_MCP[1:], *flags], env={**os.environ, **environment}
+    )
+    with log.open("w") as stderr:
+        async with Client(stdio_client(parameters, errlog=stderr), mode=mode) as client:
+            yield client
+
+
+@pytest.mark.anyio
+async def test_the_command_serves_over_stdio(
+    folder_of_code: Path, tmp_path: Path, mode: str, anyio_backend: str
+) -> None:
+    log = tmp_path / "log"
+    async with program(log, "--root", str(folder_of_code / "src"), mode=mode) as client:
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        for name, arguments in TOOLS.items():
+            result = await client.call_tool(name, arguments)
+            assert "a.py" in answer(result)
+            assert "README" not in answer(result)
+            jsonschema.Draft202012Validator(schemas[name] or {}).validate(result.structured_content)
+        assert "README.txt" in mistake(await client.call_tool("ls", {"path": "../README.txt"}))
+    assert log.read_text() == ""
+
+
+@pytest.mark.anyio
+async def test_the_command_takes_several_folders_or_those_of_the_client(
+    plant: Plant, tmp_path: Path, anyio_backend: str
+) -> None:
+    folder = plant({"one/a.py": "needle\n", "two/b.py": "needle\n"})
+    both = [(folder / name).as_uri() for name in ("one", "two")]
+    async with program(tmp_path / "log", "--root", str(folder / "one"), "--root", str(folder / "two")) as client:
+        answer(await client.call_tool("ls", {"path": str(folder / "two")}))
+    parameters = StdioServerParameters(command=RIPWRAP_MCP[0], args=RIPWRAP_MCP[1:], env={**os.environ})
+    async with Client(parameters, list_roots_callback=Roots(*both)) as client:
+        answer(await client.call_tool("ls", {"path": str(folder / "two")}))
+        assert "elsewhere" in mistake(await client.call_tool("ls", {"path": str(folder / "elsewhere")}))
+
+
+def rgs_of_servers(children: Children) -> list[psutil.Process]:
+    """The processes that our children have started."""
+    servers = psutil.Process().children()
+    return [process for process in children() if process not in servers]
+
+
+@pytest.mark.anyio
+async def test_a_call_is_cancelled_over_stdio(
+    plant: Plant, stuck: MakeStuck, children: Children, tmp_path: Path, mode: str, anyio_backend: str
+) -> None:
+    bad = stuck("silent")
+    folder = plant({"f": "x\n"})
+    async with program(tmp_path / "log", "--root", str(folder), "--rg", str(bad.rg), mode=mode) as client:
+        await cancel_one(client, bad, lambda: rgs_of_servers(children))
+
+
+@pytest.mark.anyio
+async def test_progress_is_told_of_over_stdio(
+    plant: Plant, stand_in: StandIn, tmp_path: Path, mode: str, anyio_backend: str
+) -> None:
+    told_of = tmp_path / "told of"
+    rg = patient(stand_in, told_of)
+    async with program(tmp_path / "log", "--root", str(plant({"f": "x\n"})), "--rg", str(rg), mode=mode) as client:
+        await hear_of_progress(client, told_of.touch)
+
+
+@pytest.mark.anyio
+async def test_without_a_usable_rg_the_command_serves_and_warns_once(
+    folder: Path, tmp_path: Path, anyio_backend: str
+) -> None:
+    log = tmp_path / "log"
+    async with program(log, "--root", str(folder), RIPWRAP_RG=str(tmp_path / "no rg")) as client:
+        assert len((await client.list_tools()).tools) == 4
+        assert "Install it" in mistake(await client.call_tool(**GREP))
+    assert log.read_text().count("ripwrap: ") == 1
+
+
+INITIALIZE: dict[str, Any] = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+INITIALIZED: dict[str, Any] = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+CALL: dict[str, Any] = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": GREP}
+
+
+@contextmanager
+def running(*flags: str, said: Sequence[object] = (INITIALIZE, INITIALIZED)) -> "Iterator[subprocess.Popen[bytes]]":
+    """The command, with what it is told first, by nothing but its pipes."""
+    with subprocess.Popen(
+        [*RIPWRAP_MCP, *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdin
+            for message in said:
+                process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+            yield process
+        finally:
+            process.kill()
+
+
+def test_stdout_has_nothing_but_the_protocol(folder_of_code: Path) -> None:
+    wrong = {**CALL, "id": 3, "params": {"name": "grep_content", "arguments": {"pattern": "("}}}
+    with running("--root", str(folder_of_code), said=[INITIALIZE, INITIALIZED, CALL, wrong]) as process:
+        assert process.stdout
+        messages = [json.loads(process.stdout.readline()) for _ in range(3)]
+        assert sorted(message["id"] for message in messages) == [1, 2, 3]
+        rest, log = process.communicate(timeout=20)
+    assert (process.returncode, rest, log) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
+def test_the_command_ends_with_its_rg_when_its_client_leaves_or_a_signal_comes(
+    number: signal.Signals | None, folder: Path, stuck: MakeStuck
+) -> None:
+    bad = stuck("mute")
+    with running("--root", str(folder), "--rg", str(bad.rg), said=[INITIALIZE, INITIALIZED, CALL]) as process:
+        assert process.stdin
+        until_blocking(bad.searching.exists)
+        (searching,) = psutil.Process(process.pid).children()
+        if number is None:
+            process.stdin.close()
+        else:
+            process.send_signal(number)
+        assert process.wait(20) == (0 if number is None else -number)
+        assert not searching.is_running()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_command_that_waits_for_its_client(number: signal.Signals, folder: Path) -> None:
+    with running("--root", str(folder)) as process:
+        assert process.stdout
+        process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(20) == -number
+        assert process.stderr and process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--root", "gone"], "gone"),
+        (["--http"], "--root DIR"),
+        (["--http", "--root", ".", "--port", "65536"], "65535"),
+        (["--http", "--root", ".", "--host", "192.0.2.1"], "192.0.2.1"),
+    ],
+)
+def test_a_command_that_cannot_serve_says_why(flags: list[str], says: str, folder: Path) -> None:
+    done = subprocess.run(
+        [*RIPWRAP_MCP, *flags], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr
+
+
+def test_without_the_sdk_the_command_says_which_extra_it_needs() -> None:
+    code = "import sys; sys.modules['mcp'] = None; from ripwrap.cli import run; sys.exit(run(['mcp']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert 'pip install "ripwrap[mcp]"' in done.stderr
+
+
+# Over HTTP.
+
+OVER_HTTP = (*RIPWRAP_MCP, "--http", "--port", "0")
+
+# On trio the SDK's client leaves generators of its HTTP library open; the server, uvicorn's, knows asyncio alone.
+ON_ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Served:
+    """The command over HTTP, on a port that is free; gives its address."""
+
+    @contextmanager
+    def serve(*flags: str, argv: Sequence[str] = OVER_HTTP, ends: signal.Signals = signal.SIGTERM) -> Iterator[str]:
+        log = tmp_path / "log"
+        with (
+            log.open("w") as stderr,
+            subprocess.Popen([*argv, *flags], stdin=subprocess.DEVNULL, stderr=stderr) as process,
+        ):
+            try:
+                until_blocking(lambda: "/mcp\n" in log.read_text() or process.poll())
+                (address,) = re.findall(r"listening at (http://\S+)", log.read_text())
+                yield address
+                rgs = psutil.Process(process.pid).children(recursive=True)
+                process.send_signal(ends)
+                assert process.wait(20) == -ends
+                assert not any(rg.is_running() for rg in rgs)
+            finally:
+                process.kill()
+
+    return serve
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+async def test_the_command_serves_over_http(
+    folder_of_code: Path, served: Served, mode: str, anyio_backend: str
+) -> None:
+    with served("--root", str(folder_of_code)) as address:
+        assert address.startswith("http://127.0.0.1:")
+        async with Client(address, mode=mode) as client:
+            assert len((await client.list_tools()).tools) == 4
+            for name, arguments in TOOLS.items():
+                assert "a.py" in answer(await client.call_tool(name, arguments))
+            assert ".." in mistake(await client.call_tool("ls", {"path": ".."}))
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+async def test_a_call_is_cancelled_over_http(
+    plant: Plant, stuck: MakeStuck, served: Served, children: Children, mode: str, anyio_backend: str
+) -> None:
+    bad = stuck("silent")
+    with served("--root", str(plant({"f": "x\n"})), "--rg", str(bad.rg)) as address:
+        async with Client(address, mode=mode) as client:
+            await cancel_one(client, bad, lambda: rgs_of_servers(children))
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+async def test_progress_is_told_of_over_http(
+    plant: Plant, stand_in: StandIn, served: Served, tmp_path: Path, mode: str, anyio_backend: str
+) -> None:
+    told_of = tmp_path / "told of"
+    with served("--root", str(plant({"f": "x\n"})), "--rg", str(patient(stand_in, told_of))) as address:
+        async with Client(address, mode=mode) as client:
+            await hear_of_progress(client, told_of.touch)
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_server_over_http_that_ends_takes_its_rg_along(
+    number: signal.Signals, folder: Path, stuck: MakeStuck, served: Served, mode: str, anyio_backend: str
+) -> None:
+    bad = stuck("mute")
+    async with anyio.create_task_group() as group:
+        with served("--root", str(folder), "--rg", str(bad.rg), ends=number) as address:
+
+            async def call() -> None:
+                async with Client(address, mode=mode) as client:
+                    with suppress(MCPError):
+                        await client.call_tool(**GREP)
+
+            group.start_soon(call)
+            await until(bad.searching.exists)
+            # `served` waits, blocking, for the end of the server.
+
+
+def posted(address: str, **headers: str) -> int:
+    accepting = {"Accept": "application/json, text/event-stream", **headers}
+    return httpx.post(address, json=INITIALIZE, headers=accepting, trust_env=False, timeout=20).status_code
+
+
+def test_requests_for_other_hosts_and_of_other_origins_are_refused(folder: Path, served: Served) -> None:
+    with served("--root", str(folder)) as address:
+        port = httpx.URL(address).port
+        assert posted(address) == 200
+        assert posted(address, Host=f"localhost:{port}", Origin=f"http://localhost:{port}") == 200
+        assert posted(address, Host="evil.example") == 421
+        assert posted(address, Host=f"evil.example:{port}") == 421
+        assert posted(address, Origin="http://evil.example") == 403
+        assert posted(address, Origin="null") == 403
+
+
+def has_ip_version_6() -> bool:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_ip_version_6(), reason="this machine has no IPv6")
+def test_an_address_may_be_of_ip_version_6(folder: Path, served: Served) -> None:
+    with served("--root", str(folder), "--host", "::1") as address:
+        assert address.startswith("http://[::1]:")
+        assert posted(address) == 200
+        assert posted(address, Host="evil.example") == 421
+
+
+def test_who_listens_to_other_machines_is_warned_and_names_its_hosts(
+    folder: Path, served: Served, tmp_path: Path
+) -> None:
+    code = f"mcp.serve([{str(folder)!r}], transport='http', host='0.0.0.0', port=0, allowed_hosts=['code.example'])"
+    with served(argv=[sys.executable, "-c", f"from ripwrap import mcp; {code}"]) as address:
+        local = address.replace("0.0.0.0", "127.0.0.1")
+        assert "no password" in (tmp_path / "log").read_text()
+        assert posted(local) == 200
+        assert posted(local, Host="code.example") == 200
+        assert posted(local, Host="code.example:8443", Origin="https://code.example:8443") == 200
+        assert posted(local, Host="evil.example") == 421
+
+
+MOUNTED = """
+import socket, sys, uvicorn
+from ripwrap import mcp
+with socket.create_server(("127.0.0.1", 0)) as listening:
+    print(f"listening at http://127.0.0.1:{listening.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
+    config = uvicorn.Config(mcp.server().streamable_http_app(), log_config=None, timeout_graceful_shutdown=1)
+    uvicorn.Server(config).run([listening])
+"""
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+async def test_over_http_a_client_cannot_name_folders_even_of_a_server_that_has_none(
+    folder_of_code: Path, served: Served, mode: str, anyio_backend: str
+) -> None:
+    roots = Roots(folder_of_code.as_uri())
+    with served(argv=[sys.executable, "-c", MOUNTED]) as address:
+        async with Client(address, mode=mode, list_roots_callback=roots) as client:
+            assert "--root DIR" in mistake(await client.call_tool(**GREP))
+    assert roots.asked == 0
+
+
+# The page.
+
+BLOCKS = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+SNIPPETS = re.findall(r"^```(json|toml)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def commands(config: object) -> Iterator[list[str]]:
+    """The command lines in a configuration, at whatever depth."""
+    if isinstance(config, dict):
+        if "command" in config:
+            yield [config["command"], *config["args"]]
+        for value in config.values():
+            yield from commands(value)
+
+
+@pytest.mark.parametrize(("language", "snippet"), SNIPPETS)
+def test_a_configuration_in_the_docs_parses_and_its_command_is_ours(language: str, snippet: str) -> None:
+    config = json.loads(snippet) if language == "json" else tomllib.loads(snippet)
+    for command in commands(config):
+        program, *arguments = command[command.index("ripwrap") :]
+        function, bound, _ = cli.app.parse_args(arguments, exit_on_error=False, print_error=False)
+        assert (program, function) == ("ripwrap", cli.mcp)
+        assert bound.arguments.get("root")
+
+
+def test_the_docs_configure_every_client() -> None:
+    assert len([snippet for _, snippet in SNIPPETS if '"command"' in snippet or "command =" in snippet]) >= 9
+
+
+@pytest.mark.parametrize(("code", "prints"), BLOCKS)
+def test_a_block_of_python_in_the_docs_prints_what_stands_below_it(code: str, prints: str) -> None:
+    root = PAGE.parent.parent.parent
+    argv = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(argv, cwd=root, capture_output=True, text=True, check=False)
+    assert (done.stderr, done.stdout) == ("", prints)
