@@ -1,0 +1,46 @@
+"""A smolagents agent that searches a folder, offline: `python examples/agents_smolagents.py [DIR]`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from smolagents import ActionStep, ChatMessage, LogLevel, Model, ToolCallingAgent, tool
+from smolagents.models import MessageRole
+
+from ripwrap import sync
+
+SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
+GREP = {"pattern": r"def \w+|TODO", "file_pattern": "*.py", "context_lines": 0}
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("grep_content", GREP),
+    ("ls", {"path": ".", "ignore": ["__pycache__/"]}),
+    ("final_answer", {"answer": "That is all of it."}),
+]
+
+
+class StandIn(Model):
+    """What a model would say: one call after the other; a real one: `InferenceClientModel()`."""
+
+    def generate(self, messages: list[ChatMessage], *_: Any, **__: Any) -> ChatMessage:
+        """The next call."""
+        asked = sum(message.role == MessageRole.TOOL_RESPONSE for message in messages)
+        name, arguments = CALLS[asked]
+        call = {"id": str(asked), "type": "function", "function": {"name": name, "arguments": arguments}}
+        return ChatMessage(MessageRole.ASSISTANT, tool_calls=[call])
+
+
+def main(folder: str) -> None:
+    """Hand all tools over, run the agent, and show what it was told."""
+    ws = sync.Workspace(folder)  # smolagents' tools are blocking
+    agent = ToolCallingAgent([tool(method) for method in ws.tools], StandIn(), verbosity_level=LogLevel.OFF)
+    final = agent.run("What is unfinished here?")
+    for step in agent.memory.steps:
+        if isinstance(step, ActionStep) and step.tool_calls and not step.is_final_answer:
+            print(f"# {step.tool_calls[0].name}\n{step.observations}\n")
+            if step.error or str(step.observations).startswith("Error: "):
+                sys.exit(1)
+    print(final)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else str(SHOP))

@@ -1,0 +1,144 @@
+"""What a framework should make of the tools: schemas as their signatures say, and answers as the methods give."""
+
+import asyncio
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_origin
+
+import pytest
+
+from frameworks import offline
+from ripwrap import Workspace, sync
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+NAMES = ("grep_content", "find_files", "ls", "tree")
+JSON_TYPES: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    bool: {"type": "boolean"},
+    list[str]: {"type": "array", "items": {"type": "string"}},
+}
+
+Call: TypeAlias = tuple[str, dict[str, Any]]
+
+CALLS: tuple[Call, ...] = (
+    ("grep_content", {"pattern": r"TODO: (\w+)", "path": ".", "file_pattern": "*.py", "context_lines": 0}),
+    ("grep_content", {"pattern": "def ", "output_mode": "files_with_matches", "case_insensitive": True}),
+    ("find_files", {"pattern": "*.py", "sort": "path", "limit": 1}),
+    ("ls", {"path": ".", "ignore": ["*.md"]}),
+    ("ls", {}),
+    ("tree", {"limit": 10}),
+)
+MISTAKES: tuple[Call, ...] = (
+    ("grep_content", {"pattern": "TODO", "max_matches": -1}),
+    ("grep_content", {"pattern": "TODO", "path": ".."}),
+    ("grep_content", {"pattern": "TODO", "path": "../secret.txt"}),
+    ("grep_content", {"pattern": "("}),
+    ("grep_content", {"pattern": "TODO", "file_type": "no-such-type"}),
+    ("find_files", {"limit": -1}),
+    ("ls", {"path": "/"}),
+    ("ls", {"path": "no-such-folder"}),
+    ("tree", {"limit": -5}),
+)
+
+each_tool = pytest.mark.parametrize("name", NAMES)
+each_mistake = pytest.mark.parametrize(("name", "arguments"), MISTAKES)
+
+
+class Offer(NamedTuple):
+    """A tool, as a framework offers it to a model."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+def expected(method: Callable[..., Any]) -> dict[str, dict[str, Any]]:
+    """The JSON schema of each argument, as the signature says it."""
+    schemas = {}
+    for name, parameter in inspect.signature(method).parameters.items():
+        hint = parameter.annotation
+        schema = {"type": "string", "enum": [*get_args(hint)]} if get_origin(hint) is Literal else JSON_TYPES[hint]
+        schemas[name] = (
+            schema if parameter.default is inspect.Parameter.empty else {**schema, "default": parameter.default}
+        )
+    return schemas
+
+
+def described(method: Callable[..., Any]) -> dict[str, str]:
+    """What the docstring says of each argument."""
+    return dict(re.findall(r"^    (\w+) \(.+?\): (.+)$", inspect.getdoc(method) or "", re.MULTILINE))
+
+
+def summary(method: Callable[..., Any]) -> str:
+    """The first line of the docstring."""
+    return (inspect.getdoc(method) or "").partition("\n")[0]
+
+
+def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, strict: bool = False) -> None:
+    """Names, types, defaults and descriptions are the method's, and nothing in it is what some model cannot take.
+
+    Args:
+        method: The tool.
+        offer: What the framework made of it.
+        defaults: Whether the framework tells defaults.
+        strict: Whether all arguments are required, as in OpenAI's strict schemas.
+    """
+    assert offer.name == method.__name__
+    assert summary(method) in offer.description
+    wanted, properties = expected(method), offer.parameters["properties"]
+    keys = ("type", "items", "enum", *["default"] * defaults)
+    assert {name: _only(keys, schema) for name, schema in properties.items()} == {
+        name: _only(keys, schema) for name, schema in wanted.items()
+    }
+    assert {name: schema["description"] for name, schema in properties.items()} == described(method)
+    required = [*wanted] if strict else ["pattern"] if method.__name__ == "grep_content" else []
+    assert offer.parameters.get("required", []) == required
+    assert not re.search(r"'(anyOf|oneOf|allOf|\$ref|\$defs|definitions)'", repr(offer.parameters))
+    assert all(re.fullmatch(r"[a-z_]+", name) for name in (offer.name, *properties))
+
+
+def _only(keys: Sequence[str], schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: schema[key] for key in keys if key in schema}
+
+
+def check_answers(ws: Workspace, answers: list[str]) -> None:
+    """The answers to `CALLS` are those of the methods, which found something."""
+
+    async def of_the_methods() -> list[str]:
+        return [await getattr(ws, name)(**arguments) for name, arguments in CALLS]
+
+    _check_found(answers, asyncio.run(of_the_methods()))
+
+
+def check_blocking_answers(ws: sync.Workspace, answers: list[str]) -> None:
+    """As `check_answers()`, of the blocking twin."""
+    _check_found(answers, [getattr(ws, name)(**arguments) for name, arguments in CALLS])
+
+
+def _check_found(answers: list[str], own: list[str]) -> None:
+    assert answers == own
+    for answer in answers:
+        assert "cart.py" in answer or answer == own[-1]
+        assert "outside of the root" not in answer
+        assert not answer.startswith("Error: ")
+
+
+def run_example(name: str, folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    """An example of a folder, without network, and with warnings as errors unless `options` say otherwise."""
+    script = [str(Path(offline.__file__)), str(EXAMPLES / name), str(folder)]
+    command = [sys.executable, *(options or ("-W", "error")), *script]
+    return subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+
+
+def check_example(name: str, folder: Path, *options: str) -> None:
+    """An example finds what is in a folder, and fails on one that is not there."""
+    done = run_example(name, folder, *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    for found in ("# grep_content\n", "# ls\n", "cart.py", "till.py", "TODO: taxes", "That is all of it."):
+        assert found in done.stdout
+    assert run_example(name, folder / "no-such-folder", *options).returncode != 0

@@ -1,0 +1,49 @@
+"""The OpenAI Agents SDK takes the tools as they are."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from agents import Agent, FunctionTool, RunConfig, Runner, function_tool
+from agents.items import ToolCallOutputItem
+from agents.testing import ScriptedModel, assistant_message, function_call
+
+from frameworks.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
+from ripwrap import Workspace
+
+
+def tools(ws: Workspace, *, strict: bool = False) -> list[FunctionTool]:
+    return [function_tool(method, strict_mode=strict) for method in ws.tools]
+
+
+def answers(ws: Workspace, calls: Sequence[Call], *, strict: bool = False) -> list[str]:
+    """What an agent's tools answer to a model that makes all these calls at once."""
+    made = [function_call(name, arguments, call_id=str(number)) for number, (name, arguments) in enumerate(calls)]
+    model = ScriptedModel([made, [assistant_message("done")]])
+    agent = Agent("searcher", tools=[*tools(ws, strict=strict)], model=model)
+    result = asyncio.run(Runner.run(agent, "find it", run_config=RunConfig(tracing_disabled=True)))
+    assert result.final_output == "done"
+    return [str(item.output) for item in result.new_items if isinstance(item, ToolCallOutputItem)]
+
+
+@each_tool
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_model_is_told_what_the_signature_says(ws: Workspace, name: str, strict: bool) -> None:
+    told = next(tool for tool in tools(ws, strict=strict) if tool.name == name)
+    check(getattr(ws, name), Offer(told.name, told.description, told.params_json_schema), strict=strict)
+    assert (told.params_json_schema.get("additionalProperties") is False) == strict
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_an_agent_is_answered_what_the_methods_answer(ws: Workspace, strict: bool) -> None:
+    check_answers(ws, answers(ws, CALLS, strict=strict))
+
+
+@each_mistake
+def test_a_mistake_is_answered_by_a_text(ws: Workspace, name: str, arguments: dict[str, object]) -> None:
+    assert answers(ws, [(name, arguments)])[0].startswith("Error: ")
+
+
+def test_the_example_runs(shop: Path) -> None:
+    check_example("agents_openai.py", shop)
