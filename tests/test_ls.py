@@ -147,6 +147,15 @@ def test_first_level_directories_are_never_lost(rg: RgBinary, plant: Plant) -> N
     assert all(f"  - d{number:02}/\n" in text for number in range(41))
 
 
+def test_more_directories_than_the_budget_has_room_for_are_counted(rg: RgBinary, plant: Plant) -> None:
+    root = plant({f"directory-{number:03}/f": "" for number in range(300)} | {"file": ""})
+    result = sync.Workspace(root, rg=rg, max_chars=1000).ls_result(limit=5)
+    shown = [entry for entry in result.entries if entry.is_dir]
+    assert 700 < len(str(result)) <= 1000
+    assert [entry.name for entry in shown] == [f"directory-{number:03}" for number in range(len(shown))]
+    assert result.entries[-1].truncated == 301 - len(shown)
+
+
 def test_common_directories_are_named_and_not_listed_where_nothing_says_what_to_ignore(plant: Plant) -> None:
     files = {"node_modules/a/b.js": "", "src/build/x": "", "src/a.py": "", "src/a.pyc": ""}
     root = plant(files)

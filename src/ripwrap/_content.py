@@ -5,24 +5,23 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeVar
 
 from ripwrap._arguments import GrepContentOptions
 from ripwrap._explain import Probe
-from ripwrap._grep import Found, explanation
+from ripwrap._grep import explanation
 from ripwrap._message import amount, plural
 from ripwrap._page import files_in_turn, window_of
+from ripwrap._query import EVERYTHING, FairFound, Progress, Query, allowed_of
 from ripwrap._report import Page, content_matches, fitted, listed, notes_of, shortened
-from ripwrap._rg.argv import Command, Mode, files_command, search_command
 from ripwrap._rg.collect import Collector, Plan, Step, Work
 from ripwrap._rg.decoder import CountDecoder, PathDecoder
 from ripwrap._rg.exit import Exit
-from ripwrap._rg.fair import FairSifter
 from ripwrap._rg.gather import Gathered
 from ripwrap._rg.sifter import Window
-from ripwrap._scope import Scope, Settings, Wanted, scope, visible, wanted
+from ripwrap._scope import Settings, scope, wanted
 from ripwrap._sections import Outline
 from ripwrap._text import shown
 from ripwrap.answers import ContentMatch, FileHits, GrepContentResult
@@ -31,12 +30,8 @@ from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
 
-Progress: TypeAlias = Callable[[int], None]
-Allowed: TypeAlias = Callable[[str], bool]
-
 C = TypeVar("C", bound=Collector)
 
-EVERYTHING = 2**62
 _WORDS = {
     "hidden=True, no_ignore=True": "include_hidden=True, include_ignored=True",
     "fixed_strings=True": "fixed_strings=True",
@@ -47,67 +42,6 @@ _WORDS = {
 _LITERAL = 5.0  # Seconds for what a wrong pattern would find literally.
 _MAX_SOURCE = 2_000_000
 """Files of more bytes are not looked into for sections."""
-
-
-class FairFound(FairSifter, Found):
-    """What one search found, in turn from every file."""
-
-    def __init__(self, window: Window, allowed: Allowed | None, progress: Progress | None) -> None:
-        super().__init__(window, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
-        self._progress = progress
-
-    def feed(self, chunk: bytes) -> None:
-        super().feed(chunk)
-        if self._progress is not None:
-            self._progress(self.matches)
-
-
-@dataclass(frozen=True, slots=True)
-class _Search:
-    """One call of the tool.
-
-    Attributes:
-        cut: Whether what is `allowed` is not all of it, because the time was over.
-    """
-
-    settings: Settings
-    pattern: str
-    arguments: GrepContentOptions
-    scope: Scope
-    files: Wanted
-    allowed: Allowed | None
-    cut: bool
-    progress: Progress | None
-
-    @property
-    def options(self) -> SearchOptions:
-        """What was asked for, without what the place brings with it."""
-        options: dict[str, object] = dict(self.files.options)
-        options["hidden"] = self.arguments["include_hidden"]
-        options["no_ignore"] = self.arguments["include_ignored"]
-        named = {"case_insensitive": "ignore_case", "fixed_strings": "fixed_strings", "multiline": "multiline"}
-        options |= {name: True for given, name in named.items() if self.arguments.get(given)}
-        if self.arguments["multiline"]:
-            options["multiline_dotall"] = True  # as the tools that models know do
-        around = self.arguments["context_lines"]
-        options["before_context"] = max(around, self.arguments["before_context"])
-        options["after_context"] = max(around, self.arguments["after_context"])
-        return cast("SearchOptions", options)
-
-    def command(self, options: Mapping[str, object], mode: Mode = "json") -> Command:
-        """The search with other options, where the tool was pointed at."""
-        placed = {**self.scope.options, **options}
-        if options.get("no_ignore"):
-            placed.pop("ignore_file", None)
-        return search_command(
-            self.pattern, self.scope.place.cwd, self.scope.place.paths, cast("SearchOptions", placed), mode
-        )
-
-    def step(self, options: SearchOptions, window: Window, timeout: float | None) -> Step[FairFound]:
-        """The search with other options, for matches."""
-        same = all(options.get(name) == self.options.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
-        allowed = self.allowed if same else self.scope.allowed
-        return Step(self.command(options), partial(FairFound, window, allowed, self.progress), timeout)
 
 
 def content_plan(
@@ -123,7 +57,7 @@ def content_plan(
     with scope(settings, path, hidden=arguments["include_hidden"], ignored=arguments["include_ignored"]) as found:
         files = wanted(found.place, arguments["file_pattern"], arguments["file_type"])
         allowed, cut = yield from allowed_of(found, files)
-        search = _Search(settings, pattern, arguments, found, files, allowed, cut, progress)
+        search = Query(settings, pattern, arguments, found, files, allowed, cut, progress)
         try:
             if arguments["output_mode"] == "content":
                 return (yield from _content(search))
@@ -133,18 +67,7 @@ def content_plan(
             raise
 
 
-def allowed_of(found: Scope, files: Wanted) -> Plan[tuple[Allowed | None, bool]]:
-    """What tells whether a path that rg names is to be shown, and whether there was no time to find out for all."""
-    if not files.overrides:
-        return found.allowed, False
-    command = files_command(found.place.cwd, found.place.paths, visible(found, files))
-    listing: Gathered[str] = yield Step(
-        command, lambda: Gathered(PathDecoder(), EVERYTHING, allowed=found.allowed), found.timeout
-    )
-    return frozenset(listing.items()).__contains__, listing.timed_out
-
-
-def _content(search: _Search) -> Plan[GrepContentResult]:
+def _content(search: Query) -> Plan[GrepContentResult]:
     arguments, place = search.arguments, search.scope.place
     window = window_of(arguments["offset"], arguments["max_matches"], arguments["max_files"] or None, search.options)
     found = yield from _ran(search, lambda options: search.step(options, window, search.scope.timeout))
@@ -173,7 +96,7 @@ def _content(search: _Search) -> Plan[GrepContentResult]:
     return fitted(page, matches, answer, search.settings.max_chars)
 
 
-def _page(search: _Search, window: Window, found: FairFound, files: Sequence[FileMatches]) -> Page:
+def _page(search: Query, window: Window, found: FairFound, files: Sequence[FileMatches]) -> Page:
     all_reached = found.files <= window.max_files
     return Page(
         files=tuple(files),
@@ -194,7 +117,7 @@ def _left_out(found: FairFound) -> Iterator[str]:
         yield f"{plural(found.refused, 'file')} left out, outside of the roots or not to be seen."
 
 
-def _listed(search: _Search) -> Plan[GrepContentResult]:
+def _listed(search: Query) -> Plan[GrepContentResult]:
     """The files that match, or how often each does."""
     arguments, place = search.arguments, search.scope.place
     counting = arguments["output_mode"] == "count"
@@ -237,7 +160,7 @@ def _listed(search: _Search) -> Plan[GrepContentResult]:
     return shortened(answer, len(hits), search.settings.max_chars)
 
 
-def _ran(search: _Search, step: Callable[[SearchOptions], Step[C]]) -> Plan[C]:
+def _ran(search: Query, step: Callable[[SearchOptions], Step[C]]) -> Plan[C]:
     """What a search finds; a pattern that needs PCRE2 gets it, where this rg has it."""
     try:
         found: C = yield step(search.options)
@@ -251,7 +174,7 @@ def _ran(search: _Search, step: Callable[[SearchOptions], Step[C]]) -> Plan[C]:
     return found
 
 
-def _explained(search: _Search) -> Plan[str]:
+def _explained(search: Query) -> Plan[str]:
     """What would find something, in the words of this tool."""
 
     def how(probe: Probe) -> str | None:
@@ -261,7 +184,7 @@ def _explained(search: _Search) -> Plan[str]:
     return f" {said}" if said else ""
 
 
-def _add_literal(search: _Search, error: PatternError) -> Plan[None]:
+def _add_literal(search: Query, error: PatternError) -> Plan[None]:
     """Say where a pattern goes wrong, and what it would find as a text."""
     if error.offset is not None:
         error.add_note(f"It goes wrong at character {error.offset}, counted from 0.")
@@ -277,7 +200,7 @@ def _add_literal(search: _Search, error: PatternError) -> Plan[None]:
 
 
 def _with_sections(
-    search: _Search, files: Sequence[FileMatches], found: Mapping[str, list[ContentMatch]]
+    search: Query, files: Sequence[FileMatches], found: Mapping[str, list[ContentMatch]]
 ) -> dict[str, list[ContentMatch]]:
     """The matches, each with the definition that encloses it."""
     place = search.scope.place
@@ -285,7 +208,7 @@ def _with_sections(
     return {name: list(_in_sections(search, paths[name], matches)) for name, matches in found.items()}
 
 
-def _in_sections(search: _Search, path: str, matches: list[ContentMatch]) -> Iterator[ContentMatch]:
+def _in_sections(search: Query, path: str, matches: list[ContentMatch]) -> Iterator[ContentMatch]:
     lines = source(path) if search.settings.sandbox.holds(path) else None
     if lines is None:
         yield from matches
@@ -305,7 +228,7 @@ def source(path: str) -> list[str] | None:
     return None if len(raw) > _MAX_SOURCE else raw.decode("utf-8", "replace").split("\n")
 
 
-def _about(search: _Search, end: Exit, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
+def _about(search: Query, end: Exit, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
     """What every answer of this tool says."""
     place = search.scope.place
     ended_after = search.scope.timeout if timed_out or search.cut else None

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ripwrap._arguments import FindFilesOptions, GrepContentOptions, LsOptions, TreeOptions
-from ripwrap._content import Progress, content_plan
+from ripwrap._content import content_plan
 from ripwrap._listing import find_plan, ls_plan, tree_plan
+from ripwrap._query import Progress
 from ripwrap._rg.collect import Plan, Step
 from ripwrap._sandbox import Sandbox
 from ripwrap._scope import Settings

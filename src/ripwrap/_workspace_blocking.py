@@ -6,7 +6,7 @@ from typing import Any, Literal, Unpack, cast
 
 from ripwrap import workspace
 from ripwrap._arguments import FindFilesOptions, GrepContentOptions, LsOptions, TreeOptions, tool_name, understood
-from ripwrap._content import Progress
+from ripwrap._query import Progress
 from ripwrap._rg.collect import carry_out_blocking
 from ripwrap._tools import MAX_CHARS, MAX_LINE, MISTAKES, NAMES, TIMEOUT, Tools
 from ripwrap.answers import FindFilesResult, GrepContentResult, ListResult, ToolResult
@@ -128,6 +128,9 @@ class Workspace:
         self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
     ) -> ToolResult:
         return self._result(tool_name(name, NAMES), arguments, progress)
+
+    def text(self, result: ToolResult) -> str:
+        return self._tools.text(result)
 
     def complaint(self, error: Exception) -> str:
         return self._tools.complaint(error)

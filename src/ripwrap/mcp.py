@@ -239,7 +239,7 @@ class _UnderWay:
         try:
             result = await workspace.call_result(call.name, call.arguments or {}, progress=self._come_across)
             structured = result.model_dump(mode="json")
-            self.result = types.CallToolResult(content=_content(str(result)), structured_content=structured)
+            self.result = types.CallToolResult(content=_content(workspace.text(result)), structured_content=structured)
         except MISTAKES as error:
             self.result = _failed(workspace.complaint(error))
 

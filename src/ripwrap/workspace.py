@@ -21,7 +21,7 @@ from ripwrap._arguments import (
     tool_name,
     understood,
 )
-from ripwrap._content import Progress
+from ripwrap._query import Progress
 from ripwrap._rg.collect import carry_out
 from ripwrap._sections import Section
 from ripwrap._tools import MAX_CHARS, MAX_LINE, MISTAKES, NAMES, TIMEOUT, Tools
@@ -298,6 +298,10 @@ class Workspace:
         """
         known = tool_name(name, NAMES)
         return await self._result(known, arguments, progress)
+
+    def text(self, result: ToolResult) -> str:
+        """The text of an answer that a `…_result` method gave, as the method without that name gives it."""
+        return self._tools.text(result)
 
     def complaint(self, error: Exception) -> str:
         """What the tools say of an error that a `…_result` method raised: the text that begins with `Error: `."""

@@ -1,0 +1,153 @@
+"""The files of a place, arranged below their directories, whether rg lists them or plain Python does."""
+
+import fnmatch
+import os
+import time
+from collections.abc import Callable, Sequence
+
+from ripwrap._query import Progress
+from ripwrap._rg.decoder import PathDecoder
+from ripwrap._rg.exit import Exit
+from ripwrap._scope import Scope
+from ripwrap._tree import Directory, plant_parts
+from ripwrap.binary.probe import CANCELLED
+from ripwrap.options import FileOptions
+
+COMMON_DIRECTORIES = frozenset(
+    {
+        *("node_modules", "bower_components", "vendor", "dist", "build", "target", "bin", "obj", "out", "coverage"),
+        *("__pycache__", "venv", ".venv", ".git", ".hg", ".svn", ".idea", ".vscode", ".tox", ".nox", ".cache"),
+    }
+)
+"""Directories that `ls` names and does not list where no ignore file says what to leave out (seed 004)."""
+
+COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
+"""Files that it only counts there."""
+
+
+class Planted:
+    """Takes in paths of files and arranges them below their directories.
+
+    Attributes:
+        root: What is below the place that is listed.
+        total: How many files have come, but for those in closed directories.
+        skipped: How many of common kinds are not shown.
+        closed: The directories that are named and not listed, by their paths in the tree.
+        is_file: Whether the place is a file, which is all there is then.
+        folded: Whether there is something below `max_depth`.
+        end: How rg ended; `None` without rg.
+        timed_out: Whether that was because its time was over.
+        ended: Nothing tells the last path.
+    """
+
+    def __init__(
+        self,
+        found: Scope,
+        max_depth: int,
+        exclude: Sequence[str],
+        progress: Progress | None,
+        *,
+        common: bool = False,
+    ) -> None:
+        self.root: Directory = {}
+        self.total = self.skipped = 0
+        self.closed: set[str] = set()
+        self.folded = self.is_file = False
+        self.end: Exit | None = None
+        self.timed_out = self.ended = False
+        self._scope = found
+        self._max_depth = max_depth
+        self._exclude = frozenset(exclude)
+        self._common = common
+        self._progress = progress
+        self._decoder = PathDecoder()
+        self._any = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Take in what rg has written."""
+        for path in self._decoder.feed(chunk):
+            self.add(path)
+        if self._progress is not None:
+            self._progress(self.total)
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Take note of the end; raises unless rg gave an answer, or was not given the time for one."""
+        self.end, self.timed_out = end, timed_out and not end.partial
+        if not self.timed_out:
+            end.check_listing(listed=self._any)
+            self._decoder.close()
+
+    def add(self, path: str) -> None:
+        """Take in a path, relative to where rg runs."""
+        self._any = True
+        if self._scope.allowed is not None and not self._scope.allowed(path):
+            return
+        *parents, name = self._parts(path)
+        if not self._exclude.isdisjoint((*parents, name)):
+            return
+        if self._common:
+            for depth, parent in enumerate(parents):
+                if parent in COMMON_DIRECTORIES:
+                    self.closed.add(os.path.join(*parents[: depth + 1]))
+                    self._directory(parents[: depth + 1])
+                    return
+            if any(fnmatch.fnmatchcase(name, glob) for glob in COMMON_FILES):
+                self.skipped += 1
+                return
+        self.total += 1
+        if self._max_depth and len(parents) >= self._max_depth:
+            self.folded = True
+            self._directory(parents[: self._max_depth])
+            return
+        plant_parts(self.root, parents, name)
+
+    def _directory(self, names: Sequence[str]) -> None:
+        directory = self.root
+        for name in names:
+            below = directory.get(name)
+            if below is None:
+                below = directory[name] = {}
+            directory = below
+
+    def _parts(self, path: str) -> list[str]:
+        """The names that lead to a path from what is listed; with several places the first is that of the place."""
+        place = self._scope.place
+        if not place.several:
+            start = place.paths[0]
+            if start == os.curdir:
+                return path.split(os.sep)
+            self.is_file = self.is_file or path == start
+            return [os.path.basename(path)] if self.is_file else path[len(start) + 1 :].split(os.sep)
+        start = next(one for one in place.paths if path.startswith(one + os.sep))
+        return [place.shown(start), *path[len(start) + 1 :].split(os.sep)]
+
+
+def walked(found: Scope, new: Callable[[], Planted], options: FileOptions) -> Planted:
+    """What there is in a place, by a walk of ours; blocking, and ended when its time is over."""
+    from ripwrap._walk import walk  # pathspec, only now
+
+    planted = new()
+    cancelled = CANCELLED.get()
+    deadline = time.monotonic() + found.timeout if found.timeout is not None else None
+
+    def stop() -> bool:
+        planted.timed_out = deadline is not None and time.monotonic() > deadline
+        return planted.timed_out or cancelled.is_set()
+
+    for path in found.place.paths:
+        # Of several places each is a root: what is above them is not to be read.
+        alone = found.place.several
+        root, sub = (os.path.join(found.place.cwd, path), os.curdir) if alone else (found.place.cwd, path)
+        globs = options.get("glob", ())
+        for name in walk(
+            root,
+            sub,
+            hidden=options.get("hidden", False),
+            no_ignore=options.get("no_ignore", False),
+            exclude=[glob.removeprefix("!") for glob in ([globs] if isinstance(globs, str) else globs)],
+            max_depth=options.get("max_depth"),
+            one_file_system=options.get("one_file_system", False),
+            stop=stop,
+        ):
+            planted.add(os.path.normpath(os.path.join(path, name)) if alone else name)
+    return planted
