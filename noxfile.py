@@ -12,7 +12,8 @@ nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
 PARALLEL = ["--numprocesses=3"]  # most tests wait for one rg at a time
-FRAMEWORKS = "tests/frameworks"  # they have a session of their own
+FRAMEWORKS = ["tests/frameworks", "tests/test_mcp.py"]  # they have a session of their own, on one Python
+LEFT = [f"--ignore={path}" for path in FRAMEWORKS]
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
@@ -35,7 +36,7 @@ def _pythons() -> list[str]:
     return here if running in here else [*here, running]
 
 
-def _install(session: nox.Session, *groups: str, extras: str = "bin,cli,mcp") -> None:
+def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> None:
     """The built wheel, as a user gets it, and dependency groups."""
     needed = [one for group in groups for one in nox.project.dependency_groups(GROUPS, group)]
     session.install(f".[{extras}]", *needed)
@@ -44,10 +45,10 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli,mcp") ->
 @nox.session(python=_pythons())
 def tests(session: nox.Session) -> None:
     """The tests, on asyncio and trio, with every rg of the matrix; arguments go to pytest."""
-    _install(session, "test", extras="bin,cli,deflate64,mcp")
+    _install(session, "test", extras="bin,cli,deflate64")
     if shutil.which("cc"):  # it has no wheels; without a compiler one test says that it is left out
         session.install("zipfile-deflate64")
-    session.run("pytest", *PARALLEL, f"--ignore={FRAMEWORKS}", *session.posargs)
+    session.run("pytest", *PARALLEL, *LEFT, *session.posargs)
 
 
 @nox.session
@@ -56,17 +57,16 @@ def lowest(session: nox.Session) -> None:
     project = GROUPS["project"]
     named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
-    # Without the MCP SDK, which wants newer ones than ripwrap does.
     session.install(".[bin,cli]", *pins, "zipfile-deflate64", *nox.project.dependency_groups(GROUPS, "test"))
-    session.run("pytest", *PARALLEL, f"--ignore={FRAMEWORKS}", *session.posargs)
+    session.run("pytest", *PARALLEL, *LEFT, *session.posargs)
 
 
 @nox.session
 def frameworks(session: nox.Session) -> None:
-    """The tools, in the agent frameworks themselves, and the examples."""
-    _install(session, "test", "frameworks")
+    """The tools in the agent frameworks themselves and over MCP, and the examples."""
+    _install(session, "test", "frameworks", extras="bin,cli,mcp")
     everything = {"RIPWRAP_ALL_FRAMEWORKS": "1"}
-    session.run("pytest", *PARALLEL, *(session.posargs or [FRAMEWORKS]), env=everything)
+    session.run("pytest", *PARALLEL, *(session.posargs or FRAMEWORKS), env=everything)
 
 
 @nox.session
@@ -81,7 +81,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy, pyright, and whether the public interface is typed in full."""
-    _install(session, "typing")
+    _install(session, "typing", extras="bin,cli,mcp")
     session.run("mypy")
     session.run("pyright")
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")

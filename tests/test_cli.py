@@ -235,3 +235,10 @@ def test_without_its_extra_the_command_says_which_one(folder: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == 'ripwrap: the command line needs cyclopts: pip install "ripwrap[cli]"\n'
+
+
+def test_without_its_extra_the_mcp_server_says_which_one(folder: Path) -> None:
+    code = "import sys; sys.modules['mcp'] = None; from ripwrap.cli import run; sys.exit(run(['mcp', '--root', '.']))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.stderr == 'ripwrap: the MCP server needs mcp: pip install "ripwrap[mcp]"\n'
+    assert done.returncode == 2
