@@ -42,13 +42,21 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> Non
     session.install(f".[{extras}]", *needed)
 
 
-@nox.session(python=_pythons())
+def _once(here: bool) -> list[str]:
+    """Arguments for pytest: what says nothing of Python is tested on the first one alone."""
+    return [] if here else ["-m", "not once"]
+
+
+PYTHONS = _pythons()
+
+
+@nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     """The tests, on asyncio and trio, with every rg of the matrix; arguments go to pytest."""
     _install(session, "test", extras="bin,cli,deflate64")
     if shutil.which("cc"):  # it has no wheels; without a compiler one test says that it is left out
         session.install("zipfile-deflate64")
-    session.run("pytest", *PARALLEL, *LEFT, *session.posargs)
+    session.run("pytest", *PARALLEL, *LEFT, *_once(session.python == PYTHONS[0]), *session.posargs)
 
 
 @nox.session
@@ -58,7 +66,7 @@ def lowest(session: nox.Session) -> None:
     named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
     session.install(".[bin,cli]", *pins, "zipfile-deflate64", *nox.project.dependency_groups(GROUPS, "test"))
-    session.run("pytest", *PARALLEL, *LEFT, *session.posargs)
+    session.run("pytest", *PARALLEL, *LEFT, *_once(False), *session.posargs)
 
 
 @nox.session

@@ -12,7 +12,7 @@ BEGIN, END = "/ripwrap-begins-here", "/ripwrap-ends-here"
 """What is looked at (and is not there) before the walk and after it."""
 
 PASSWORD = "hunter2"
-"""What stands in a file outside that ignore files are links to; rg quotes it, for it is no rule."""
+"""What stands in ignore files above the root, and in a file that some are links to; rg quotes it, for it is no rule."""
 
 PATHS = (
     *("..", "../", "../..", "../outside", "../outside/secret", "./../outside", "a/../../outside", "../root-not"),
@@ -22,6 +22,7 @@ PATHS = (
     *("~root/.bashrc", "~nobody", "$HOME", "${HOME}", "%USERPROFILE%", "`pwd`", "$(id)", "out", "out/", "out/secret"),
     *("out/../secret", "file", "deep/out", "deep/out/secret", "up", "up/outside", "up/..", "abs", "abs/x", "loop"),
     *("loop/loop", "gone", "chain", "chain/secret", "in", "in/..", "in/../..", "in/../../outside"),
+    *("loop/../out", "loop/../out/secret", "loop/../file"),
     *("a/in/../../../outside", "..a", "..a/..", "...", ".../..", "a/..", "a/../..", ". .", " ..", ".. ", "..\t"),
     *("\t..", "a/./../../outside", "a//..//..//outside", "..\\", "..\\outside", "C:\\", "C:/Windows", "C:outside"),
     *("\\\\server\\share", "\\\\?\\C:\\", "//server/share", "file:///etc/passwd", "%2e%2e/outside", "..%2foutside"),
@@ -60,6 +61,8 @@ def furnish(yard: Path) -> Path:
         (yard / name).parent.mkdir(parents=True, exist_ok=True)
         (yard / name).write_text("secret\n")
     (yard / "outside" / "rules").write_text(f"{PASSWORD}[\n")
+    for kind in (".gitignore", ".ignore", ".rgignore"):
+        (yard / kind).write_text(f"{PASSWORD}[\n")
     for name, target in {
         "out": "../outside",
         "file": "../outside/secret",

@@ -319,6 +319,7 @@ def examples(number: int) -> settings:
     return settings(max_examples=number, suppress_health_check=unhealthy)
 
 
+@pytest.mark.once
 @pytest.mark.timeout(300)
 @examples(150)
 @given(patterns, drawn(SEARCH_OPTIONS), colours)
@@ -355,6 +356,7 @@ def test_search_says_all_that_rg_says(
         ]
 
 
+@pytest.mark.once
 @pytest.mark.timeout(300)
 @examples(150)
 @given(st.sampled_from(sorted(MODES)), patterns, drawn(SEARCH_OPTIONS), colours)
@@ -380,6 +382,7 @@ def _only_about_paths(stderr: bytes) -> bool:
     return all(line.startswith((b"./", b"missing: ", b"File system loop")) for line in lines)
 
 
+@pytest.mark.once
 @pytest.mark.timeout(300)
 @examples(100)
 @given(drawn(FILE_OPTIONS), colours)
@@ -393,6 +396,7 @@ def test_files_are_those_of_rg(rg: RgBinary, tree: Path, options: dict[str, Any]
     assert sorted(found) == raw_paths(done)
 
 
+@pytest.mark.once
 @pytest.mark.timeout(300)
 @examples(100)
 @given(patterns, drawn(SEARCH_OPTIONS), st.integers(1, 5), st.booleans())

@@ -45,6 +45,12 @@ def changed(arguments: dict[str, Any]) -> dict[str, Any]:
         ({"pattern": "y", "path": None, "max_files": None}, {"pattern": "y"}),
         ({"pattern": 42, "context_lines": 1.0}, {"pattern": "42", "context_lines": 1}),
         ({"pattern": "y", "include": "*.c", "literal": "false"}, {"pattern": "y", "file_pattern": "*.c"}),
+        ({"pattern": "y", "glob": ["*.c", "*.h"]}, {"pattern": "y", "file_pattern": "*.c,*.h"}),
+        ({"pattern": "y", "glob": '["*.c"]'}, {"pattern": "y", "file_pattern": "*.c"}),
+        ({"pattern": "y", "case_sensitive": False, "explanation": "z"}, {"pattern": "y", "case_insensitive": True}),
+        ({"pattern": "y", "case_sensitive": True}, {"pattern": "y"}),
+        ({"pattern": "y", "-i": True, "case_insensitive": True}, {"pattern": "y", "case_insensitive": True}),
+        ({"pattern": "y", "head_limit": "0"}, {"pattern": "y", "max_matches": MAX_NUMBER}),
     ],
 )
 def test_other_names_strings_and_null_are_understood(sent: dict[str, Any], means: dict[str, Any]) -> None:
@@ -55,6 +61,10 @@ def test_other_names_strings_and_null_are_understood(sent: dict[str, Any], means
 @pytest.mark.parametrize("sent", ["a,b", '["a", "b"]', ["a", "b"], " a , b ,"])
 def test_a_list_may_come_as_text(sent: object) -> None:
     assert understood(Workspace.ls, {"ignore": sent})["ignore"] == ["a", "b"]
+
+
+def test_a_comma_in_braces_parts_nothing() -> None:
+    assert understood(Workspace.ls, {"ignore": "a,{b,c}.py"})["ignore"] == ["a", "{b,c}.py"]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +83,9 @@ def test_a_list_may_come_as_text(sent: object) -> None:
         ({"pattern": ["x"]}, "pattern should be a string"),
         ({"pattern": "x", "patern": "y"}, "unknown argument 'patern'; did you mean pattern?"),
         ({"pattern": "x", "frobnicate": 1}, "unknown argument 'frobnicate'; allowed are pattern, path,"),
-        ({"pattern": "x", "query": "y"}, "pattern is given twice"),
+        ({"pattern": "x", "query": "y"}, "pattern and query are the same argument"),
+        ("[" * 200_000, "nested too deeply"),
+        ({"pattern": "x", "offset": float("inf")}, "offset should be a whole number, not inf"),
         ("[]", "should be a JSON object, not list"),
         ("{", "not JSON"),
         ("nonsense" * 1000, "not JSON"),
@@ -123,6 +135,7 @@ def test_whatever_is_sent_is_understood_or_a_value_error(sent: dict[str, Any]) -
             ("listDirectory", "ls"),
             ("directory_tree", "tree"),
             ("search_files", "find_files"),
+            ("mcp__x__Grep", "grep_content"),
             ("tree", "tree"),
         ),
     ],

@@ -182,6 +182,22 @@ def test_what_is_to_be_ignored_is_left_out(plant: Plant) -> None:
     assert "gen" not in texts(root, "docs", ignore=["gen"])[0]
 
 
+def test_no_root_decides_for_another_and_no_level_is_gone_beyond(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    plant({"a/.gitignore": "", "a/node_modules/x": "", "b/node_modules/x": "", "b/c/d/node_modules/x": ""})
+    for program in (rg, folder / "none"):
+        asked = sync.Workspace(folder / "a", folder / "b", rg=program)
+        assert [entry.name for entry in asked.ls_result().entries if entry.closed] == ["node_modules", "node_modules"]
+        assert asked.ls_result().total_files == 1
+        assert asked.ls_result(ignore=["c/d"]).entries[-1].name == "node_modules"
+        shallow = sync.Workspace(folder / "b", rg=program).ls_result(max_depth=1)
+        assert [(entry.name, entry.closed) for entry in shallow.entries] == [("c", False), ("node_modules", True)]
+
+
+def test_a_file_that_is_named_is_listed_whatever_its_kind(plant: Plant) -> None:
+    root = plant({"a.pyc": ""})
+    assert texts(root, "a.pyc")[0] == "- a.pyc\n\n(1 file.)"
+
+
 def test_levels_below_max_depth_are_said_to_be_there(plant: Plant) -> None:
     root = plant({"a/b/c": "", "a/d": "", "e": ""})
     text, without = texts(root, max_depth=1)

@@ -68,6 +68,7 @@ def test_what_leads_into_the_root_is_found_by_its_real_path(yard: Path, path: st
         *("..", "../", "../folder/..", "../folder-secret", "../folder-secret/file", "a/../../folder-secret"),
         *("up", "up/folder-secret", "out", "out/", "out/file", "deep", "/", "//", "/etc/passwd", "/etc/../etc/passwd"),
         *("../..", "../../../../../../../../etc/passwd", "link/../../../folder-secret/file"),
+        *("loop/../out", "loop/../out/file", "loop/x/../../deep", "gone/../loop/../out"),
         *("~", "~/", "~/.ssh/id_rsa", "/proc/self/root", "/proc/self/cwd"),
         *("..//folder-secret", "./../folder-secret", "/dev/fd/0", "/tmp", "up/../etc"),
     ],
@@ -159,6 +160,8 @@ def test_a_root_that_is_no_longer_what_it_was_is_said(yard: Path, tmp_path: Path
 
 
 def test_roots_that_cannot_be_are_refused_at_once(yard: Path) -> None:
+    with pytest.raises(ValueError, match="a root is empty"):
+        Sandbox([""])
     with pytest.raises(ValueError, match="no root given"):
         Sandbox([])
     with pytest.raises(FileNotFoundError, match="nope does not exist"):

@@ -449,6 +449,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", ["a.py", "a.ts", "a.cpp", "a.rb", "a.sql", "a.yaml"])
 def test_a_hostile_file_takes_no_longer_than_its_size(name: str) -> None:
     """They take some seconds; what is not linear in one of them takes longer than any test may."""

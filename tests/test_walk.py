@@ -1,6 +1,7 @@
 """Listing without rg: the same as with each rg of the matrix, on trees and lines of any kind."""
 
 import contextlib
+import itertools
 import logging
 import os
 import re
@@ -310,11 +311,17 @@ def test_a_tree_may_be_deeper_than_the_stack_and_than_a_path_is_long(folder: Pat
         subprocess.run(["rm", "-rf", folder / "dd"], check=True)  # shutil.rmtree() is as deep as the tree
 
 
-def test_it_stops_before_the_next_folder(plant: Plant) -> None:
+def test_it_stops_before_the_next_folder_or_file(plant: Plant) -> None:
     root = plant({"a/a": "", "b/b": "", "c/c": ""})
-    answers = iter([False, False, True])
-    assert walked(root, stop=lambda: next(answers)) == ["a/a"]
-    assert walked(root, stop=lambda: True) == []
+
+    def after(times: int) -> Callable[[], bool]:
+        asked = itertools.count()
+        return lambda: next(asked) >= times
+
+    # Asked before the root and each of three folders in it, then before the first of these and what is in it, ….
+    assert walked(root, stop=after(6)) == ["a/a"]
+    assert walked(root, stop=after(3)) == []
+    assert walked(root, stop=after(0)) == []
 
 
 def test_another_file_system_is_not_entered(rg: RgBinary) -> None:
@@ -422,6 +429,7 @@ def test_any_tree_is_listed_as_rg_lists_it(rg: RgBinary, data: st.DataObject) ->
                 assert set(walked(root, sub, exclude=exclude, **options)) == below
 
 
+@pytest.mark.once
 @thorough
 @given(data=st.data())
 def test_the_rules_around_a_folder_make_rg_list_there_what_it_lists_from_the_root(

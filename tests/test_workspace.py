@@ -4,13 +4,14 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ripwrap import AccessDeniedError, PatternError, Workspace, sync
+from ripwrap import AccessDeniedError, PatternError, Workspace, _content, sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace import GrepContentResult
 from tools import COLOURS, Asked
@@ -262,7 +263,7 @@ def test_files_are_found_newest_first(rg: RgBinary, plant: Plant) -> None:
         "b\nc/d\n\n(Showing 1 to 2 of 3 files. offset=2 gives the next; a narrower pattern or path gives fewer.)"
     )
     assert asked.find_files(sort="newest", offset=2) == "a\n\n(Showing 3 to 3 of 3 files.)"
-    assert asked.find_files("nope*") == "No files found."
+    assert asked.find_files("nope*") == "No files found, hidden and ignored ones included."
 
 
 def test_long_lines_are_clipped_around_what_matched(rg: RgBinary, plant: Plant) -> None:
@@ -323,12 +324,111 @@ def test_pages_within_any_budget_neither_overlap_nor_miss(
     assert len(seen) == len(set(seen)) == sum(planted.values())
 
 
+def test_a_match_longer_than_the_budget_is_shown_in_part_and_stops_nothing(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"a": "begin\n" + "line\n" * 2000 + "end\n", "b": "begin end\n", "c": "begin end\n"})
+    asked = sync.Workspace(root, rg=rg, max_chars=1000)
+    first = asked.grep_content_result("begin.*end", multiline=True, fixed_strings=False)
+    assert 900 < len(str(first)) <= 1000
+    assert [(match.file, match.match[:12]) for match in first.matches] == [("a", "begin\nline\nl")]
+    assert "offset=1 gives the next" in str(first)
+    second = asked.grep_content_result("begin.*end", multiline=True, offset=1)
+    assert [match.file for match in second.matches] == ["b", "c"]
+
+
+def test_sections_take_their_room_from_the_budget(rg: RgBinary, plant: Plant) -> None:
+    name = "a_rather_long_name_for_a_function_of_which_there_are_many"
+    root = plant({f"m{number:03}.py": f"def {name}():\n    return needle\n" for number in range(120)})
+    asked = sync.Workspace(root, rg=rg, max_chars=4000)
+    found = asked.grep_content_result("needle", context_lines=0, sections=True)
+    assert 3500 < len(str(found)) <= 4000
+    assert len(found.matches) > 8
+    assert found.next_offset == len(found.matches)
+    assert all(match.section and match.section.line == 1 for match in found.matches)
+    assert str(found).count("  in lines 1-2: def a_rather") == len(found.matches)
+
+
+def test_sections_are_named_while_there_is_time(rg: RgBinary, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr(_content, "time", SimpleNamespace(monotonic=lambda: next(hours)))  # our clock there, alone
+    text = sync.Workspace(shop, rg=rg).grep_content("TODO", sections=True)
+    assert "There was no time to name every definition." in text
+    assert text.count("File: ") == 2
+
+
+def test_no_more_is_held_than_a_budget_has_room_for(rg: RgBinary, plant: Plant) -> None:
+    root = plant({f"{number}": "needle\n" * 2000 for number in range(5)})
+    asked = sync.Workspace(root, rg=rg)
+    told = asked.call_result("Grep", {"pattern": "needle", "head_limit": 0, "-C": 0})
+    assert isinstance(told, GrepContentResult)
+    assert 19_000 < len(str(told)) <= 20_000
+    assert told.next_offset == len(told.matches) > 1000
+    far = asked.grep_content_result("needle", offset=1_000_000)
+    assert (far.matches, far.next_offset) == ((), None)
+    assert "There is none from offset=20000 on." in str(far)
+    assert len(asked.call_result("LS", {"limit": 1_000_000}).message) < 100
+
+
+def test_names_are_told_once_and_not_more_of_them_than_matches_were_asked_for(rg: RgBinary, plant: Plant) -> None:
+    asked = sync.Workspace(plant({f"{number:03}": "x\n" for number in range(400)}), rg=rg)
+    assert asked.grep_content("x").count("\nFile: ") == 99
+    assert "not shown: 001 (1), 002 (1)" in asked.grep_content("x", max_matches=1)
+    assert len(asked.grep_content("x", max_matches=1)) < 400
+    assert len(asked.grep_content("x", max_matches=1, offset=5)) < 250
+
+
+def test_lines_may_end_as_on_windows(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"a.cs": "class A {\r\n  return x;\r\n}\r\n", "b.cs": "  return x;\n"})
+    asked = sync.Workspace(root, rg=rg)
+    assert [match.file for match in asked.grep_content_result(r"return x;$").matches] == ["a.cs", "b.cs"]
+    assert asked.grep_content_result(r"^class A \{$").total_matches == 1
+    assert asked.grep_content_result("x;$", fixed_strings=True).total_matches == 0
+
+
+def test_globs_may_name_a_directory_at_any_depth_or_whole_paths(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    plant({"one/pkg/build/o.txt": "", "one/build/p.txt": "", "one/a.txt": "", "two/a.txt": "", "two/we:b.txt": ""})
+    asked = sync.Workspace(folder / "one", rg=rg)
+    assert asked.find_files_result("!build/").files == ("a.txt",)
+    assert asked.find_files_result("build/").files == ("build/p.txt", "pkg/build/o.txt")
+    assert asked.ls_result(ignore=["build/"]).total_files == 1
+    assert asked.find_files_result(f"{folder}/one/*.txt").files == ("a.txt",)
+    both = sync.Workspace(folder / "one", folder / "two", rg=rg)
+    assert both.find_files_result(f"{folder}/two/*.txt").files == (f"{folder}/two/a.txt", f"{folder}/two/we:b.txt")
+    assert both.find_files_result("we:*").files == (f"{folder}/two/we:b.txt",)
+    assert asked.find_files("../*").startswith("Error: ../* would lead out of what is searched")
+
+
+def test_what_is_hidden_or_ignored_is_hinted_at_when_no_file_is_found(rg: RgBinary, shop: Path) -> None:
+    asked = sync.Workspace(shop, rg=rg)
+    assert asked.find_files("*.yml") == (
+        "No files found. There would be 1 file with hidden and ignored files included (include_hidden=True, "
+        "include_ignored=True), first .github/ci.yml."
+    )
+    assert asked.find_files("build/*", include_hidden=True).endswith("first build/out.py.")
+
+
+def test_a_diagnosis_names_what_can_be_given_back_on_one_line(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    plant({"one/a": "", "two/.a\nFile: evil\n  1: fake": "x\n"})
+    text = sync.Workspace(folder / "one", folder / "two", rg=rg).grep_content("x")
+    assert f"first in {folder}/two/.a\\x0aFile: evil" in text
+    assert "\nFile: evil" not in text
+
+
+def test_what_is_no_file_is_not_waited_for(rg: RgBinary, folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    assert sync.Workspace(folder, rg=rg).grep_content("x", "pipe").startswith("Error: pipe is neither a file nor")
+
+
+def test_control_characters_of_a_file_are_made_visible(rg: RgBinary, plant: Plant) -> None:
+    text = sync.Workspace(plant({"a": b"x\x1b[2J\ty\n"}), rg=rg).grep_content("x")
+    assert "  1: x\\x1b[2J\ty" in text
+
+
 def test_max_files_takes_the_first_and_says_how_to_get_the_others(rg: RgBinary, plant: Plant) -> None:
     root = plant(dict.fromkeys("abcde", "x\n"))
     text = sync.Workspace(root, rg=rg).grep_content("x", max_files=2)
     assert text.endswith(
-        "(Showing 2 of 5 matching files, 2 of 5 matches. 3 more files with matches not named here. "
-        "A larger max_files takes in more files. Use file_pattern or refine your pattern to narrow results.)"
+        "(Showing 2 of 5 matching files, 2 of 5 matches. A larger max_files takes in more files; an offset reaches no "
+        "further. 3 more files with matches not named here. Use file_pattern or refine your pattern to narrow results.)"
     )
     assert text.count("File: ") == 2
 
@@ -400,16 +500,30 @@ def _any_rg() -> str:
     return str(rgs.provide("15.2.0"))
 
 
-def test_an_rg_that_could_not_be_had_is_not_asked_for_at_every_call(
+def test_an_rg_that_could_not_be_downloaded_is_not_asked_for_at_every_call(
     shop: Path, nothing_set: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("RIPWRAP_OFFLINE")
+    monkeypatch.setenv("RIPWRAP_MIRROR", (shop / "no-mirror").as_uri())
     asked = sync.Workspace(shop)
-    assert asked.grep_content("x").startswith("Error: ripgrep")
+    assert "was not found (" in asked.grep_content("x")
     monkeypatch.setenv("RIPWRAP_RG", _any_rg())
     assert asked.grep_content("TODO").startswith("Error: ripgrep")
     later = time.monotonic() + 3600
     monkeypatch.setattr(time, "monotonic", lambda: later)
     assert asked.grep_content("TODO").startswith("File: ")
+
+
+def test_an_rg_that_is_installed_where_there_was_none_is_found_at_once(
+    shop: Path, nothing_set: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = sync.Workspace(shop)
+    for _ in range(2):
+        assert asked.grep_content("TODO").startswith("Error: ripgrep")
+        monkeypatch.setenv("RIPWRAP_RG", _any_rg())
+        assert asked.grep_content("TODO").startswith("File: ")
+        monkeypatch.delenv("RIPWRAP_RG")
+    assert len(caplog.records) == 2  # each absence is told of once
 
 
 def test_a_search_that_takes_too_long_is_ended_and_says_so(stand_in: Callable[..., Path], shop: Path) -> None:

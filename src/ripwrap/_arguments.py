@@ -10,7 +10,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeAlias, get_origin, get_type_hints
+from typing import Any, Literal, TypeAlias, cast, get_origin, get_type_hints
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, create_model
 from typing_extensions import TypedDict
@@ -70,9 +70,16 @@ MAX_NUMBER = 1_000_000
 TOOL_NAMES = {
     "grep": "grep_content",
     "ripgrep": "grep_content",
+    "rg": "grep_content",
+    "grep_search": "grep_content",
+    "search_file_content": "grep_content",
     "search_content": "grep_content",
     "glob": "find_files",
     "search_files": "find_files",
+    "file_search": "find_files",
+    "find_by_name": "find_files",
+    "list_files": "ls",
+    "read_folder": "ls",
     "list": "ls",
     "list_dir": "ls",
     "list_directory": "ls",
@@ -100,7 +107,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 """For each argument the other names that it goes by; a name in camel case is also understood."""
 
-_WITHOUT_EFFECT = frozenset({"-n", "line_number", "line_numbers"})  # there always are
+_WITHOUT_EFFECT = frozenset({"-n", "line_number", "line_numbers", "explanation"})  # there always are; a remark
 _SIDES = frozenset({"-A", "-B", "A", "B"})
 
 
@@ -110,7 +117,7 @@ def tool_name(name: str, known: tuple[str, ...]) -> str:
     Raises:
         ValueError: None of them.
     """
-    plain = _snake(name)
+    plain = _snake(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
     found = plain if plain in known else TOOL_NAMES.get(plain.replace("_", ""), TOOL_NAMES.get(plain))
     if found is None:
         raise ValueError(f"there is no tool {name!r}; there are {', '.join(known)}")
@@ -131,11 +138,15 @@ def understood(function: Callable[..., Any], arguments: Mapping[str, Any] | str)
         and not given.keys() & {"context_lines", "context", "-C", "C"}
     ):
         given["context_lines"] = 0  # as rg's own letters
+    if given.pop("case_sensitive", None) in (False, "false"):
+        given.setdefault("case_insensitive", True)
     if str(given.get("head_limit")).strip() == "0":
         given["head_limit"] = MAX_NUMBER  # where models know it from, 0 is no limit
     for name, value in given.items():
         if isinstance(value, str) and get_origin(model.model_fields[names[name]].annotation) is list:
             given[name] = _strings(value)
+        elif names[name] == "file_pattern":
+            given[name] = _one_string(value)
     try:
         return dict(model.model_validate(given))
     except ValidationError as error:
@@ -160,10 +171,29 @@ def _strings(text: str) -> list[str] | str:
     if text.lstrip().startswith("["):
         try:
             strings: list[str] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return text
         return strings
-    return [one.strip() for one in text.split(",") if one.strip()]
+    return comma_separated(text)
+
+
+def _one_string(value: Any) -> Any:
+    """Globs that came as a list, or as JSON in a string, with commas between them."""
+    if isinstance(value, str) and value.lstrip().startswith('["'):
+        value = _strings(value)
+    return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
+
+
+def comma_separated(text: str) -> list[str]:
+    """Globs between commas, but for the commas in braces and brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "{[") - (letter in "}]")
+        if letter == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
@@ -172,6 +202,10 @@ def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
             arguments = json.loads(arguments or "{}")
         except ValueError as error:
             raise ValueError(f"the arguments are not JSON: {error}") from None
+        except RecursionError:
+            raise ValueError(
+                "the arguments are nested too deeply; they should be a JSON object of plain values"
+            ) from None
     if not isinstance(arguments, Mapping):
         raise ValueError(f"the arguments should be a JSON object, not {type(arguments).__name__}")
     return arguments
@@ -184,14 +218,19 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
         plain = name if name in names else _snake(name)
         if value is None or (plain in _WITHOUT_EFFECT and plain not in names):
             continue
+        if plain == "case_sensitive" and "case_insensitive" in names:
+            known[plain] = value
+            continue
         if plain not in names:
             near = difflib.get_close_matches(plain, names, 1)
             own = ", ".join(dict.fromkeys(names.values()))
             hint = f"did you mean {near[0]}? " if near else ""
             raise ValueError(f"unknown argument {name!r}; {hint}allowed are {own}")
-        if names[plain] in {names[other] for other in known}:
-            raise ValueError(f"{names[plain]} is given twice, also as {name!r}; give it once")
-        known[plain] = value
+        twice = [other for other in known if names.get(other) == names[plain]]
+        if not twice:
+            known[plain] = value
+        elif known[twice[0]] != value:
+            raise ValueError(f"{twice[0]} and {name} are the same argument, with different values; give one of them")
     return known
 
 
@@ -226,7 +265,13 @@ def _complaint(problem: Any, names: Mapping[str, str]) -> str:
         case "literal_error":
             return f"{name} should be {problem['ctx']['expected']}, not {given}"
         case kind:
-            what = {"int": "a whole number", "bool": "true or false", "string": "a string", "list": "a list of strings"}
+            what = {
+                "int": "a whole number",
+                "finite": "a whole number",
+                "bool": "true or false",
+                "string": "a string",
+                "list": "a list of strings",
+            }
             should = next((text for start, text in what.items() if kind.startswith(start)), problem["msg"])
             return f"{name} should be {should}, not {given}"
 

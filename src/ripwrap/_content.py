@@ -3,11 +3,14 @@
 # pyright: reportTypedDictNotRequiredAccess=false
 # A tool's arguments are all there (`_arguments.understood`); only a caller may leave some out.
 
+import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from itertools import groupby
+from typing import Any, TypeVar, cast
 
 from ripwrap._arguments import GrepContentOptions
 from ripwrap._explain import Probe
@@ -24,11 +27,17 @@ from ripwrap._rg.sifter import Window
 from ripwrap._scope import Settings, scope, wanted
 from ripwrap._sections import Outline
 from ripwrap._text import shown
-from ripwrap.answers import ContentMatch, FileHits, GrepContentResult
+from ripwrap.answers import ContentMatch, FileHits, GrepContentResult, printable
+from ripwrap.binary.probe import CANCELLED
 from ripwrap.errors import PatternError, SearchError
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
+
+DEEPEST = 20_000
+"""How many matches an offset reaches: so many, and their context, are held in memory while rg runs."""
+
+_NAME = 300  # How much is told of the name of a file that would match, in characters.
 
 C = TypeVar("C", bound=Collector)
 
@@ -69,23 +78,19 @@ def content_plan(
 
 def _content(search: Query) -> Plan[GrepContentResult]:
     arguments, place = search.arguments, search.scope.place
-    window = window_of(arguments["offset"], arguments["max_matches"], arguments["max_files"] or None, search.options)
-    found = yield from _ran(search, lambda options: search.step(options, window, search.scope.timeout))
+    offset = min(arguments["offset"], DEEPEST)
+    # More would only be held and thrown away: a match takes six characters and more.
+    most = min(arguments["max_matches"], search.settings.max_chars // 6, DEEPEST - offset)
+    window = window_of(offset, most, arguments["max_files"] or None, search.options)
+    found, options = yield from _ran(search, lambda options: search.step(options, window, search.scope.timeout))
     files = yield from files_in_turn(window, found)
     page = _page(search, window, found, files)
-    matches = {
-        name: content_matches(file, name, search.settings.max_line)
-        for file, name in ((file, place.shown(file.path)) for file in files)
-        if file.matches
-    }
-    if arguments["sections"]:
-        matches = yield Work(partial(_with_sections, search, files, matches))
-    explained = "" if found.matches or not page.exact else (yield from _explained(search))
+    explained = "" if found.matches or not page.exact else (yield from _explained(search, options))
     much = amount(found, None if page.exact else search.scope.timeout)
     answer = GrepContentResult(
         **_about(search, found.end, timed_out=found.timed_out, notes=_left_out(found)),
         files=tuple(FileHits(path=place.shown(file.path), count=file.total_matches) for file in files),
-        message=f"{much[0].upper()}{much[1:]}." if found.matches else f"No matches found.{explained}",
+        message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(found)}{explained}",
         matches=(),
         truncated=False,
         next_offset=None,
@@ -93,35 +98,63 @@ def _content(search: Query) -> Plan[GrepContentResult]:
         files_matched=found.files,
         exact=page.exact,
     )
-    return fitted(page, matches, answer, search.settings.max_chars)
+    told: GrepContentResult = yield Work(partial(_fitted, search, page, answer))
+    return told
+
+
+def _fitted(search: Query, page: Page, answer: GrepContentResult) -> GrepContentResult:
+    """The answer in its budget, with sections if they are wanted."""
+    place, settings = search.scope.place, search.settings
+    names = [(file, place.shown(file.path)) for file in page.files if file.matches]
+    found = {name: content_matches(file, name, settings.max_line) for file, name in names}
+    told = fitted(page, found, answer, settings.max_chars)
+    if not search.arguments["sections"]:
+        return told
+    # Of those alone that are shown; with sections fewer are.
+    paths = {name: os.path.join(place.cwd, file.path) for file, name in names}
+    deadline = math.inf if search.scope.timeout is None else time.monotonic() + search.scope.timeout
+    for name, matches in groupby(told.matches, key=lambda match: match.file):
+        if CANCELLED.get().is_set() or time.monotonic() > deadline:
+            answer = answer.model_copy(update={"notes": (*answer.notes, "There was no time to name every definition.")})
+            break
+        shown = list(matches)
+        found[name][: len(shown)] = _in_sections(search, paths[name], shown)
+    return fitted(page, found, answer, settings.max_chars)
+
+
+def _nothing(found: FairFound) -> str:
+    if found.dropped_records:
+        return "No match can be shown: they are in lines that are too long; output_mode=count counts them."
+    return "No matches found."
 
 
 def _page(search: Query, window: Window, found: FairFound, files: Sequence[FileMatches]) -> Page:
     all_reached = found.files <= window.max_files
+    reachable = found.matches if all_reached else sum(file.total_matches for file in files[: window.max_files])
     return Page(
         files=tuple(files),
         offset=window.offset,
-        reachable=found.matches if all_reached else sum(file.total_matches for file in files[: window.max_files]),
+        reachable=min(reachable, DEEPEST),
         total_matches=found.matches,
         files_matched=found.files,
         exact=found.exact and not search.cut,
+        names=0 if window.offset else min(max(search.arguments["max_matches"], 10), 100),
     )
 
 
 def _left_out(found: FairFound) -> Iterator[str]:
     if found.dropped_records:
-        yield f"{plural(found.dropped_records, 'line')} left out, of over 20 MiB in rg's JSON."
+        yield f"{plural(found.dropped_records, 'line')} left out, too long to be shown."
     if found.binary:
         yield f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte."
-    if found.refused:
-        yield f"{plural(found.refused, 'file')} left out, outside of the roots or not to be seen."
 
 
 def _listed(search: Query) -> Plan[GrepContentResult]:
     """The files that match, or how often each does."""
     arguments, place = search.arguments, search.scope.place
     counting = arguments["output_mode"] == "count"
-    offset, most = arguments["offset"], min(arguments["max_matches"], arguments["max_files"] or EVERYTHING)
+    offset = arguments["offset"]
+    most = min(arguments["max_matches"], arguments["max_files"] or EVERYTHING, search.settings.max_chars // 2)
 
     def step(options: SearchOptions) -> Step[Gathered[FileCount | str]]:
         plain = {name: value for name, value in options.items() if not name.endswith("_context")}
@@ -132,7 +165,7 @@ def _listed(search: Query) -> Plan[GrepContentResult]:
             command, lambda: Gathered(decoder(), upto, allowed=allowed, progress=progress), search.scope.timeout
         )
 
-    found = yield from _ran(search, step)
+    found, worked = yield from _ran(search, step)
     hits = tuple(
         FileHits(path=place.shown(item))
         if isinstance(item, str)
@@ -140,7 +173,7 @@ def _listed(search: Query) -> Plan[GrepContentResult]:
         for item in found.items()[offset:]
     )
     exact = not (found.timed_out or search.cut)
-    explained = "" if found.total or not exact else (yield from _explained(search))
+    explained = "" if found.total or not exact else (yield from _explained(search, worked))
 
     def answer(count: int) -> GrepContentResult:
         upto = offset + count
@@ -160,27 +193,35 @@ def _listed(search: Query) -> Plan[GrepContentResult]:
     return shortened(answer, len(hits), search.settings.max_chars)
 
 
-def _ran(search: Query, step: Callable[[SearchOptions], Step[C]]) -> Plan[C]:
-    """What a search finds; a pattern that needs PCRE2 gets it, where this rg has it."""
+def _ran(search: Query, step: Callable[[SearchOptions], Step[C]]) -> Plan[tuple[C, SearchOptions]]:
+    """What a search finds, and with which options; a pattern that needs PCRE2 gets it, where this rg has it."""
+    options = search.options
     try:
-        found: C = yield step(search.options)
+        found: C = yield step(options)
     except PatternError as error:
         if "pcre2=True" not in error.hint:
             raise
+        options = cast("SearchOptions", {**options, "pcre2": True})
         try:
-            found = yield step({**search.options, "pcre2": True})
+            found = yield step(options)
         except SearchError:
             raise error from None
-    return found
+    return found, options
 
 
-def _explained(search: Query) -> Plan[str]:
+def _explained(search: Query, options: SearchOptions) -> Plan[str]:
     """What would find something, in the words of this tool."""
+    place = search.scope.place
 
     def how(probe: Probe) -> str | None:
+        if search.files.overrides and "file_type" in search.files.names and "no_ignore" in probe.how:
+            return None  # a glob brings back what is of another type, and that is not sifted out here
         return f"without {', '.join(search.files.names)}" if probe.how.startswith("without ") else _WORDS.get(probe.how)
 
-    said = yield from explanation((search.pattern,), search.options, replace(search, progress=None).step, how)
+    quiet = replace(search, progress=None)
+    said = yield from explanation(
+        (search.pattern,), options, quiet.step, how, lambda path: printable(place.shown(path))[:_NAME]
+    )
     return f" {said}" if said else ""
 
 
@@ -199,16 +240,7 @@ def _add_literal(search: Query, error: PatternError) -> Plan[None]:
     error.add_note(f"As a literal it matches {least}{lines} in {files} (fixed_strings=True).")
 
 
-def _with_sections(
-    search: Query, files: Sequence[FileMatches], found: Mapping[str, list[ContentMatch]]
-) -> dict[str, list[ContentMatch]]:
-    """The matches, each with the definition that encloses it."""
-    place = search.scope.place
-    paths = {place.shown(file.path): os.path.join(place.cwd, file.path) for file in files}
-    return {name: list(_in_sections(search, paths[name], matches)) for name, matches in found.items()}
-
-
-def _in_sections(search: Query, path: str, matches: list[ContentMatch]) -> Iterator[ContentMatch]:
+def _in_sections(search: Query, path: str, matches: Sequence[ContentMatch]) -> Iterator[ContentMatch]:
     lines = source(path) if search.settings.sandbox.holds(path) else None
     if lines is None:
         yield from matches

@@ -1,16 +1,17 @@
 """Listing: the files that a search would look into."""
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import Generic, Protocol, TypeVar, Unpack
+from typing import Generic, TypeVar, Unpack
 
 from ripwrap._rg.argv import files_command
 from ripwrap._rg.decoder import PathDecoder
 from ripwrap._rg.exit import Exit
+from ripwrap._rg.gather import Decoder
 from ripwrap._rg.stream import stream
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import FileOptions, StrPath, check_limit
 
-Item = TypeVar("Item", covariant=True)
+Item = TypeVar("Item")
 
 
 def files(
@@ -45,18 +46,6 @@ def files(
     The first two are raised by the call, the others by the first iteration.
     """
     return stream(files_command(cwd, paths, options), Listing(PathDecoder(), limit), rg)
-
-
-class Decoder(Protocol[Item]):
-    """What a listing's bytes are made into items by."""
-
-    def feed(self, chunk: bytes) -> Sequence[Item]:
-        """The items that `chunk` completes."""
-        ...
-
-    def close(self) -> None:
-        """Check that the stream ended with an item."""
-        ...
 
 
 class Listing(Generic[Item]):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeAlias, TypeVar, Unpack
 
+from ripwrap import _text
 from ripwrap._explain import Probe, probes
 from ripwrap._message import amount, message, plural
 from ripwrap._page import files_of, window_of
@@ -159,6 +160,7 @@ def explanation(
     options: SearchOptions,
     search: Search[F],
     how: Callable[[Probe], str | None] = Probe.in_options,
+    name: Callable[[str], str] = _text.shown,
 ) -> Plan[str]:
     """What would find something, or what would not either.
 
@@ -167,6 +169,7 @@ def explanation(
         options: With which options.
         search: Makes a search with other ones.
         how: What the caller does to get what a probe tries; `None` if that cannot be had.
+        name: How the caller calls a path.
     """
     deadline = time.monotonic() + _EXPLAIN
     would: list[str] = []
@@ -185,7 +188,7 @@ def explanation(
         except SearchError:
             continue  # what is tried need not make sense, e.g. a literal with a newline
         if found.matches:
-            first = found.blocks()[0].path.decode("utf-8", "replace")
+            first = name(os.fsdecode(found.blocks()[0].path))
             much = amount(found, None if found.exact else left)
             would.append(f"{much} {probe.says} ({way}), first in {first}")
         elif found.exact:

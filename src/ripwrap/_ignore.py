@@ -72,7 +72,7 @@ class Rules:
 
     def verdict(self, path: str, *, is_folder: bool) -> bool | None:
         """Whether a path is ignored, or brought back; `None` if nothing is said of it."""
-        if self._any and not self._any.match(path):
+        if not self._any.match(path) and not any(rule.glob.pattern.match_file(path) for rule in self._slow):
             return None
         for rule in reversed(self.rules):
             if (is_folder or not rule.only_folders) and rule.glob.pattern.match_file(path):
@@ -80,10 +80,14 @@ class Rules:
         return None
 
     @cached_property
-    def _any(self) -> re.Pattern[str] | None:
-        """All of them in one, which does not match most paths; `None` if that would take too long."""
-        regexes = [rule.glob.regex for rule in self.rules]
-        return None if None in regexes else re.compile("|".join(filter(None, regexes)))
+    def _any(self) -> re.Pattern[str]:
+        """Those that are regexes, all in one, which does not match most paths."""
+        return re.compile("|".join(rule.glob.regex for rule in self.rules if rule.glob.regex is not None) or "(?!)")
+
+    @cached_property
+    def _slow(self) -> tuple[Rule, ...]:
+        """Those that are none, since that would take too long."""
+        return tuple(rule for rule in self.rules if rule.glob.regex is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,8 @@ def _above(sub: str) -> list[str]:
 def _read(root: str, folder: str, kind: str) -> tuple[Rule, ...]:
     path = os.path.realpath(os.path.join(root, folder, kind))
     # It may be a link, or in a folder that is; and what is no file, a FIFO say, could be waited for without end.
-    if not PurePath(path).is_relative_to(root) or not os.path.isfile(path):
+    # Before Python 3.13 what stands behind a loop of links is not resolved at once.
+    if os.path.realpath(path) != path or not PurePath(path).is_relative_to(root) or not os.path.isfile(path):
         return ()
     try:
         with open(path, "rb") as file:

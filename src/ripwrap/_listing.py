@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import cast
 
 from ripwrap._arguments import FindFilesOptions, LsOptions, TreeOptions
 from ripwrap._message import plural
@@ -19,14 +20,16 @@ from ripwrap._rg.decoder import PathDecoder
 from ripwrap._rg.exit import Exit
 from ripwrap._rg.gather import Gathered
 from ripwrap._sandbox import Place
-from ripwrap._scope import Scope, Settings, left_out, scope, wanted
+from ripwrap._scope import Scope, Settings, Wanted, left_out, scope, wanted
 from ripwrap._text import shown
-from ripwrap._tree import EXCLUDE, Directory, arrange
-from ripwrap.answers import Engine, FindFilesResult, Layout, ListEntry, ListResult
+from ripwrap._tree import EXCLUDE, Children, Directory, Order, arrange, in_order
+from ripwrap.answers import Engine, FindFilesResult, Layout, ListEntry, ListResult, printable
 from ripwrap.errors import BinaryError
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions
 
+_EXPLAIN = 5.0  # Seconds for finding out why there is nothing.
+_NAME = 300  # How much is told of a name then, in characters.
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -39,7 +42,7 @@ def find_plan(
         files = wanted(found.place, pattern)
         allowed, cut = yield from allowed_of(found, files)
         newest, offset = arguments["sort"] == "newest", arguments["offset"]
-        upto = offset + arguments["limit"]
+        upto = offset + min(arguments["limit"], settings.max_chars // 2)
         most = EVERYTHING if newest else upto
         command = files_command(found.place.cwd, found.place.paths, {**found.options, **files.options})
         listing: Gathered[str] = yield Step(
@@ -50,6 +53,7 @@ def find_plan(
             items = yield Work(partial(sorted, items, key=partial(_youth, found.place.cwd)))
         paths = [found.place.shown(one) for one in items[offset:upto]]
         exact = not (listing.timed_out or cut)
+        nothing = "No files found." if listing.total or not exact else (yield from _why_none(found, files))
 
         def answer(count: int) -> FindFilesResult:
             more = listing.total > offset + count
@@ -62,19 +66,35 @@ def find_plan(
                 exact=exact,
                 truncated=more or not exact,
                 next_offset=offset + count if more and count else None,
-                message=listed(listing.total, "file", offset, count, exact=exact)
-                if listing.total
-                else "No files found.",
+                message=listed(listing.total, "file", offset, count, exact=exact) if listing.total else nothing,
                 notes=_notes(found, listing.end, timed_out=not exact),
             )
 
         return shortened(answer, len(paths), settings.max_chars)
 
 
+def _why_none(found: Scope, files: Wanted) -> Plan[str]:
+    """That there is nothing, and what there would be if all files counted."""
+    if found.options.get("hidden") and found.options.get("no_ignore"):
+        return "No files found."
+    options = {name: value for name, value in found.options.items() if name != "ignore_file"}
+    everything = cast("FileOptions", {**options, **files.options, "hidden": True, "no_ignore": True})
+    command = files_command(found.place.cwd, found.place.paths, everything)
+    listing: Gathered[str] = yield Step(command, lambda: Gathered(PathDecoder(), 1, allowed=found.allowed), _EXPLAIN)
+    if not listing.total:
+        return "No files found, hidden and ignored ones included."
+    much = ("at least " if listing.timed_out else "") + plural(listing.total, "file")
+    first = printable(found.place.shown(listing.items()[0]))[:_NAME]
+    return (
+        f"No files found. There would be {much} with hidden and ignored files included (include_hidden=True, "
+        f"include_ignored=True), first {first}."
+    )
+
+
 def ls_plan(settings: Settings, path: str, arguments: LsOptions, progress: Progress | None) -> Plan[ListResult]:
     """What there is in a place, by rg or without it; all arguments are given."""
     with scope(settings, path, hidden=arguments["include_hidden"], ignored=arguments["include_ignored"]) as found:
-        common = not arguments["include_ignored"] and not _says_itself(found.place)
+        common = () if arguments["include_ignored"] else _silent(found.place)
         new = partial(Planted, found, arguments["max_depth"], (), progress, common=common)
         options: FileOptions = {**found.options, **left_out(found.place, arguments["ignore"])}
         engine: Engine = "rg"
@@ -86,15 +106,23 @@ def ls_plan(settings: Settings, path: str, arguments: LsOptions, progress: Progr
             _LOGGER.debug("ls does without rg: %s", error)
             engine = "python"
             planted = yield Work(partial(walked, found, new, options))
-        return _tree_of(settings, found, planted, arguments["limit"], engine=engine, layout="ls")
+        told: ListResult = yield Work(
+            partial(_tree_of, settings, found, planted, arguments["limit"], engine=engine, layout="ls")
+        )
+        return told
 
 
 def tree_plan(settings: Settings, path: str, arguments: TreeOptions, progress: Progress | None) -> Plan[ListResult]:
     """A little of every directory of a place; all arguments are given."""
     with scope(settings, path, hidden=arguments["include_hidden"], ignored=arguments["include_ignored"]) as found:
         command = files_command(found.place.cwd, found.place.paths, found.options)
-        planted: Planted = yield Step(command, partial(Planted, found, 0, EXCLUDE, progress), found.timeout)
-        return _tree_of(settings, found, planted, arguments["limit"], engine="rg", layout="tree")
+        common = () if arguments["include_ignored"] else _silent(found.place)
+        new = partial(Planted, found, 0, EXCLUDE, progress, common=common)
+        planted: Planted = yield Step(command, new, found.timeout)
+        told: ListResult = yield Work(
+            partial(_tree_of, settings, found, planted, arguments["limit"], engine="rg", layout="tree")
+        )
+        return told
 
 
 def _youth(cwd: str, path: str) -> float:
@@ -110,7 +138,12 @@ def _tree_of(
     """The tree with so many entries as the limit and the budget allow; first-level directories are always there."""
     place, exact = found.place, not planted.timed_out
     floor = sum(child is not None for child in planted.root.values())
-    most = max(limit, floor)
+    # More would only be thrown away: an entry takes four characters and more.
+    most = min(max(limit, floor), settings.max_chars // 4)
+    known: dict[int, Children] = {}
+
+    def order(directory: Directory) -> Children:
+        return known.get(id(directory)) or known.setdefault(id(directory), in_order(directory))
 
     def made(arranged: Iterable[TreeEntry]) -> ListResult:
         entries = tuple(_entry(place, planted, entry) for entry in arranged)
@@ -124,21 +157,25 @@ def _tree_of(
             exact=exact,
             truncated=cut or not exact,
             next_offset=None,
-            message=_message(planted, entries, exact=exact, cut=cut),
-            notes=_notes(found, planted.end, timed_out=planted.timed_out),
+            message=_message(planted, entries, limit, exact=exact, cut=cut),
+            notes=notes,
             engine=engine,
         )
 
-    told = shortened(lambda count: made(arrange(planted.root, max(count, floor))), most, settings.max_chars)
-    if len(str(told)) <= settings.max_chars:
-        return told
+    notes = _notes(found, planted.end, timed_out=planted.timed_out)
+    if engine == "python" and settings.follow:
+        notes = (*notes, "Links were not followed, which needs rg.")
+    if floor <= most:
+        told = shortened(lambda count: made(arrange(planted.root, max(count, floor), order)), most, settings.max_chars)
+        if len(str(told)) <= settings.max_chars:
+            return told
     # Rather without what says that each of many directories has more in it.
-    return shortened(lambda count: made(_first_level(planted.root, count)), floor, settings.max_chars)
+    return shortened(lambda count: made(_first_level(planted.root, count, order)), min(floor, most), settings.max_chars)
 
 
-def _first_level(root: Directory, count: int) -> Iterator[TreeEntry]:
+def _first_level(root: Directory, count: int, order: Order) -> Iterator[TreeEntry]:
     """The first directories, and how much else there is, but not what is in them."""
-    yield from (entry for entry in arrange(root, count) if entry.is_dir and not entry.depth)
+    yield from (entry for entry in arrange(root, count, order) if entry.is_dir and not entry.depth)
     if left := len(root) - count:
         yield TreeEntry(path="", name=f"[{left} truncated]", depth=0, truncated=left)
 
@@ -155,7 +192,7 @@ def _entry(place: Place, planted: Planted, entry: TreeEntry) -> ListEntry:
     )
 
 
-def _message(planted: Planted, entries: Sequence[ListEntry], *, exact: bool, cut: bool) -> str:
+def _message(planted: Planted, entries: Sequence[ListEntry], limit: int, *, exact: bool, cut: bool) -> str:
     if not entries and not planted.skipped:
         return "No files found."
     said = [f"{'' if exact else 'at least '}{plural(planted.total, 'file')}"]
@@ -164,7 +201,9 @@ def _message(planted: Planted, entries: Sequence[ListEntry], *, exact: bool, cut
     if planted.folded:
         said.append("directories at the last level shown have more in them")
     text = "; ".join(said) + "."
-    if cut:
+    if cut and sum(not entry.truncated for entry in entries) < limit:
+        text += " [N truncated] stands for entries left out to be brief; find_files lists all files, in pages."
+    elif cut:
         text += " [N truncated] stands for entries left out; name their directory as path, or raise limit, for them."
     return text[0].upper() + text[1:]
 
@@ -174,18 +213,22 @@ def _notes(found: Scope, end: Exit | None, *, timed_out: bool) -> tuple[str, ...
     return (*notes_of(end, ended_after, found.place), *found.notes)
 
 
-def _says_itself(place: Place) -> bool:
-    """Whether an ignore file on the way from the root to the place says what to leave out."""
-    return any(
-        os.path.lexists(os.path.join(place.cwd, folder, name))
+def _silent(place: Place) -> frozenset[str]:
+    """The places with no ignore file, on the way there from their root, that says what to leave out."""
+    return frozenset(
+        path
         for path in place.paths
-        for folder in _folders(path)
-        for name in _IGNORE_FILES
+        if not any(
+            os.path.lexists(os.path.join(place.cwd, folder, name))
+            for folder in _folders(path, alone=place.several)
+            for name in _IGNORE_FILES
+        )
     )
 
 
-def _folders(path: str) -> Iterator[str]:
-    yield os.curdir
+def _folders(path: str, *, alone: bool) -> Iterator[str]:
     yield path
-    while path := os.path.dirname(path):
+    while not alone and (path := os.path.dirname(path)):
         yield path
+    if not alone:
+        yield os.curdir

@@ -3,13 +3,13 @@
 import fnmatch
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ripwrap._query import Progress
 from ripwrap._rg.decoder import PathDecoder
 from ripwrap._rg.exit import Exit
-from ripwrap._scope import Scope
-from ripwrap._tree import Directory, plant_parts
+from ripwrap._scope import Scope, escaped
+from ripwrap._tree import Directory, directory_at, plant_parts
 from ripwrap.binary.probe import CANCELLED
 from ripwrap.options import FileOptions
 
@@ -47,8 +47,17 @@ class Planted:
         exclude: Sequence[str],
         progress: Progress | None,
         *,
-        common: bool = False,
+        common: Collection[str] = (),
     ) -> None:
+        """Take nothing in yet.
+
+        Args:
+            found: What is listed.
+            max_depth: How many levels; 0 is any number.
+            exclude: Names to leave out.
+            progress: Called with `total` after every chunk.
+            common: Those of the places in which common directories and files are not listed.
+        """
         self.root: Directory = {}
         self.total = self.skipped = 0
         self.closed: set[str] = set()
@@ -82,44 +91,37 @@ class Planted:
         self._any = True
         if self._scope.allowed is not None and not self._scope.allowed(path):
             return
-        *parents, name = self._parts(path)
+        start, (*parents, name) = self._parts(path)
         if not self._exclude.isdisjoint((*parents, name)):
             return
-        if self._common:
-            for depth, parent in enumerate(parents):
-                if parent in COMMON_DIRECTORIES:
-                    self.closed.add(os.path.join(*parents[: depth + 1]))
-                    self._directory(parents[: depth + 1])
-                    return
+        levels = parents[: self._max_depth or None]
+        if start in self._common and not self.is_file:
+            closed = next((depth for depth, parent in enumerate(levels, 1) if parent in COMMON_DIRECTORIES), 0)
+            if closed:
+                self.closed.add(os.path.join(*levels[:closed]))
+                directory_at(self.root, levels[:closed])
+                return
             if any(fnmatch.fnmatchcase(name, glob) for glob in COMMON_FILES):
                 self.skipped += 1
                 return
         self.total += 1
         if self._max_depth and len(parents) >= self._max_depth:
             self.folded = True
-            self._directory(parents[: self._max_depth])
-            return
-        plant_parts(self.root, parents, name)
+            directory_at(self.root, levels)
+        else:
+            plant_parts(self.root, parents, name)
 
-    def _directory(self, names: Sequence[str]) -> None:
-        directory = self.root
-        for name in names:
-            below = directory.get(name)
-            if below is None:
-                below = directory[name] = {}
-            directory = below
-
-    def _parts(self, path: str) -> list[str]:
-        """The names that lead to a path from what is listed; with several places the first is that of the place."""
+    def _parts(self, path: str) -> tuple[str, list[str]]:
+        """The place that a path is in, and the names that lead there; with several places that of the place first."""
         place = self._scope.place
-        if not place.several:
-            start = place.paths[0]
-            if start == os.curdir:
-                return path.split(os.sep)
-            self.is_file = self.is_file or path == start
-            return [os.path.basename(path)] if self.is_file else path[len(start) + 1 :].split(os.sep)
-        start = next(one for one in place.paths if path.startswith(one + os.sep))
-        return [place.shown(start), *path[len(start) + 1 :].split(os.sep)]
+        if place.several:
+            start = next(one for one in place.paths if path.startswith(one + os.sep))
+            return start, [place.shown(start), *path[len(start) + 1 :].split(os.sep)]
+        start = place.paths[0]
+        if start == os.curdir:
+            return start, path.split(os.sep)
+        self.is_file = self.is_file or path == start
+        return start, [os.path.basename(path)] if self.is_file else path[len(start) + 1 :].split(os.sep)
 
 
 def walked(found: Scope, new: Callable[[], Planted], options: FileOptions) -> Planted:
@@ -144,10 +146,20 @@ def walked(found: Scope, new: Callable[[], Planted], options: FileOptions) -> Pl
             sub,
             hidden=options.get("hidden", False),
             no_ignore=options.get("no_ignore", False),
-            exclude=[glob.removeprefix("!") for glob in ([globs] if isinstance(globs, str) else globs)],
+            exclude=list(_from_root(path if alone else "", [globs] if isinstance(globs, str) else globs)),
             max_depth=options.get("max_depth"),
             one_file_system=options.get("one_file_system", False),
             stop=stop,
         ):
             planted.add(os.path.normpath(os.path.join(path, name)) if alone else name)
     return planted
+
+
+def _from_root(root: str, globs: Sequence[str]) -> Iterator[str]:
+    """What rg's globs leave out, as it starts from a root; nothing of those that start from another one."""
+    start = f"/{escaped(root)}/" if root else "/"
+    for glob in globs:
+        if not glob.startswith("!/"):
+            yield glob.removeprefix("!")
+        elif glob[1:].startswith(start):
+            yield f"/{glob[1 + len(start) :]}"

@@ -63,6 +63,9 @@ class Query:
         options: dict[str, object] = dict(self.files.options)
         options["hidden"] = self.arguments["include_hidden"]
         options["no_ignore"] = self.arguments["include_ignored"]
+        # In a file of Windows' a line ends in CRLF, and `$` would never match.
+        if "$" in self.pattern and "\r" not in self.pattern and "\\r" not in self.pattern:
+            options["crlf"] = not self.arguments["fixed_strings"]
         named = {"case_insensitive": "ignore_case", "fixed_strings": "fixed_strings", "multiline": "multiline"}
         options |= {name: True for given, name in named.items() if self.arguments.get(given)}
         if self.arguments["multiline"]:

@@ -1,9 +1,8 @@
 """A page of matches, or of paths, to an answer whose text keeps to a budget and says what it leaves out: pure."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import TypeVar
 
 from ripwrap import _text
@@ -15,8 +14,10 @@ from ripwrap.answers import ContentMatch, GrepContentResult, ToolResult, printab
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
 
-_NAMES = 0.75  # How much of the budget the names of files may take.
+_NAMES = 2 / 3  # How much of the budget the names of files may take.
 _ERROR = 200  # How much is said of a path that could not be read, in characters.
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
 R = TypeVar("R", bound=ToolResult)
 
@@ -32,6 +33,7 @@ class Page:
         total_matches: How many there are.
         files_matched: In how many files.
         exact: Whether those numbers are all that there are.
+        names: How many files may be named that no match is shown of; later pages name none again.
     """
 
     files: tuple[FileMatches, ...]
@@ -40,6 +42,7 @@ class Page:
     total_matches: int
     files_matched: int
     exact: bool
+    names: int
 
 
 def content_matches(file: FileMatches, name: str, max_line: int) -> list[ContentMatch]:
@@ -57,37 +60,22 @@ def content_matches(file: FileMatches, name: str, max_line: int) -> list[Content
 
 
 def fitted(
-    page: Page, shown: dict[str, list[ContentMatch]], answer: GrepContentResult, max_chars: int
+    page: Page, found: Mapping[str, Sequence[ContentMatch]], answer: GrepContentResult, max_chars: int
 ) -> GrepContentResult:
-    """The answer with as many matches as the budget has room for, taken in turn from every file.
+    """The answer with as many matches as the budget has room for, and with at least one.
 
     Args:
         page: What there is to be told.
-        shown: The matches of each file that has any on the page, by its name.
+        found: The matches of each file that has any on the page, by its name.
         answer: The answer without its matches, but with all files.
         max_chars: How long its text may be.
     """
-    matches = [shown.get(file.path, []) for file in answer.files]
-    answer = answer.model_copy(update={"files": answer.files[: _room_for_names(page, answer, max_chars)]})
-    named = {file.path for file in answer.files}
-    # Not past a file that is not named, or the next offset would skip it.
-    order = list(takewhile(lambda match: match.file in named, _in_turn(page, matches)))
-    spent = len(str(_told(page, answer, ())))
-    count = 0
-    for match in order:
-        spent += _length(match)
-        if spent > max_chars:
-            break
-        count += 1
-    while True:
-        told = _told(page, answer, order[:count])
-        over = len(str(told)) - max_chars
-        if over <= 0 or not count:
-            return told
-        # What a line costs was a guess: headings and gaps come and go.
-        while count and over > 0:
-            count -= 1
-            over -= max(_length(order[count]), 1)
+    order = _in_turn(page, [found.get(file.path, ()) for file in answer.files])
+    names = _room_for_names(page, answer, max_chars)
+    told = shortened(lambda count: _told(page, answer, order[:count], names), len(order), max_chars)
+    if told.matches or not order:
+        return told
+    return shortened(lambda length: _told(page, answer, [_alone(order[0], length)], 0), max_chars, max_chars)
 
 
 def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
@@ -139,7 +127,7 @@ def notes_of(end: Exit | None, ended_after: float | None, place: Place) -> Itera
     """
     if ended_after is not None:
         seconds = f"{ended_after:g} seconds"
-        yield f"The search was ended after {seconds}, so there may be more; narrow it by path or file_pattern."
+        yield f"The search was ended after {seconds}, so there may be more; narrow it, e.g. by path."
     errors = [error for error in end.path_errors() if place.has(error.path)] if end else []
     if errors:
         yield f"{plural(len(errors), 'path')} could not be read, the first: {_told_of(errors[0])}."
@@ -156,43 +144,51 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
     """How many files can be named so that there is room left for some of their matches."""
 
     def named(count: int) -> GrepContentResult:
-        return _told(page, answer.model_copy(update={"files": answer.files[:count]}), ())
+        return _told(page, answer, (), count)
 
-    return len(shortened(named, len(answer.files), int(max_chars * _NAMES)).files)
+    return len(shortened(named, min(page.names, len(answer.files)), int(max_chars * _NAMES)).files)
 
 
-def _told(page: Page, answer: GrepContentResult, matches: Sequence[ContentMatch]) -> GrepContentResult:
+def _alone(match: ContentMatch, length: int) -> ContentMatch:
+    """A match that is longer than a whole answer may be: its first characters."""
+    text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
+    return match.model_copy(update={"before": (), "after": (), "section": None, "match": text})
+
+
+def _told(page: Page, answer: GrepContentResult, matches: Sequence[ContentMatch], names: int) -> GrepContentResult:
+    """The answer with some matches, their files, and so many names of the first files."""
     place = {file.path: number for number, file in enumerate(answer.files)}
     ordered = tuple(sorted(matches, key=lambda match: (place[match.file], match.line)))
+    shown = {match.file for match in matches}
+    files = tuple(file for number, file in enumerate(answer.files) if number < names or file.path in shown)
     upto = page.offset + len(matches)
     more = page.reachable > upto
-    left_out = page.total_matches > upto or page.offset > 0
-    return answer.model_copy(
+    told = answer.model_copy(
         update={
             "matches": ordered,
+            "files": files,
             "truncated": more or page.total_matches > upto or not page.exact,
             "next_offset": upto if more and matches else None,
-            "message": _showing(page, answer, ordered, upto if more else None)
-            if left_out and page.total_matches
-            else answer.message,
         }
     )
+    if not page.total_matches or (page.total_matches <= upto and not page.offset):
+        return told
+    return told.model_copy(update={"message": _showing(page, told)})
 
 
-def _showing(page: Page, answer: GrepContentResult, matches: Sequence[ContentMatch], next_offset: int | None) -> str:
+def _showing(page: Page, told: GrepContentResult) -> str:
     least = "" if page.exact else "at least "
-    files = len({match.file for match in matches})
+    files = len({match.file for match in told.matches})
     all_files, all_matches = plural(page.files_matched, "matching file"), plural(page.total_matches, "match", "es")
-    said = [f"Showing {files} of {least}{all_files}, {len(matches)} of {least}{all_matches}."]
-    if page.offset and not matches:
+    said = [f"Showing {files} of {least}{all_files}, {len(told.matches)} of {least}{all_matches}."]
+    if page.offset >= page.reachable:
         said.append(f"There is none from offset={page.offset} on.")
-    if next_offset is not None and matches:
-        said.append(f"offset={next_offset} gives the next.")
-    unnamed = page.files_matched - len(answer.files)
-    if unnamed:
+    if told.next_offset is not None:
+        said.append(f"offset={told.next_offset} gives the next.")
+    elif page.total_matches > page.reachable:
+        said.append("A larger max_files takes in more files; an offset reaches no further.")
+    if unnamed := page.files_matched - len(told.files):
         said.append(f"{plural(unnamed, 'more file')} with matches not named here.")
-    if page.total_matches > page.reachable:
-        said.append("A larger max_files takes in more files.")
     said.append("Use file_pattern or refine your pattern to narrow results.")
     return " ".join(said)
 
@@ -208,15 +204,11 @@ def _in_turn(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[Conten
     return [match for _, _, match in sorted(ranked, key=lambda one: one[:2])]
 
 
-def _length(match: ContentMatch) -> int:
-    return sum(len(text) + 10 for _, _, text in match.lines())
-
-
 def _clipped(line: Match | Context, max_line: int) -> str:
     """The text of a line, or of several, each cut around its first hit if it is long."""
     text = line.lines
     if len(text) <= max_line:
-        return text.rstrip("\r\n")
+        return _harmless(text.rstrip("\r\n"))
     spans = line.spans() if isinstance(line, Match) else ()
     pieces: list[str] = []
     start = 0
@@ -224,9 +216,14 @@ def _clipped(line: Match | Context, max_line: int) -> str:
         hit = next(
             ((first - start, last - start) for first, last in spans if last > start and first < start + len(part)), None
         )
-        pieces.append(_around(part, hit, max_line))
+        pieces.append(_harmless(_around(part, hit, max_line)))
         start += len(part) + 1
     return "\n".join(pieces)
+
+
+def _harmless(text: str) -> str:
+    """The text with control characters, which some programs cannot take, made visible; line ends and tabs stay."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def _around(text: str, hit: Span | None, max_line: int) -> str:

@@ -46,7 +46,7 @@ class Place:
         return len(self.paths) > 1
 
     def shown(self, path: str) -> str:
-        """How an answer calls a path that rg named, so that it can be given back."""
+        """How an answer calls a path that rg named, so that it can be given back if it is UTF-8."""
         return shown(os.path.normpath(os.path.join(self.prefix, path)) if self.prefix else path)
 
     @property
@@ -90,7 +90,7 @@ class Sandbox:
         if os.path.normpath(path) == os.curdir:
             if not several:
                 return Place(self.roots[0], (os.curdir,), "")
-            common = os.path.commonpath(self.roots)
+            common = self._common()
             return Place(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
         found = [place for place in map(self._held, self._readings(path)) if place]
         if not found:
@@ -100,8 +100,15 @@ class Sandbox:
                 roots=self.roots,
             )
         for root, relative in found:
-            if os.path.lexists(os.path.join(root, relative)):
+            there = os.path.join(root, relative)
+            if os.path.lexists(there):
+                if not os.path.isdir(there) and os.path.exists(there) and not os.path.isfile(there):
+                    raise ValueError(f"{shown(path)} is neither a file nor a directory, and may be read for ever")
                 return Place(root, (relative,), root if several else "")
+        if re.search(r"[*?\[{]", path):
+            raise FileNotFoundError(
+                f"there is no {shown(path)}; path names one file or directory, file_pattern takes a glob"
+            )
         raise FileNotFoundError(
             f"there is no {shown(path)} in {', '.join(map(shown, self.roots))}; ls shows what there is"
         )
@@ -122,8 +129,18 @@ class Sandbox:
             return [os.path.expanduser("~") + path[1:]]
         return readings
 
+    def _common(self) -> str:
+        try:
+            return os.path.commonpath(self.roots)
+        except ValueError:
+            names = ", ".join(map(shown, self.roots))
+            raise ValueError(f"the roots are on several drives; name one of them as path: {names}") from None
+
     def _held(self, path: str) -> tuple[str, str] | None:
-        real = PurePath(os.path.realpath(path))
+        resolved = os.path.realpath(path)
+        if os.path.realpath(resolved) != resolved:
+            return None  # before Python 3.13 what stands behind a loop of links is not resolved at once
+        real = PurePath(resolved)
         for root in self.roots:
             if (relative := below(real, PurePath(root))) is not None:
                 return root, relative
@@ -191,6 +208,8 @@ def _same_below(path: PurePath, root: str) -> str | None:
 
 def _real_root(root: StrPath) -> str:
     path: str = os.path.expanduser(os.fspath(root))
+    if not path:
+        raise ValueError("a root is empty (a variable that is not set?); name a directory")
     real = os.path.realpath(path)
     if not os.path.exists(real):
         raise FileNotFoundError(f"the root {shown(path)} does not exist; name a directory")

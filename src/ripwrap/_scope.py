@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import cast
 
+from ripwrap._arguments import comma_separated
 from ripwrap._rails import home, mounted, rails
 from ripwrap._sandbox import Place, Sandbox
+from ripwrap._text import shown
 from ripwrap.options import FileOptions
 
 _EVERYTHING = frozenset({"", "*", "**", "**/*", "*.*"})
@@ -69,8 +71,8 @@ class Wanted:
 def scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Generator[Scope]:
     """Where a path leads, and how to look there.
 
-    Rules for ignoring files come from inside of the roots only, unless `outer_ignore` was set: rg reads no file above a
-    root. Those between a root and `path` are handed to it in a file of ours.
+    Rules for ignoring files come from inside of the roots only, unless `outer_ignore` was set; rg looks at those above
+    a root nevertheless, but they do not count. Those between a root and `path` are handed to it in a file of ours.
 
     Raises:
         AccessDeniedError, FileNotFoundError, ValueError: As `Sandbox.place()`.
@@ -79,7 +81,8 @@ def scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Gene
     options: FileOptions = {"hidden": hidden, "follow": settings.follow, "no_ignore": ignored}
     found = Scope(place, options, settings.timeout)
     if settings.follow:
-        found = replace(found, allowed=partial(_holds, settings.sandbox, place.cwd))
+        note = "Links were followed; what lies outside of the roots is left out."
+        found = replace(found, notes=(note,), allowed=partial(_holds, settings.sandbox, place.cwd))
     if settings.guard:
         found = _railed(found)
     if settings.outer_ignore:
@@ -128,7 +131,7 @@ def wanted(place: Place, file_pattern: str, file_type: str = "") -> Wanted:
     is ignored or hidden, as rg's own `--glob` does (ripgrep#865): the first kind is made a file type, which counts
     after ignore files, and the second leaves that to be sorted out (`overrides`).
     """
-    globs = [_plain(_within(one, place)) for one in _split(file_pattern)]
+    globs = [_plain(one) for one in comma_separated(file_pattern)]
     without = [one for one in globs if one.startswith("!")]
     only = [one for one in globs if not one.startswith("!")]
     if not _EVERYTHING.isdisjoint(only):
@@ -137,7 +140,7 @@ def wanted(place: Place, file_pattern: str, file_type: str = "") -> Wanted:
     names = [name for name, given in (("file_pattern", only or without), ("file_type", file_type)) if given]
     if file_type:
         options["type"] = file_type
-    by_name = not file_type and not any("/" in one or one.startswith("include:") for one in only)
+    by_name = not file_type and not any("/" in one or ":" in one for one in only)  # a colon would end a type's name
     if only and by_name:
         options |= {"type_add": [f"{_TYPE}:{one}" for one in only], "type": _TYPE}
         return Wanted(_excluding(options, place, without), names=tuple(names))
@@ -147,7 +150,7 @@ def wanted(place: Place, file_pattern: str, file_type: str = "") -> Wanted:
 
 def left_out(place: Place, globs: Sequence[str]) -> FileOptions:
     """The options that leave out what globs match; those with a slash start from `place`."""
-    return _excluding({}, place, [f"!{_plain(one.removeprefix('!'))}" for one in globs])
+    return _excluding({}, place, [_plain(f"!{one.removeprefix('!')}") for one in globs])
 
 
 def visible(found: Scope, files: Wanted) -> FileOptions:
@@ -164,6 +167,10 @@ def _excluding(options: FileOptions, place: Place, without: list[str]) -> FileOp
 
 def _anchored(glob: str, place: Place) -> list[str]:
     """A glob that starts from what is searched, as one that starts from where rg runs."""
+    if glob.startswith(place.cwd.rstrip(os.sep) + os.sep):  # as an answer with several roots calls it
+        return [f"/{glob[len(place.cwd) :].lstrip(os.sep)}"]
+    if ".." in glob.split("/"):
+        raise ValueError(f"{shown(glob)} would lead out of what is searched; name a directory as path instead")
     if "/" not in glob.rstrip("/"):
         return [glob]
     starts = ("" if path == os.curdir else f"{escaped(path)}/" for path in place.paths)
@@ -175,27 +182,11 @@ def escaped(path: str) -> str:
     return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path) if os.sep == "/" else re.sub(r"([*?\[{])", r"[\1]", path)
 
 
-def _within(glob: str, place: Place) -> str:
-    """A glob that begins with the place's own absolute path, without that."""
-    start = os.path.normpath(os.path.join(place.cwd, place.paths[0])) + os.sep
-    return f"/{glob.removeprefix(start)}" if glob.startswith(start) and not place.several else glob
-
-
 def _plain(glob: str) -> str:
     bang, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     glob = glob.removeprefix("./")
     while glob.startswith("**/") and "/" not in glob[3:]:
         glob = glob[3:]  # rg's globs without a slash are about any depth already
-    return f"{bang}{glob}**" if glob.endswith("/") else bang + glob
-
-
-def _split(globs: str) -> list[str]:
-    """Globs between commas, but for the commas in braces and brackets."""
-    parts, depth = [""], 0
-    for letter in globs:
-        depth += (letter in "{[") - (letter in "}]")
-        if letter == "," and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts if part.strip()]
+    if glob.endswith("/") and not bang:  # what is in a directory; to leave one out, rg takes the slash as it is
+        return f"{glob}**" if "/" in glob[:-1] else f"**/{glob}**"
+    return bang + glob

@@ -15,7 +15,7 @@ from ripwrap._sandbox import Sandbox
 from ripwrap._scope import Settings
 from ripwrap.answers import ToolResult
 from ripwrap.binary.resolver import how_to_install
-from ripwrap.errors import BinaryError, BinaryNotFoundError, RipwrapError, SearchError
+from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, SearchError
 from ripwrap.options import StrPath, check_timeout
 
 NAMES = ("grep_content", "find_files", "ls", "tree")
@@ -25,7 +25,7 @@ MAX_LINE = 500
 
 _LEAST_CHARS = 1000
 _LEAST_LINE = 40
-_AGAIN = 60.0  # Seconds after which an rg that could not be found or installed is looked for again.
+_AGAIN = 60.0  # Seconds after which an rg that could not be downloaded is asked for again.
 _LOGGER = logging.getLogger("ripwrap")
 
 MISTAKES = (RipwrapError, ValueError, OSError)
@@ -34,18 +34,20 @@ MISTAKES = (RipwrapError, ValueError, OSError)
 
 @dataclass(slots=True)
 class _Absence:
-    """That there is no rg: not worth two minutes of downloading at every call."""
+    """That there is no rg, which is logged once; and that downloading failed, which is not tried at every call."""
 
     error: BinaryError | None = None
     until: float = 0.0
 
-    def remember(self, error: BinaryError) -> None:
+    def note(self, error: BinaryError) -> None:
         if self.error is None:
             _LOGGER.warning("%s", without_rg(error))
-        self.error, self.until = error, time.monotonic() + _AGAIN
+        self.error = error
+        if isinstance(error, DownloadFailedError) and time.monotonic() >= self.until:
+            self.until = time.monotonic() + _AGAIN
 
     def current(self) -> BinaryError | None:
-        return self.error if time.monotonic() < self.until else None
+        return self.error if self.error is not None and time.monotonic() < self.until else None
 
 
 class Tools:
@@ -100,11 +102,13 @@ class Tools:
                 try:
                     done = yield step
                 except BinaryError as error:
-                    self._absence.remember(error)
+                    self._absence.note(error)
                     step = plan.throw(error)
                 except SearchError as error:
                     step = plan.throw(error)
                 else:
+                    if isinstance(step, Step):
+                        self._absence.error = None
                     step = plan.send(done)
         except StopIteration as end:
             result: ToolResult = end.value
@@ -132,10 +136,11 @@ class Tools:
 
 def without_rg(error: BinaryError) -> str:
     """What there is to be done where no rg can be used, on this platform."""
+    ways = f"Install it, for instance:\n{how_to_install()}\nThen try again."
     if type(error) is BinaryError:  # about one that was named, or that does not run
-        return str(error)
+        return f"{error}\n{ways}"
     reason = "" if isinstance(error, BinaryNotFoundError) else f" ({str(error).splitlines()[0].rstrip(':;')})"
-    return f"ripgrep (rg) was not found{reason}. Install it, for instance:\n{how_to_install()}\nThen try again."
+    return f"ripgrep (rg) was not found{reason}. {ways}"
 
 
 def _words(error: Exception) -> str:

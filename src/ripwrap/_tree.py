@@ -6,7 +6,7 @@ truncated]`, the number of its direct children that are missing.
 """
 
 import os
-from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator
 from contextlib import aclosing
 from itertools import zip_longest
 from typing import TypeAlias, Unpack
@@ -25,6 +25,9 @@ from ripwrap.results import TreeText
 
 Directory: TypeAlias = dict[str, "Directory | None"]
 """Names to what they are: a directory, or `None` for a file."""
+
+Children: TypeAlias = list[tuple[str, Directory | None]]
+Order: TypeAlias = Callable[[Directory], Children]
 
 EXCLUDE = (".opencode",)
 LIMIT = 50
@@ -108,48 +111,60 @@ def plant(root: Directory, path: str, exclude: frozenset[str]) -> None:
 
 def plant_parts(root: Directory, parents: Iterable[str], name: str) -> None:
     """Put a file into the directory that is below `root` by the names of its parents."""
+    directory_at(root, parents).setdefault(name, None)
+
+
+def directory_at(root: Directory, names: Iterable[str]) -> Directory:
+    """The directory that is below `root` by these names, made if need be."""
     directory = root
-    for parent in parents:
-        below = directory.get(parent)
+    for name in names:
+        below = directory.get(name)
         if below is None:
-            below = directory[parent] = {}
+            below = directory[name] = {}
         directory = below
-    directory.setdefault(name, None)
+    return directory
 
 
-def arrange(root: Directory, limit: int | None) -> Iterator[TreeEntry]:
-    """The entries in the order in which they are printed, with those for what `limit` leaves out."""
-    shares = None if limit is None else _shares(root, limit)
+def arrange(root: Directory, limit: int | None, order: Order | None = None) -> Iterator[TreeEntry]:
+    """The entries in the order in which they are printed, with those for what `limit` leaves out.
+
+    Args:
+        root: What to arrange.
+        limit: How many entries at most.
+        order: What gives the children of a directory in their order, if that is known from before.
+    """
+    order = order or in_order
+    shares = None if limit is None else _shares(root, limit, order)
     # A stack and not recursion: paths may be deeper than Python's stack.
-    stack = [_entries(root, "", 0, shares)]
+    stack = [_entries(root, "", 0, shares, order)]
     while stack:
         for entry, directory in stack[-1]:
             yield entry
             if directory is not None:
-                stack.append(_entries(directory, entry.path, entry.depth + 1, shares))
+                stack.append(_entries(directory, entry.path, entry.depth + 1, shares, order))
                 break
         else:
             stack.pop()
 
 
 def _entries(
-    directory: Directory, path: str, depth: int, shares: dict[int, int] | None
+    directory: Directory, path: str, depth: int, shares: dict[int, int] | None, order: Order
 ) -> Iterator[tuple[TreeEntry, Directory | None]]:
     share = len(directory) if shares is None else shares.get(id(directory), 0)
-    for name, child in _sorted(directory)[:share]:
+    for name, child in order(directory)[:share]:
         is_dir = child is not None
         yield TreeEntry(path=os.path.join(path, name), name=name, depth=depth, is_dir=is_dir), child
     if missing := len(directory) - share:
         yield TreeEntry(path=path, name=f"[{missing} truncated]", depth=depth, truncated=missing), None
 
 
-def _shares(root: Directory, limit: int) -> dict[int, int]:
+def _shares(root: Directory, limit: int, order: Order) -> dict[int, int]:
     """How many children each directory (by its id) may show; always the first ones, so a number says it all."""
     shares: dict[int, int] = {}
     level = [root]
     while level and limit:
         taken: list[Directory] = []
-        for row in zip_longest(*map(_sorted, level)):
+        for row in zip_longest(*map(order, level)):
             for directory, child in zip(level, row, strict=True):
                 if child is None or not limit:
                     continue
@@ -162,5 +177,6 @@ def _shares(root: Directory, limit: int) -> dict[int, int]:
     return shares
 
 
-def _sorted(directory: Directory) -> list[tuple[str, Directory | None]]:
+def in_order(directory: Directory) -> Children:
+    """The children of a directory: directories before files, each alphabetically whatever their case."""
     return sorted(directory.items(), key=lambda item: (item[1] is None, item[0].casefold(), item[0]))

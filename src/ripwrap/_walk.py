@@ -39,7 +39,7 @@ def walk(
         exclude: Globs, as behind rg's `--glob=!`, of what is left out in any case, as `.git` is.
         max_depth: How many levels below `sub` are listed.
         one_file_system: Enter no folder on another file system than that of `sub`.
-        stop: Is asked before each folder; ends the listing.
+        stop: Is asked before each folder and file; ends the listing.
 
     Raises:
         GlobError: One of `exclude` does not parse.
@@ -87,14 +87,16 @@ class _Walker:
             elif stop():
                 return
             elif found.depth != self.max_depth:
-                waiting.extend(reversed(list(self._listed(found, found.ignores))))
+                waiting.extend(reversed(list(self._listed(found, found.ignores, stop))))
 
-    def _listed(self, folder: _Found, ignores: Ignores) -> Iterator[_Found]:
+    def _listed(self, folder: _Found, ignores: Ignores, stop: Callable[[], bool]) -> Iterator[_Found]:
         """What is in a folder and is not left out, by name."""
         entries = self._scan(folder.path)
         if not self.no_ignore:
             ignores = ignores.entered(self.root, folder.path, {entry.name for entry in entries})
         for entry in entries:
+            if stop():
+                return
             path = os.path.join(folder.path, entry.name)
             is_folder = _is_folder(entry)
             if is_folder is not None and not self._left_out(entry, path, ignores, is_folder=is_folder):

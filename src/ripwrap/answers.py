@@ -140,12 +140,12 @@ def _file_lines(matches: Iterator[ContentMatch]) -> Iterator[str]:
     upto: int | None = None
     section: Section | None = None
     for match in matches:
-        if match.section not in (None, section):
+        if upto is not None and match.line - len(match.before) > upto:
+            yield "  --"
+        if match.section != section:
             section = match.section
-            yield f"  in lines {section.line}-{section.end_line}: {section.text}" if section else ""
+            yield f"  in lines {section.line}-{section.end_line}: {section.text}" if section else "  in no definition:"
         for number, mark, text in match.lines():
-            if upto is not None and number > upto:
-                yield "  --"
             yield f"  {number}{mark} {text}".rstrip()
             upto = number + 1
 

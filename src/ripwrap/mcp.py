@@ -100,6 +100,7 @@ class _Client:
         self._given = given
         self._options = options
         self._read: Workspace | None = None
+        self._made: tuple[list[str], Workspace] | None = None
         self._changes = 0
         self._asking = anyio.Lock()
 
@@ -140,7 +141,9 @@ class _Client:
         folders = list(_folders(root.uri for root in named.roots))
         if not folders:
             raise _NoRootsError(_NO_ROOTS)
-        return Workspace(*folders, **self._options)
+        if self._made is None or self._made[0] != folders:
+            self._made = (folders, Workspace(*folders, **self._options))
+        return self._made[1]
 
 
 _Context: TypeAlias = ServerRequestContext[_Client, Any]

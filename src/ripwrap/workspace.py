@@ -65,8 +65,8 @@ class Workspace:
     says what to do; a tool raises for nothing that a model can send. Each has a twin whose name ends in `_result`: it
     returns a model, whose `str()` is that text, and raises.
 
-    A path that leads out of the roots is refused, also through `..` or a symbolic link. rg reads no file outside of
-    them: ignore files above a root, and git's global ones, do not count, unless `outer_ignore` says so.
+    A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows what is
+    outside of them. Ignore files above a root, and git's global ones, do not count, unless `outer_ignore` says so.
 
     Attributes:
         roots: The real paths of the directories.
@@ -94,7 +94,8 @@ class Workspace:
                 as they do for rg; rg then reads those files.
             guard: Whether to keep to one file system, some levels and a shorter time in `/`, a home directory, `/proc`
                 and its like, and on network file systems; an answer says when that was done.
-            timeout: Seconds that rg may take for one call; what it had found by then is the answer.
+            timeout: Seconds that rg may take; what it had found by then is the answer. A call runs rg once, or twice
+                where a glob has a slash, and up to 5 seconds more to find out why there is nothing.
             max_chars: How long an answer may be, in characters; at least 1,000.
             max_line: How much of one line is shown, in characters; at least 40.
             rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -234,7 +235,7 @@ class Workspace:
         """List a directory and all that is below it, as an indented list.
 
         Directories end in a slash and come before files. Where there is more than is shown, `[N truncated]` stands in
-        its place; first-level directories are always shown. Hidden files and those that .gitignore names are left out.
+        its place; first-level directories are the last to go. Hidden files and what .gitignore names are left out.
 
         Args:
             path (str): The directory to list; `.` is everything.

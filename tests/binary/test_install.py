@@ -282,6 +282,7 @@ print(hashlib.sha256(open(found.path, "rb").read()).hexdigest())
 """
 
 
+@pytest.mark.once
 @pytest.mark.timeout(180)
 def test_eight_processes_that_need_it_at_once_download_once(
     mirror: Mirror, store: Path, tmp_path: Path, program: bytes
@@ -299,6 +300,7 @@ def test_eight_processes_that_need_it_at_once_download_once(
         shutil.rmtree(store)
 
 
+@pytest.mark.once
 @pytest.mark.timeout(300)
 def test_an_installer_that_is_killed_at_any_moment_leaves_nothing_that_the_next_trips_over(
     mirror: Mirror, store: Path, tmp_path: Path, program: bytes

@@ -13,15 +13,11 @@ class FairSifter(Sifter):
     """Keeps the records of a window of matches in that order, and the names of all the files.
 
     What is held is bounded by what is wanted: at most three times so many matches, with their context; where
-    `max_files` is less than that, so many for each file.
-
-    Attributes:
-        refused: How many files were left out because of `allowed`; their matches are not counted.
+    `max_files` is less than that, so many for each file. Matches of a file that is not `allowed` are not counted.
     """
 
     def __init__(self, window: Window, allowed: Callable[[bytes], bool] | None = None) -> None:
         super().__init__(window)
-        self.refused = 0
         self._allowed = allowed
         self._refusing = False
         self._path: bytes | None = None
@@ -41,7 +37,6 @@ class FairSifter(Sifter):
         self._refusing = self._allowed is not None and not self._allowed(path)
         if self._refusing:
             self._block = None
-            self.refused += 1
 
     def _match(self, record: bytes) -> None:
         if not self._refusing:
