@@ -102,8 +102,8 @@ class GrepContentResult(ToolResult, frozen=True):
         output_mode: What was asked for.
         matches: The matches of this page, by file and line; taken in turn from every file, the first of each, then the
             second, so that no file uses up the page. Empty unless `output_mode` is `content`.
-        files: The files that match: under `content` the first ones by path, whether or not the page has a match of
-            theirs, under the other modes those of the page.
+        files: The files that match: under `content` those of the page, and on the first page also others, the first
+            ones by path, as many as matches were asked for, up to 100; under the other modes those of the page.
         total_matches: How many matches there are; `None` if that was not counted.
         files_matched: How many files have one.
         exact: Whether the search came to its end, so that the two numbers are all that there are.
