@@ -260,7 +260,7 @@ def source(path: str) -> list[str] | None:
     return None if len(raw) > _MAX_SOURCE else raw.decode("utf-8", "replace").split("\n")
 
 
-def _about(search: Query, end: Exit, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
+def _about(search: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
     """What every answer of this tool says."""
     place = search.scope.place
     ended_after = search.scope.timeout if timed_out or search.cut else None

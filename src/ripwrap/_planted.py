@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ripwrap._query import Progress
 from ripwrap._rg.decoder import PathDecoder
-from ripwrap._rg.exit import Exit
+from ripwrap._rg.gather import Intake
 from ripwrap._scope import Scope, escaped
 from ripwrap._tree import Directory, directory_at, plant_parts
 from ripwrap.binary.probe import CANCELLED
@@ -25,7 +25,7 @@ COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store"
 """Files that it only counts there."""
 
 
-class Planted:
+class Planted(Intake[str]):
     """Takes in paths of files and arranges them below their directories.
 
     Attributes:
@@ -35,9 +35,6 @@ class Planted:
         closed: The directories that are named and not listed, by their paths in the tree.
         is_file: Whether the place is a file, which is all there is then.
         folded: Whether there is something below `max_depth`.
-        end: How rg ended; `None` without rg.
-        timed_out: Whether that was because its time was over.
-        ended: Nothing tells the last path.
     """
 
     def __init__(
@@ -58,19 +55,16 @@ class Planted:
             progress: Called with `total` after every chunk.
             common: Those of the places in which common directories and files are not listed.
         """
+        super().__init__(PathDecoder())
         self.root: Directory = {}
         self.total = self.skipped = 0
         self.closed: set[str] = set()
         self.folded = self.is_file = False
-        self.end: Exit | None = None
-        self.timed_out = self.ended = False
         self._scope = found
         self._max_depth = max_depth
         self._exclude = frozenset(exclude)
         self._common = common
         self._progress = progress
-        self._decoder = PathDecoder()
-        self._any = False
 
     def feed(self, chunk: bytes) -> None:
         """Take in what rg has written."""
@@ -78,13 +72,6 @@ class Planted:
             self.add(path)
         if self._progress is not None:
             self._progress(self.total)
-
-    def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Take note of the end; raises unless rg gave an answer, or was not given the time for one."""
-        self.end, self.timed_out = end, timed_out and not end.partial
-        if not self.timed_out:
-            end.check_listing(listed=self._any)
-            self._decoder.close()
 
     def add(self, path: str) -> None:
         """Take in a path, relative to where rg runs."""

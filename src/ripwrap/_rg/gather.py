@@ -24,19 +24,36 @@ class Decoder(Protocol[ItemOut]):
         ...
 
 
-class Gathered(Generic[Item]):
+class Intake(Generic[ItemOut]):
+    """What takes in a listing, as far as its end is concerned.
+
+    Attributes:
+        end: How rg ended; `None` if there was none.
+        timed_out: Whether that was because its time was over.
+        ended: Nothing tells the last item.
+    """
+
+    def __init__(self, decoder: Decoder[ItemOut]) -> None:
+        self.end: Exit | None = None
+        self.timed_out = self.ended = False
+        self._decoder = decoder
+        self._any = False
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Take note of the end; raises unless rg gave an answer, or was not given the time for one."""
+        self.end, self.timed_out = end, timed_out and not end.partial
+        if not self.timed_out:
+            end.check_listing(listed=self._any)
+            self._decoder.close()
+
+
+class Gathered(Intake[Item]):
     """Takes in a listing; what is held is bounded by what is wanted.
 
     Attributes:
         total: How many items have come, without those that were refused.
         counted: What their counts add up to; 0 for paths.
-        end: How rg ended.
-        timed_out: Whether that was because its time was over.
-        ended: Nothing tells the last item.
     """
-
-    end: Exit
-    timed_out: bool
 
     def __init__(
         self,
@@ -54,15 +71,13 @@ class Gathered(Generic[Item]):
             allowed: Whether an item of that path is taken at all.
             progress: Called with `total` after every chunk.
         """
+        super().__init__(decoder)
         self.total = 0
         self.counted = 0
-        self.ended = False
-        self._decoder = decoder
         self._upto = upto
         self._allowed = allowed
         self._progress = progress
         self._items: list[Item] = []
-        self._any = False
 
     def feed(self, chunk: bytes) -> None:
         """Take in what rg has written."""
@@ -77,13 +92,6 @@ class Gathered(Generic[Item]):
             self._cut()
         if self._progress is not None:
             self._progress(self.total)
-
-    def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Take note of the end; raises unless rg gave an answer, or was not given the time for one."""
-        self.end, self.timed_out = end, timed_out and not end.partial
-        if not self.timed_out:
-            end.check_listing(listed=self._any)
-            self._decoder.close()
 
     def items(self) -> list[Item]:
         """The first items."""
