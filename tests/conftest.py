@@ -44,16 +44,27 @@ def pytest_configure() -> None:
             left_out[version] = str(error)
 
 
-def pytest_report_header() -> list[str]:
+def versions() -> list[str]:
+    """Each rg that is here, or, of those, each that is named in RIPWRAP_RGS, with commas between them."""
+    wanted = os.environ.get("RIPWRAP_RGS", "").split(",")
     here = [version for version in rgs.VERSIONS if version not in left_out]
+    return [version for version in here if version in wanted] or here
+
+
+def pytest_report_header() -> list[str]:
+    here = versions()
     without = ["MCP: tested by `nox -s frameworks`"] if collect_ignore else []
-    return [f"rg: {', '.join(here)}", *without, *(f"rg {version} LEFT OUT: {why}" for version, why in left_out.items())]
+    named = " (RIPWRAP_RGS)" if os.environ.get("RIPWRAP_RGS") else ""
+    return [
+        f"rg: {', '.join(here)}{named}",
+        *without,
+        *(f"rg {version} LEFT OUT: {why}" for version, why in left_out.items()),
+    ]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "rg" in metafunc.fixturenames:
-        here = [version for version in rgs.VERSIONS if version not in left_out]
-        metafunc.parametrize("rg", here, indirect=True, scope="session")
+        metafunc.parametrize("rg", versions(), indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from ripwrap._arguments import comma_separated
 from ripwrap._rails import home, mounted, rails
 from ripwrap._sandbox import Place, Sandbox
 from ripwrap._text import shown
+from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions
 
 _EVERYTHING = frozenset({"", "*", "**", "**/*", "*.*"})
@@ -93,7 +94,11 @@ def scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Gene
     if not rules:
         yield found
         return
-    with tempfile.TemporaryDirectory(prefix="ripwrap-") as folder:
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="ripwrap-")
+    except OSError as error:
+        raise SearchError(f"ignore rules need a temporary file: {error}; set TMPDIR to a folder to write to") from error
+    with temporary as folder:
         file = os.path.join(folder, "ignore")
         with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as written:
             written.write(rules)
