@@ -11,7 +11,7 @@ nox.options.sessions = ["tests", "lowest", "frameworks", "lint", "types"]
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
-PARALLEL = ["--numprocesses=3"]  # most tests wait for one rg at a time
+PARALLEL = ["--numprocesses=5"]  # most tests wait for one rg at a time, and two cores are half idle with 3
 FRAMEWORKS = ["tests/frameworks", "tests/test_mcp.py"]  # they have a session of their own, on one Python
 LEFT = [f"--ignore={path}" for path in FRAMEWORKS]
 GROUPS = nox.project.load_toml("pyproject.toml")
