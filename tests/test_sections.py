@@ -388,6 +388,7 @@ def test_long_lines_are_looked_at_in_part() -> None:
     assert sections("a.js", text) == ["1-3 f", "4-5 g"]
 
 
+@pytest.mark.once
 def test_functions_and_classes_of_the_standard_library_end_where_the_parser_says() -> None:
     """Only comments behind the last statement may differ: they belong to a block, and the parser does not see them."""
     total, same, other = 0, 0, list[tuple[str, int]]()

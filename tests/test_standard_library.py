@@ -17,6 +17,8 @@ from ripwrap.binary import RgBinary
 
 FOLDER = sysconfig.get_path("stdlib")
 
+pytestmark = pytest.mark.once
+
 # Pattern, our options, and the same by hand; in Python's tests there are odd encodings, and .pyc files have bytes.
 SEARCHES: list[tuple[str, dict[str, Any], list[str]]] = [
     ("async def", {}, []),

@@ -296,6 +296,7 @@ def test_ten_thousand_matches_fit_the_budget_and_every_file_is_named(rg: RgBinar
     assert len({match.file for match in found.matches}) == len(found.matches)
 
 
+@pytest.mark.once
 @settings(max_examples=30)
 @given(
     st.dictionaries(
