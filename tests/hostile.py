@@ -99,7 +99,8 @@ def walk(root: str, rg: str) -> int:
     """Send everything to every tool; gives how many answers there were."""
     workspaces = (sync.Workspace(root, rg=rg), sync.Workspace(root, rg="/no/such/rg"))
     for workspace in workspaces:  # whatever is imported late is imported now
-        workspace.grep_content("(", sections=True)
+        workspace.grep_content("(")
+        workspace.grep_content("secret", sections=True)
         workspace.ls(ignore=["x"])
     answers = 0
     os.path.lexists(BEGIN)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripwrap._sections import Outline, Section
+from ripwrap._sections import Section
+from ripwrap._sections.outline import Outline
 
 SAMPLES = Path(__file__).parent / "data" / "sections"
 MODULES = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))[::3]

@@ -108,7 +108,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 """For each argument the other names that it goes by; a name in camel case is also understood."""
 
 _WITHOUT_EFFECT = frozenset({"-n", "line_number", "line_numbers", "explanation"})  # there always are; a remark
-_SIDES = frozenset({"-A", "-B", "A", "B"})
+_SIDES = frozenset({*NAMES["before_context"], *NAMES["after_context"]})
+_BOTH = frozenset({"context_lines", *NAMES["context_lines"]})
 
 
 def tool_name(name: str, known: tuple[str, ...]) -> str:
@@ -132,11 +133,7 @@ def understood(function: Callable[..., Any], arguments: Mapping[str, Any] | str)
     """
     model, names = _model(function)
     given = _known(_mapping(arguments), names)
-    if (
-        "context_lines" in names
-        and _SIDES & given.keys()
-        and not given.keys() & {"context_lines", "context", "-C", "C"}
-    ):
+    if "context_lines" in names and _SIDES & given.keys() and not _BOTH & given.keys():
         given["context_lines"] = 0  # as rg's own letters
     if given.pop("case_sensitive", None) in (False, "false"):
         given.setdefault("case_insensitive", True)
@@ -151,6 +148,11 @@ def understood(function: Callable[..., Any], arguments: Mapping[str, Any] | str)
         return dict(model.model_validate(given))
     except ValidationError as error:
         raise ValueError("; ".join(_complaint(problem, names) for problem in error.errors())) from None
+
+
+def own(local: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a method, out of its `locals()`."""
+    return {name: value for name, value in local.items() if name != "self"}
 
 
 def schema_of(function: Callable[..., Any]) -> tuple[str, dict[str, Any]]:

@@ -25,7 +25,6 @@ from ripwrap._rg.exit import Exit
 from ripwrap._rg.gather import Gathered
 from ripwrap._rg.sifter import Window
 from ripwrap._scope import Settings, scope, wanted
-from ripwrap._sections import Outline
 from ripwrap._text import shown
 from ripwrap.answers import ContentMatch, FileHits, GrepContentResult, printable
 from ripwrap.binary.probe import CANCELLED
@@ -245,6 +244,8 @@ def _in_sections(search: Query, path: str, matches: Sequence[ContentMatch]) -> I
     if lines is None:
         yield from matches
         return
+    from ripwrap._sections.outline import Outline  # the patterns of all languages, only now
+
     outline = Outline(path, lines)
     for match in matches:
         yield match.model_copy(update={"section": outline.at(match.line)})

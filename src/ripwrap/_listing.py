@@ -48,9 +48,8 @@ def find_plan(
         listing: Gathered[str] = yield Step(
             command, lambda: Gathered(PathDecoder(), most, allowed=allowed, progress=progress), found.timeout
         )
-        items = listing.items()
-        if newest:  # not by rg: before 14 it sorted directories, and what is of the same age comes in any order
-            items = yield Work(partial(sorted, items, key=partial(_youth, found.place.cwd)))
+        # Not by rg: before 14 it sorted directories, and what is of the same age comes in any order.
+        items: list[str] = (yield Work(partial(_by_age, found.place.cwd, listing))) if newest else listing.items()
         paths = [found.place.shown(one) for one in items[offset:upto]]
         exact = not (listing.timed_out or cut)
         nothing = "No files found." if listing.total or not exact else (yield from _why_none(found, files))
@@ -125,11 +124,16 @@ def tree_plan(settings: Settings, path: str, arguments: TreeOptions, progress: P
         return told
 
 
-def _youth(cwd: str, path: str) -> float:
-    try:
-        return -os.lstat(os.path.join(cwd, path)).st_mtime
-    except OSError:
-        return 0.0
+def _by_age(cwd: str, listing: Gathered[str]) -> list[str]:
+    """What was changed last comes first, and of the same age by path."""
+
+    def youth(path: str) -> float:
+        try:
+            return -os.lstat(os.path.join(cwd, path)).st_mtime
+        except OSError:
+            return 0.0
+
+    return sorted(listing.items(), key=youth)
 
 
 def _tree_of(

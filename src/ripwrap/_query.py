@@ -86,7 +86,8 @@ class Query:
 
     def step(self, options: SearchOptions, window: Window, timeout: float | None) -> Step[FairFound]:
         """The search with other options, for matches."""
-        same = all(options.get(name) == self.options.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
+        own = self.options
+        same = all(options.get(name) == own.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
         allowed = self.allowed if same else self.scope.allowed
         return Step(self.command(options), partial(FairFound, window, allowed, self.progress), timeout)
 
@@ -99,4 +100,4 @@ def allowed_of(found: Scope, files: Wanted) -> Plan[tuple[Allowed | None, bool]]
     listing: Gathered[str] = yield Step(
         command, lambda: Gathered(PathDecoder(), EVERYTHING, allowed=found.allowed), found.timeout
     )
-    return frozenset(listing.items()).__contains__, listing.timed_out
+    return frozenset(listing.every()).__contains__, listing.timed_out

@@ -167,7 +167,7 @@ def below(path: PurePath, root: PurePath) -> str | None:
 
 def trap(path: str) -> str | None:
     """Why Windows would take a path for something else than it looks like: pure."""
-    _, rest = _drive(path)
+    rest = _behind_drive(path)
     if path.startswith(("\\\\?\\", "\\\\.\\", "//?/", "//./")):
         return "names a device or goes round Windows' own rules"
     if rest is None:
@@ -182,12 +182,11 @@ def trap(path: str) -> str | None:
     return None
 
 
-def _drive(path: str) -> tuple[str, str | None]:
-    """A drive and the rest; no rest if that is relative to the drive's own directory."""
-    found = re.match(r"([A-Za-z]:)(.*)", path, re.DOTALL)
-    if found is None:
-        return "", path
-    return found[1], found[2] if found[2].startswith(("\\", "/")) else None
+def _behind_drive(path: str) -> str | None:
+    """What follows a drive; `None` if that is relative to the drive's own directory."""
+    if not re.match(r"[A-Za-z]:", path):
+        return path
+    return path[2:] if path[2:].startswith(("\\", "/")) else None
 
 
 def _same_below(path: PurePath, root: str) -> str | None:

@@ -11,12 +11,10 @@ from ripwrap._content import content_plan
 from ripwrap._listing import find_plan, ls_plan, tree_plan
 from ripwrap._query import Progress
 from ripwrap._rg.collect import Plan, Step
-from ripwrap._sandbox import Sandbox
 from ripwrap._scope import Settings
 from ripwrap.answers import ToolResult
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, SearchError
-from ripwrap.options import StrPath, check_timeout
 
 NAMES = ("grep_content", "find_files", "ls", "tree")
 TIMEOUT = 10.0
@@ -53,24 +51,12 @@ class _Absence:
 class Tools:
     """The plans of the tools, within some roots."""
 
-    def __init__(
-        self,
-        roots: tuple[StrPath, ...],
-        *,
-        follow: bool,
-        outer_ignore: bool,
-        guard: bool,
-        timeout: float | None,
-        max_chars: int,
-        max_line: int,
-    ) -> None:
-        if max_chars < _LEAST_CHARS:
-            raise ValueError(f"max_chars should be {_LEAST_CHARS} or more, not {max_chars}: less says nothing")
-        if max_line < _LEAST_LINE:
-            raise ValueError(f"max_line should be {_LEAST_LINE} or more, not {max_line}: less says nothing")
-        self.settings = Settings(
-            Sandbox(roots), follow, outer_ignore, guard, check_timeout(timeout), max_chars, max_line
-        )
+    def __init__(self, settings: Settings) -> None:
+        if settings.max_chars < _LEAST_CHARS:
+            raise ValueError(f"max_chars should be {_LEAST_CHARS} or more, not {settings.max_chars}: less says nothing")
+        if settings.max_line < _LEAST_LINE:
+            raise ValueError(f"max_line should be {_LEAST_LINE} or more, not {settings.max_line}: less says nothing")
+        self.settings = settings
         self._absence = _Absence()
 
     def plan(self, name: str, arguments: Mapping[str, Any], progress: Progress | None = None) -> Plan[ToolResult]:

@@ -5,13 +5,23 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, Unpack, cast
 
 from ripwrap import workspace
-from ripwrap._arguments import FindFilesOptions, GrepContentOptions, LsOptions, TreeOptions, tool_name, understood
+from ripwrap._arguments import (
+    FindFilesOptions,
+    GrepContentOptions,
+    LsOptions,
+    TreeOptions,
+    own,
+    tool_name,
+    understood,
+)
 from ripwrap._query import Progress
 from ripwrap._rg.collect import carry_out_blocking
+from ripwrap._sandbox import Sandbox
+from ripwrap._scope import Settings
 from ripwrap._tools import MAX_CHARS, MAX_LINE, MISTAKES, NAMES, TIMEOUT, Tools
 from ripwrap.answers import FindFilesResult, GrepContentResult, ListResult, ToolResult
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import StrPath
+from ripwrap.options import StrPath, check_timeout
 
 
 class Workspace:
@@ -28,15 +38,8 @@ class Workspace:
         max_line: int = MAX_LINE,
         rg: Rg = None,
     ) -> None:
-        self._tools = Tools(
-            roots,
-            follow=follow,
-            outer_ignore=outer_ignore,
-            guard=guard,
-            timeout=timeout,
-            max_chars=max_chars,
-            max_line=max_line,
-        )
+        settings = Settings(Sandbox(roots), follow, outer_ignore, guard, check_timeout(timeout), max_chars, max_line)
+        self._tools = Tools(settings)
         self._rg = rg
 
     @property
@@ -70,12 +73,14 @@ class Workspace:
         include_ignored: bool = False,
         sections: bool = False,
     ) -> str:
-        return self._text("grep_content", locals())
+        return self.call("grep_content", own(locals()))
 
     def grep_content_result(
         self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
     ) -> GrepContentResult:
-        return cast("GrepContentResult", self._result("grep_content", {"pattern": pattern, "path": path, **options}))
+        return cast(
+            "GrepContentResult", self.call_result("grep_content", {"pattern": pattern, "path": path, **options})
+        )
 
     def find_files(
         self,
@@ -88,12 +93,12 @@ class Workspace:
         include_hidden: bool = False,
         include_ignored: bool = False,
     ) -> str:
-        return self._text("find_files", locals())
+        return self.call("find_files", own(locals()))
 
     def find_files_result(
         self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
     ) -> FindFilesResult:
-        return cast("FindFilesResult", self._result("find_files", {"pattern": pattern, "path": path, **options}))
+        return cast("FindFilesResult", self.call_result("find_files", {"pattern": pattern, "path": path, **options}))
 
     def ls(
         self,
@@ -105,18 +110,18 @@ class Workspace:
         include_hidden: bool = False,
         include_ignored: bool = False,
     ) -> str:
-        return self._text("ls", locals())
+        return self.call("ls", own(locals()))
 
     def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
-        return cast("ListResult", self._result("ls", {"path": path, **options}))
+        return cast("ListResult", self.call_result("ls", {"path": path, **options}))
 
     def tree(
         self, path: str = ".", *, limit: int = 50, include_hidden: bool = False, include_ignored: bool = False
     ) -> str:
-        return self._text("tree", locals())
+        return self.call("tree", own(locals()))
 
     def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
-        return cast("ListResult", self._result("tree", {"path": path, **options}))
+        return cast("ListResult", self.call_result("tree", {"path": path, **options}))
 
     def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
         try:
@@ -127,24 +132,15 @@ class Workspace:
     def call_result(
         self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
     ) -> ToolResult:
-        return self._result(tool_name(name, NAMES), arguments, progress)
+        tool = tool_name(name, NAMES)
+        plan = self._tools.plan(tool, understood(getattr(workspace.Workspace, tool), arguments), progress)
+        return carry_out_blocking(plan, self._rg)
 
     def text(self, result: ToolResult) -> str:
         return self._tools.text(result)
 
     def complaint(self, error: Exception) -> str:
         return self._tools.complaint(error)
-
-    def _text(self, name: str, given: dict[str, Any]) -> str:
-        del given["self"]
-        try:
-            return self._tools.text(self._result(name, given))
-        except MISTAKES as error:
-            return self._tools.complaint(error)
-
-    def _result(self, name: str, given: Mapping[str, Any] | str, progress: Progress | None = None) -> ToolResult:
-        arguments = understood(getattr(workspace.Workspace, name), given)
-        return carry_out_blocking(self._tools.plan(name, arguments, progress), self._rg)
 
 
 def _documented() -> None:

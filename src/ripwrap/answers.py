@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Literal, TypeAlias
 
@@ -17,7 +18,7 @@ Layout: TypeAlias = Literal["ls", "tree"]
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
-class ToolResult(BaseModel, frozen=True):
+class ToolResult(BaseModel, ABC, frozen=True):
     """What every tool's answer has.
 
     Attributes:
@@ -41,16 +42,13 @@ class ToolResult(BaseModel, frozen=True):
 
     def __str__(self) -> str:
         """The text for a model: what was found, then `message` and `notes` in parentheses."""
-        said = f"({' '.join((self.message, *self.notes))})"
+        said = " ".join((self.message, *self.notes))
         body = "\n".join(self._body())
-        return f"{body}\n\n{said}" if body else self._empty(said)
+        return f"{body}\n\n({said})" if body else said
 
+    @abstractmethod
     def _body(self) -> Iterator[str]:
         """Its lines."""
-        raise NotImplementedError
-
-    def _empty(self, said: str) -> str:
-        return said.removeprefix("(").removesuffix(")")
 
 
 class ContentMatch(BaseModel, frozen=True):
@@ -228,9 +226,3 @@ def _name(entry: ListEntry) -> str:
 def printable(name: str) -> str:
     r"""A name on one line: what would end the line, or steer a terminal, as `\x0a`."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name)
-
-
-def first_names(names: Sequence[str], wanted: int = 3) -> str:
-    """Some names, and how many more there are."""
-    more = len(names) - wanted
-    return ", ".join(map(printable, names[:wanted])) + (f", and {more} more" if more > 0 else "")

@@ -17,12 +17,15 @@ from ripwrap._arguments import (
     GrepContentOptions,
     LsOptions,
     TreeOptions,
+    own,
     schema_of,
     tool_name,
     understood,
 )
 from ripwrap._query import Progress
 from ripwrap._rg.collect import carry_out
+from ripwrap._sandbox import Sandbox
+from ripwrap._scope import Settings
 from ripwrap._sections import Section
 from ripwrap._tools import MAX_CHARS, MAX_LINE, MISTAKES, NAMES, TIMEOUT, Tools
 from ripwrap.answers import (
@@ -35,7 +38,7 @@ from ripwrap.answers import (
     ToolResult,
 )
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import StrPath
+from ripwrap.options import StrPath, check_timeout
 
 __all__ = [
     "ContentMatch",
@@ -104,15 +107,8 @@ class Workspace:
             FileNotFoundError, NotADirectoryError: A root is not there, or no directory.
             ValueError: There is no root, or a number is too small.
         """
-        self._tools = Tools(
-            roots,
-            follow=follow,
-            outer_ignore=outer_ignore,
-            guard=guard,
-            timeout=timeout,
-            max_chars=max_chars,
-            max_line=max_line,
-        )
+        settings = Settings(Sandbox(roots), follow, outer_ignore, guard, check_timeout(timeout), max_chars, max_line)
+        self._tools = Tools(settings)
         self._rg = rg
 
     @property
@@ -171,7 +167,7 @@ class Workspace:
             include_ignored (bool): Whether to search what .gitignore and the like leave out, too.
             sections (bool): Whether to name for each match the definition that encloses it, and its lines.
         """
-        return await self._text("grep_content", locals())
+        return await self.call("grep_content", own(locals()))
 
     async def grep_content_result(
         self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
@@ -186,7 +182,7 @@ class Workspace:
             BinaryError: There is no rg.
         """
         given = {"pattern": pattern, "path": path, **options}
-        return cast("GrepContentResult", await self._result("grep_content", given))
+        return cast("GrepContentResult", await self.call_result("grep_content", given))
 
     async def find_files(
         self,
@@ -213,14 +209,14 @@ class Workspace:
             include_hidden (bool): Whether to list hidden files, too.
             include_ignored (bool): Whether to list what .gitignore and the like leave out, too.
         """
-        return await self._text("find_files", locals())
+        return await self.call("find_files", own(locals()))
 
     async def find_files_result(
         self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
     ) -> FindFilesResult:
         """As `find_files()`, with the answer as a model; raises what `grep_content_result()` does."""
         given = {"pattern": pattern, "path": path, **options}
-        return cast("FindFilesResult", await self._result("find_files", given))
+        return cast("FindFilesResult", await self.call_result("find_files", given))
 
     async def ls(
         self,
@@ -245,14 +241,14 @@ class Workspace:
             include_hidden (bool): Whether to list hidden files, too.
             include_ignored (bool): Whether to list what .gitignore and the like leave out, too.
         """
-        return await self._text("ls", locals())
+        return await self.call("ls", own(locals()))
 
     async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
         """As `ls()`, with the answer as a model; raises what `grep_content_result()` does.
 
         Where there is no rg, plain Python lists the same (`engine` says so).
         """
-        return cast("ListResult", await self._result("ls", {"path": path, **options}))
+        return cast("ListResult", await self.call_result("ls", {"path": path, **options}))
 
     async def tree(
         self, path: str = ".", *, limit: int = 50, include_hidden: bool = False, include_ignored: bool = False
@@ -268,11 +264,11 @@ class Workspace:
             include_hidden (bool): Whether to show hidden files, too.
             include_ignored (bool): Whether to show what .gitignore and the like leave out, too.
         """
-        return await self._text("tree", locals())
+        return await self.call("tree", own(locals()))
 
     async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
         """As `tree()`, with the answer as a model; raises what `grep_content_result()` does."""
-        return cast("ListResult", await self._result("tree", {"path": path, **options}))
+        return cast("ListResult", await self.call_result("tree", {"path": path, **options}))
 
     async def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
         """Call a tool as a model asks for it, and get its text; raises for nothing that a model can send.
@@ -297,8 +293,9 @@ class Workspace:
             arguments: As in `call()`.
             progress: Called with the number of matches, or files, that have come so far.
         """
-        known = tool_name(name, NAMES)
-        return await self._result(known, arguments, progress)
+        tool = tool_name(name, NAMES)
+        plan = self._tools.plan(tool, understood(getattr(Workspace, tool), arguments), progress)
+        return await carry_out(plan, self._rg)
 
     def text(self, result: ToolResult) -> str:
         """The text of an answer that a `…_result` method gave, as the method without that name gives it."""
@@ -307,17 +304,6 @@ class Workspace:
     def complaint(self, error: Exception) -> str:
         """What the tools say of an error that a `…_result` method raised: the text that begins with `Error: `."""
         return self._tools.complaint(error)
-
-    async def _text(self, name: str, given: dict[str, Any]) -> str:
-        del given["self"]
-        try:
-            return self._tools.text(await self._result(name, given))
-        except MISTAKES as error:
-            return self._tools.complaint(error)
-
-    async def _result(self, name: str, given: Mapping[str, Any] | str, progress: Progress | None = None) -> ToolResult:
-        arguments = understood(getattr(Workspace, name), given)
-        return await carry_out(self._tools.plan(name, arguments, progress), self._rg)
 
 
 def schemas() -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:

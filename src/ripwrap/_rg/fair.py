@@ -22,6 +22,7 @@ class FairSifter(Sifter):
         self._refusing = False
         self._path: bytes | None = None
         self._named: list[tuple[bytes, int]] = []
+        self._room = min(window.max_files, window.upto)  # how many files can have a match on the page
         self._full = 2 * window.upto
         self._most = min(window.max_files, max(NAMED, window.upto))
 
@@ -43,15 +44,9 @@ class FairSifter(Sifter):
             super()._match(record)
 
     def _wanted(self, path: bytes) -> bool:
-        room = min(self._window.max_files, self._window.upto)
-        if not (room and self._window.max_matches):
+        if not (self._room and self._window.max_matches):
             return False
-        return len(self._kept) < room or path_order(path) < path_order(self._kept[-1].path)
-
-    def _end(self, record: bytes) -> None:
-        if self._refusing:
-            self._block, self._in_file = None, 0
-        super()._end(record)
+        return len(self._kept) < self._room or path_order(path) < path_order(self._kept[-1].path)
 
     def _keep(self) -> None:
         block, path, self._block, self._path = self._block, self._path, None, None
@@ -62,7 +57,7 @@ class FairSifter(Sifter):
         if block and block.matches:
             insort(self._kept, block, key=lambda kept: path_order(kept.path))
             self._held += min(block.matches, self._window.upto)
-            if len(self._kept) > min(self._window.max_files, self._window.upto):
+            if len(self._kept) > self._room:
                 self._kept.pop()
             if self._held > self._full:
                 self._cut()

@@ -93,8 +93,12 @@ class Gathered(Intake[Item]):
         if self._progress is not None:
             self._progress(self.total)
 
+    def every(self) -> list[Item]:
+        """All items that are held, in no order."""
+        return self._items
+
     def items(self) -> list[Item]:
-        """The first items."""
+        """The first items, by path."""
         self._cut()
         return self._items
 

@@ -1,0 +1,109 @@
+"""A file's definitions, by indentation and per-language patterns."""
+
+from collections.abc import Sequence
+
+from ripwrap._sections import Section
+from ripwrap._sections.braces import braced
+from ripwrap._sections.documents import documented
+from ripwrap._sections.draft import Draft
+from ripwrap._sections.indents import indented
+from ripwrap._sections.languages import Braced, Document, Indented, Language, language_of
+from ripwrap._sections.scanner import WIDTH, source_of
+
+_LONGEST = 200
+_NO_PATH = {"html", "ini", "markdown", "rst", "toml", "sql"}
+
+
+class Outline:
+    """The definitions of a file, to be asked for many lines.
+
+    It is made by patterns and not by a parser: what is unusual in a file may be missed, or end elsewhere. A file of any
+    content takes time in proportion to its size. A line on which several definitions begin is that of the first.
+    """
+
+    def __init__(self, path: str, lines: Sequence[str]) -> None:
+        """Read a file.
+
+        Args:
+            path: Its path; only the name tells the language.
+            lines: Its lines, with or without what ends them; of each, 2,000 characters are looked at.
+        """
+        language = language_of(path, lines)
+        self._lines = lines
+        self._qualify = not (isinstance(language, Document) and language.format in _NO_PATH)
+        self._drafts = [] if language is None else _ordered(_read(language, lines))
+        self._parents: list[int] = []
+        self._owners = self._assign(len(lines))
+        self._sections: dict[int, Section] = {}
+
+    def at(self, line_number: int) -> Section | None:
+        """The innermost section that encloses a line, from 1; `None` at the top level.
+
+        Decorators, attributes and comments directly above a definition belong to it.
+        """
+        if not 1 <= line_number <= len(self._owners) or (owner := self._owners[line_number - 1]) < 0:
+            return None
+        if owner not in self._sections:
+            self._sections[owner] = self._section(owner)
+        return self._sections[owner]
+
+    def _section(self, owner: int) -> Section:
+        draft = self._drafts[owner]
+        text = self._lines[draft.line][:WIDTH].strip()[:_LONGEST]
+        name = self._qualified(owner) if self._qualify else draft.name[:_LONGEST]
+        return Section(name=name, line=draft.line + 1, text=text, end_line=draft.end + 1)
+
+    def _qualified(self, owner: int) -> str:
+        """The name with those around it; alone if that is longer than a line should be."""
+        name = full = self._drafts[owner].name[:_LONGEST]
+        for _ in range(_LONGEST):
+            owner = self._parents[owner]
+            if owner < 0:
+                return full
+            if outer := self._drafts[owner].name:
+                full = f"{outer}.{full}" if full else outer
+            if len(full) > _LONGEST:
+                break
+        return name
+
+    def _assign(self, count: int) -> list[int]:
+        """For each line the innermost definition that it belongs to; on the way, what each definition stands in."""
+        owners: list[int] = []
+        stack: list[int] = []
+        drafts = self._drafts
+        for number, draft in enumerate(drafts):
+            self._fill(owners, stack, draft.start)
+            while stack and drafts[stack[-1]].end < max(draft.end, draft.start):
+                stack.pop()
+            self._parents.append(stack[-1] if stack else -1)
+            stack.append(number)
+        self._fill(owners, stack, count)
+        return owners
+
+    def _fill(self, owners: list[int], stack: list[int], upto: int) -> None:
+        while len(owners) < upto:
+            while stack and self._drafts[stack[-1]].end < len(owners):
+                stack.pop()
+            end = min(upto, self._drafts[stack[-1]].end + 1) if stack else upto
+            owners.extend([stack[-1] if stack else -1] * (end - len(owners)))
+
+
+def _read(language: Language, lines: Sequence[str]) -> list[Draft]:
+    source = source_of(lines, language.opener)
+    if isinstance(language, Braced):
+        return braced(source, language)
+    return indented(source, language) if isinstance(language, Indented) else documented(source, language.format)
+
+
+def _ordered(drafts: list[Draft]) -> list[Draft]:
+    """By where they start, outer ones first; a line on which several are defined is that of the first."""
+    ordered: list[Draft] = []
+    line = -1
+    for draft in sorted(drafts, key=lambda draft: (draft.line, -draft.end)):
+        if draft.line == line:
+            draft.start = line + 1
+        line = draft.line
+        if draft.start <= draft.end:
+            ordered.append(draft)
+    ordered.sort(key=lambda draft: (draft.start, -draft.end))
+    return ordered
