@@ -57,7 +57,7 @@ def tests(session: nox.Session) -> None:
     """The tests, on asyncio and trio, on the first Python with every rg of the matrix; arguments go to pytest."""
     _install(session, "test", extras="bin,cli,deflate64")
     # It has no wheels, and takes its time; where it is not, one test says that it is left out.
-    if shutil.which("cc") and session.python == PYTHONS[0]:
+    if shutil.which("cc"):
         session.install("zipfile-deflate64")
     _test(session, RGS[min(PYTHONS.index(str(session.python)), len(RGS) - 1)])
 
