@@ -17,9 +17,11 @@ import math
 import os
 import select
 import subprocess
+import sys
 import threading
 import time
 import weakref
+from contextlib import suppress
 from typing import IO, Self, cast
 
 import anyio
@@ -35,7 +37,8 @@ from ripwrap.errors import BinaryError, BinaryNotFoundError, SearchError
 
 _LOGGER = logging.getLogger("ripwrap")
 
-_CHUNK = 64 * 1024  # What a pipe holds on Linux; a larger read returns no more.
+_CHUNK = 64 * 1024  # Bytes that are read at a time; other tasks get their turn between two of them.
+_PIPE = 256 * 1024  # Bytes that a pipe is made to hold on Linux, where a user's pipes may hold 64 MiB in all.
 _EXIT_GRACE = 1.0  # Seconds that rg has to exit by itself once it has closed its stdout.
 _STALL = 1.0  # Seconds of silence after which rg is looked at: without a thread it may hang (rg-facts 8).
 _REAP = 1.0  # Seconds that a killed rg has to be gone; only one in uninterruptible sleep needs more (rg-facts 33).
@@ -61,6 +64,15 @@ def _start(argv: tuple[str, ...], cwd: str, stderr: IO[bytes]) -> Popen:
         return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd)
     except OSError as error:
         raise _not_started(error, argv, cwd) from error
+
+
+def _widen(pipe: IO[bytes]) -> None:
+    """Have a pipe hold more than Linux gives it, so that rg need not wait for us as often."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):  # the user's pipes hold as much as they may
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
 
 
 def _not_started(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
@@ -115,6 +127,7 @@ class _Child:
             self._stderr.close()
             raise
         self._stdout = cast("IO[bytes]", self._popen.stdout)
+        _widen(self._stdout)
         self._seen = 0  # bytes of stderr that were looked at
         self._reading = threading.Lock()
         # The net under a generator that nobody closes: garbage collection and interpreter exit end in it.
@@ -170,6 +183,9 @@ class AsyncChild(_Child):
         """
         if not _POLLS_PIPES:
             return await self._read_in_thread()
+        if self._poll(0):  # which costs a tenth of having the loop wait
+            await anyio.lowlevel.checkpoint()
+            return self._stdout.read(_CHUNK)
         while not await self._readable():
             if self._has_stalled(whole=whole):
                 return b""
