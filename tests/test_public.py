@@ -1,9 +1,11 @@
 """The public interface: twins that agree, and a package that is light to import."""
 
+import ast
 import inspect
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
+from importlib import import_module
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
@@ -57,8 +59,36 @@ def test_every_public_name_has_a_docstring() -> None:
             assert inspect.getdoc(getattr(ripwrap, name)), name
 
 
-def test_importing_ripwrap_loads_nothing_that_a_search_does_not_need() -> None:
-    heavy = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdirs", "trio", "asyncio"}
-    code = "import sys, ripwrap; print(*sys.modules)"
+HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdirs", "trio", "asyncio"}
+
+
+@pytest.mark.parametrize(
+    ("code", "left_out"),
+    [
+        ("import ripwrap", {*HEAVY, "pydantic", "anyio", "subprocess"}),
+        ("from ripwrap import search", {*HEAVY, "ripwrap._grep", "ripwrap.workspace", "ripwrap.sync"}),
+        ("from ripwrap import *", HEAVY),
+    ],
+)
+def test_what_is_not_used_is_not_loaded(code: str, left_out: set[str]) -> None:
+    code = f"import sys; {code}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not heavy & set(done.stdout.split())
+    assert not left_out & set(done.stdout.split())
+
+
+def test_a_public_name_is_what_type_checkers_take_it_for() -> None:
+    tree = ast.parse(inspect.getsource(ripwrap))
+    imports = [one for node in tree.body if isinstance(node, ast.If) for one in ast.walk(node)]
+    seen = {
+        name.name: getattr(import_module(node.module), name.name)
+        for node in imports
+        if isinstance(node, ast.ImportFrom) and node.module
+        for name in node.names
+    }
+    assert seen == {name: getattr(ripwrap, name) for name in ripwrap.__all__}
+    assert set(ripwrap.__all__) <= set(dir(ripwrap))
+
+
+def test_a_name_that_is_not_there_is_said_to_be_missing() -> None:
+    with pytest.raises(AttributeError, match="module 'ripwrap' has no attribute 'serch'"):
+        ripwrap.serch  # type: ignore[attr-defined]  # noqa: B018

@@ -10,48 +10,53 @@ a name has an underscore, it is ours alone:
     → _rg.process → _rg.sifter → _rg.argv, _rg.decoder, _rg.stderr, binary → models, options, errors
 """
 
-from ripwrap import binary, sync
-from ripwrap._files import files
-from ripwrap._grep import grep
-from ripwrap._modes import count, count_matches, file_types, files_with_matches, files_without_match
-from ripwrap._rg.limiter import limit_processes
-from ripwrap._search import search, search_messages
-from ripwrap._tree import render_tree, tree, tree_text
-from ripwrap.binary import RgBinary
-from ripwrap.errors import (
-    AccessDeniedError,
-    BinaryError,
-    BinaryNotFoundError,
-    CapabilityError,
-    ChecksumMismatchError,
-    DecodeError,
-    DownloadFailedError,
-    ExtractionFailedError,
-    GlobError,
-    PatternError,
-    RipwrapError,
-    SearchError,
-    UnknownTypeError,
-    UnsupportedPlatformError,
-)
-from ripwrap.models import (
-    Begin,
-    Context,
-    Elapsed,
-    End,
-    FileCount,
-    Match,
-    Message,
-    PathError,
-    Range,
-    Stats,
-    Submatch,
-    Summary,
-    TreeEntry,
-)
-from ripwrap.options import FileOptions, SearchOptions
-from ripwrap.results import FileMatches, GrepMatch, GrepResult, TreeText
-from ripwrap.workspace import Workspace
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ripwrap import binary, sync
+    from ripwrap._files import files
+    from ripwrap._grep import grep
+    from ripwrap._modes import count, count_matches, file_types, files_with_matches, files_without_match
+    from ripwrap._rg.limiter import limit_processes
+    from ripwrap._search import search, search_messages
+    from ripwrap._tree import render_tree, tree, tree_text
+    from ripwrap.binary import RgBinary
+    from ripwrap.errors import (
+        AccessDeniedError,
+        BinaryError,
+        BinaryNotFoundError,
+        CapabilityError,
+        ChecksumMismatchError,
+        DecodeError,
+        DownloadFailedError,
+        ExtractionFailedError,
+        GlobError,
+        PatternError,
+        RipwrapError,
+        SearchError,
+        UnknownTypeError,
+        UnsupportedPlatformError,
+    )
+    from ripwrap.models import (
+        Begin,
+        Context,
+        Elapsed,
+        End,
+        FileCount,
+        Match,
+        Message,
+        PathError,
+        Range,
+        Stats,
+        Submatch,
+        Summary,
+        TreeEntry,
+    )
+    from ripwrap.options import FileOptions, SearchOptions
+    from ripwrap.results import FileMatches, GrepMatch, GrepResult, TreeText
+    from ripwrap.workspace import Workspace
 
 __all__ = [
     "AccessDeniedError",
@@ -105,3 +110,35 @@ __all__ = [
     "tree",
     "tree_text",
 ]
+
+# A public name is loaded when it is first used, as Pydantic's are: who searches needs none of the agents' tools. It is
+# looked for in these, the lightest first; `binary` and `sync` are themselves public.
+_ROOMS = (
+    "errors",
+    "models",
+    "options",
+    "_files",
+    "_search",
+    "_modes",
+    "results",
+    "_tree",
+    "_grep",
+    "_rg.limiter",
+    "binary",
+    "workspace",
+)
+
+if not TYPE_CHECKING:  # or every name would be one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name in __all__:
+            if name in ("binary", "sync"):
+                return import_module(f"{__name__}.{name}")
+            for room in _ROOMS:
+                module = import_module(f"{__name__}.{room}")
+                if name in vars(module):
+                    return globals().setdefault(name, vars(module)[name])
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
