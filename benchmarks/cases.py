@@ -1,0 +1,180 @@
+"""What is measured, and what is promised of it (issue 7), with what was tried where a promise is not kept."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+SUBPROCESS = ("raw rg", "ripwrap", "ripwrap.sync")
+PEERS = ("rpygrep", "ripgrepy", "python-ripgrep", "rgapi")
+BOUNDED = ("rpygrep", "rgapi")  # those that do not hold two million matches in memory
+LIMIT = 100
+TIMES = 200
+OUR_IMPORTS = (
+    "pass",
+    "import pydantic",
+    "from pydantic import BaseModel",
+    "import ripwrap",
+    "from ripwrap import search",
+)
+PEER_IMPORTS = ("import rpygrep", "import ripgrepy", "import rgapi")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row group of the table.
+
+    Attributes:
+        name: Its title.
+        kind: Which method of a contestant does it.
+        given: What that method is given besides `cwd`.
+        contestants: Who takes part, in the order in which they are run, again and again.
+        baseline: Whom the ratios are to.
+        under: The folder of the corpus that is searched.
+    """
+
+    name: str
+    kind: str
+    contestants: tuple[str, ...]
+    given: dict[str, Any] = field(default_factory=dict[str, Any])
+    baseline: str = "raw rg"
+    under: str = "."
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A folder, and what to look for in it.
+
+    Attributes:
+        name: Its title.
+        sparse: A literal that a few lines have.
+        dense: One that many have.
+        very_dense: And one that most have.
+        part: The folder of it in which ripwrap is compared with rg's crates in the process.
+    """
+
+    name: str
+    sparse: str
+    dense: str
+    very_dense: str
+    part: str = "."
+
+    def cases(self) -> tuple[Case, ...]:
+        """All that is measured on it."""
+        return (
+            Case("sparse", "search", (*SUBPROCESS, *PEERS), {"pattern": self.sparse}),
+            Case("dense", "search", (*SUBPROCESS, *PEERS), {"pattern": self.dense}),
+            Case("part", "search", (*SUBPROCESS, "rgapi"), {"pattern": self.dense}, under=self.part),
+            Case("very dense", "search", (*SUBPROCESS, *BOUNDED), {"pattern": self.very_dense}),
+            Case("limit", "limit", (*SUBPROCESS, "rgapi"), {"pattern": self.dense, "limit": LIMIT}),
+            Case("grep", "grep", SUBPROCESS, {"pattern": self.dense, "limit": LIMIT}),
+            Case("files", "files", (*SUBPROCESS, "rpygrep", "python-ripgrep", "rgapi")),
+            Case("tree", "tree", ("ripwrap", "ripwrap.sync"), baseline="ripwrap"),
+        )
+
+
+STDLIB = Corpus("standard library", sparse="zipimporter", dense="self", very_dense="e")
+LINUX = Corpus("Linux 6.1", sparse="sched_clock_register", dense="static int", very_dense="struct", part="drivers")
+SMALL = Case("tiny", "tiny", (*SUBPROCESS, *PEERS), {"pattern": "needle", "times": TIMES})
+IMPORT = Case("import", "imports", (*OUR_IMPORTS, *PEER_IMPORTS), baseline="import pydantic")
+
+TITLES = {
+    "sparse": "a sparse literal (`{pattern}`)",
+    "dense": "a dense one (`{pattern}`)",
+    "part": "the same, in `{under}/`",
+    "very dense": "a very dense one (`{pattern}`)",
+    "limit": f"the first {LIMIT} of the dense one",
+    "grep": f"`grep()`: a page of {LIMIT}, all of them counted",
+    "files": "`files()`",
+    "tree": "`tree_text()`, all of it",
+    "tiny": f"{TIMES} searches of a folder with three files",
+    "import": "an import, in a fresh interpreter",
+}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A promise: a measure of one contestant, as a ratio to another's or minus it, is at most so much.
+
+    Attributes:
+        corpus: The corpus on which it is held; `None` is every one.
+        case, contestant, metric: What is measured.
+        limit: The promise.
+        to: The contestant, and the case if it is another one, that it is compared with; `None` is nobody.
+        to_metric: What of that is compared, if it is something else.
+        minus: Whether the difference counts, and not the ratio.
+        factor: What the measure is multiplied with to have the unit of `limit`.
+        unit: That unit.
+        text: What is promised.
+        tried: Where it was missed, what was tried.
+    """
+
+    case: str
+    contestant: str
+    metric: str
+    limit: float
+    text: str
+    to: str | None = None
+    to_case: str | None = None
+    to_metric: str | None = None
+    corpus: str | None = None
+    minus: bool = False
+    factor: float = 1.0
+    unit: str = "x"
+    tried: str = ""
+
+
+INSTRUCTIONS = 22_000
+"""How many a decoded match may take."""
+
+_SEARCHES = ("ripwrap", "ripwrap.sync")
+
+BUDGETS = (
+    Budget("dense", "ripwrap", "cpu", 1.15, "CPU, to the blocking twin", to="ripwrap.sync"),
+    *(Budget("dense", name, "cpu", 0.5, "CPU without rg's, to rpygrep", to="rpygrep") for name in _SEARCHES),
+    *(
+        budget
+        for name in _SEARCHES
+        for budget in (
+            Budget("sparse", name, "wall", 1.10, "wall, to raw rg", to="raw rg", corpus=LINUX.name),
+            Budget(
+                "sparse",
+                name,
+                "first",
+                10,
+                "first match, beyond raw rg",
+                to="raw rg",
+                corpus=LINUX.name,
+                minus=True,
+                factor=1000,
+                unit=" ms",
+            ),
+            Budget(
+                "limit",
+                name,
+                "wall",
+                1.5,
+                f"done and reaped, to raw rg's first {LIMIT}",
+                to="raw rg",
+                to_metric="first",
+                corpus=LINUX.name,
+            ),
+            Budget("files", name, "wall", 1.25, "wall, to raw rg", to="raw rg", corpus=LINUX.name),
+            Budget("tree", name, "wall", 2, "wall, to files()", to=name, to_case="files", corpus=LINUX.name),
+            Budget("part", name, "wall", 1.2, "wall, to rgapi", to="rgapi", corpus=LINUX.name),
+            Budget("part", name, "all_cpu", 1.5, "all CPU, to rgapi", to="rgapi", corpus=LINUX.name),
+            Budget("very dense", name, "memory", 40, "memory, beyond the import's", factor=1e-6, unit=" MB"),
+        )
+    ),
+    Budget("tiny", "ripwrap.sync", "wall", 1.25, "wall, to subprocess.run", to="raw rg"),
+    Budget("tiny", "ripwrap", "wall", 1.5, "wall, to subprocess.run", to="raw rg"),
+    Budget(
+        "import",
+        "import ripwrap",
+        "wall",
+        40,
+        "wall, beyond import pydantic",
+        to="import pydantic",
+        minus=True,
+        factor=1000,
+        unit=" ms",
+    ),
+)

@@ -1,0 +1,324 @@
+"""One contestant in one case, in a process of its own: `python contestants.py JSON` prints what it took as JSON.
+
+It runs in every environment, so that it needs nothing but the standard library; each contestant brings its own imports,
+which are done before the clock starts.
+"""
+
+import asyncio
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+Case: TypeAlias = dict[str, Any]
+Items: TypeAlias = Iterator[Any] | AsyncIterator[Any]
+
+_CHUNK = 64 * 1024
+_TAIL = 4096  # bytes at the end of rg's output in which its summary is found
+_MATCH = b'{"type":"match"'
+
+
+class Raw:
+    """rg itself, its output read and thrown away: what everything else is compared with."""
+
+    def __init__(self, case: Case) -> None:
+        self._rg = case["rg"]
+
+    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+        """The number of matching lines, at the end, as rg's summary has it."""
+        tail = b""
+        for chunk in self._read(["--json", "--regexp", pattern, "."], cwd):
+            tail = (tail + chunk)[-_TAIL:]
+            yield 0
+        *_files, summary = re.findall(rb'"matched_lines":(\d+)', tail)
+        yield int(summary)
+
+    def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
+        """As many matches; what it takes to end rg is not counted here."""
+        seen = 0
+        for chunk in self._read(["--json", "--regexp", pattern, "."], cwd):
+            seen += chunk.count(_MATCH)
+            if seen >= limit:
+                yield limit
+                return
+
+    def grep(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+        """All that it takes to count every match."""
+        return self.search(pattern, cwd)
+
+    def files(self, cwd: str, **_: Any) -> Iterator[int]:
+        """The number of paths."""
+        for chunk in self._read(["--files", "--null", "."], cwd):
+            yield chunk.count(b"\0")
+
+    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
+        """`subprocess.run`, again and again."""
+        command = [self._rg, "--json", "--regexp", pattern, "."]
+        for _time in range(times):
+            done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+            yield done.stdout.count(_MATCH)
+
+    def _read(self, arguments: list[str], cwd: str) -> Iterator[bytes]:
+        command = [self._rg, "--no-config", *arguments]
+        rg = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
+        assert rg.stdout
+        with rg.stdout:
+            while chunk := rg.stdout.read(_CHUNK):
+                yield chunk
+        rg.wait()
+
+
+class Ripwrap:
+    """ripwrap, asynchronous; it finds its rg by itself."""
+
+    def __init__(self, _: Case) -> None:
+        import ripwrap
+
+        self._api: Any = ripwrap
+        self._search = ripwrap.search  # loaded with its first use, so before the clock starts
+
+    async def search(self, pattern: str, cwd: str, **_: Any) -> AsyncIterator[int]:
+        """Each match, typed."""
+        async for _match in self._search(pattern, cwd=cwd):
+            yield 1
+
+    async def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> AsyncIterator[int]:
+        """As many matches, and rg reaped."""
+        async for _match in self._search(pattern, cwd=cwd, limit=limit):
+            yield 1
+
+    async def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> AsyncIterator[int]:
+        """A page of matches in path order, all of them counted."""
+        yield (await self._api.grep(pattern, cwd=cwd, max_matches=limit)).total_matches
+
+    async def files(self, cwd: str, **_: Any) -> AsyncIterator[int]:
+        """Each path."""
+        async for _path in self._api.files(cwd=cwd):
+            yield 1
+
+    async def tree(self, cwd: str, **_: Any) -> AsyncIterator[int]:
+        """The whole tree as text."""
+        yield len((await self._api.tree_text(cwd=cwd, limit=10**9)).entries)
+
+    async def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> AsyncIterator[int]:
+        """A search again and again, in one loop."""
+        for _time in range(times):
+            async for _match in self._search(pattern, cwd=cwd):
+                yield 1
+
+
+class Blocking:
+    """ripwrap's blocking twin."""
+
+    def __init__(self, _: Case) -> None:
+        from ripwrap import sync
+
+        self._api = sync
+
+    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+        """Each match, typed."""
+        for _match in self._api.search(pattern, cwd=cwd):
+            yield 1
+
+    def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
+        """As many matches, and rg reaped."""
+        for _match in self._api.search(pattern, cwd=cwd, limit=limit):
+            yield 1
+
+    def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
+        """A page of matches in path order, all of them counted."""
+        yield self._api.grep(pattern, cwd=cwd, max_matches=limit).total_matches
+
+    def files(self, cwd: str, **_: Any) -> Iterator[int]:
+        """Each path."""
+        for _path in self._api.files(cwd=cwd):
+            yield 1
+
+    def tree(self, cwd: str, **_: Any) -> Iterator[int]:
+        """The whole tree as text."""
+        yield len(self._api.tree_text(cwd=cwd, limit=10**9).entries)
+
+    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
+        """A search again and again."""
+        for _time in range(times):
+            yield from self.search(pattern, cwd)
+
+
+class Rpygrep:
+    """rpygrep, blocking, with the rg of its own environment."""
+
+    def __init__(self, _: Case) -> None:
+        import rpygrep
+
+        self._api = rpygrep
+
+    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+        """Each file's matches, typed."""
+        search = self._api.RipGrepSearch(working_directory=Path(cwd)).add_pattern(pattern)
+        for file in search.add_directory(Path()).run():
+            yield len(file.matches)
+
+    def files(self, cwd: str, **_: Any) -> Iterator[int]:
+        """Each path."""
+        for _path in self._api.RipGrepFind(working_directory=Path(cwd)).run():
+            yield 1
+
+    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
+        """A search again and again."""
+        for _time in range(times):
+            yield from self.search(pattern, cwd)
+
+
+class Ripgrepy:
+    """ripgrepy, which waits for rg's end and gives dictionaries; with the rg of its own environment."""
+
+    def __init__(self, _: Case) -> None:
+        import ripgrepy
+
+        self._api = ripgrepy
+
+    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+        """Each match, as a dictionary."""
+        for _match in self._api.Ripgrepy(pattern, cwd).json().run().as_dict:
+            yield 1
+
+    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
+        """A search again and again."""
+        for _time in range(times):
+            yield from self.search(pattern, cwd)
+
+
+class PythonRipgrep:
+    """python-ripgrep, rg's crates in this process; gives a text for each file."""
+
+    def __init__(self, _: Case) -> None:
+        import python_ripgrep
+
+        self._api = python_ripgrep
+
+    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+        """The text of each file; counted by its lines."""
+        for text in self._api.search(patterns=[pattern], paths=[cwd], heading=False, line_number=True):
+            yield text.count("\n")
+
+    def files(self, cwd: str, **_: Any) -> Iterator[int]:
+        """Each path."""
+        yield len(self._api.files(patterns=[""], paths=[cwd]))
+
+    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
+        """A search again and again."""
+        for _time in range(times):
+            yield from self.search(pattern, cwd)
+
+
+class Rgapi:
+    """rgapi, rg's crates in this process; typed rows."""
+
+    def __init__(self, _: Case) -> None:
+        import rgapi
+
+        self._api = rgapi
+
+    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+        """Each row, as it is found."""
+        for _row in self._api.rg_iter(pattern, cwd, case_sensitive=True):
+            yield 1
+
+    def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
+        """As many rows."""
+        yield len(self._api.rg(pattern, cwd, case_sensitive=True, max_results=limit))
+
+    def files(self, cwd: str, **_: Any) -> Iterator[int]:
+        """Each path."""
+        for _path in self._api.fd_iter(None, cwd):
+            yield 1
+
+    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
+        """A search again and again."""
+        for _time in range(times):
+            yield from self.search(pattern, cwd)
+
+
+class Import:
+    """An import in a fresh interpreter."""
+
+    def __init__(self, case: Case) -> None:
+        self._statement = case["contestant"]
+
+    def imports(self, **_: Any) -> Iterator[int]:
+        """One interpreter, started and ended."""
+        subprocess.run([sys.executable, "-c", self._statement], check=True)
+        yield 1
+
+
+CONTESTANTS: dict[str, Callable[[Case], Any]] = {
+    "raw rg": Raw,
+    "ripwrap": Ripwrap,
+    "ripwrap.sync": Blocking,
+    "rpygrep": Rpygrep,
+    "ripgrepy": Ripgrepy,
+    "python-ripgrep": PythonRipgrep,
+    "rgapi": Rgapi,
+}
+
+
+def _cpu(who: int) -> float:
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def _peak() -> int:
+    """The most memory that this process has had so far, in bytes."""
+    # Not `ru_maxrss`, which starts with what the parent had.
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found
+    return int(found[1]) * 1024
+
+
+def measure(items: Callable[[], Items]) -> dict[str, float]:
+    """Take all items and say what that took: seconds, bytes, and how many there were."""
+    count, first = 0, 0.0
+
+    async def drain(asynchronous: AsyncIterator[Any]) -> None:
+        nonlocal count, first
+        async for item in asynchronous:
+            first = first or time.perf_counter()
+            count += item
+
+    memory, own, of_children = _peak(), _cpu(resource.RUSAGE_SELF), _cpu(resource.RUSAGE_CHILDREN)
+    begun = time.perf_counter()
+    iterator = items()
+    if isinstance(iterator, AsyncIterator):
+        asyncio.run(drain(iterator))
+    else:
+        for item in iterator:
+            first = first or time.perf_counter()
+            count += item
+    ended = time.perf_counter()
+    return {
+        "wall": ended - begun,
+        "first": first - begun if first else 0.0,
+        "cpu": _cpu(resource.RUSAGE_SELF) - own,
+        "child_cpu": _cpu(resource.RUSAGE_CHILDREN) - of_children,
+        "memory": _peak() - memory,
+        "count": count,
+    }
+
+
+def main() -> None:
+    """See the module's docstring."""
+    case = json.loads(sys.argv[1])
+    contestant = CONTESTANTS.get(case["contestant"], Import)(case)
+    kind, given = case["kind"], case["given"]
+    os.environ.pop("RIPGREP_CONFIG_PATH", None)
+    print(json.dumps(measure(lambda: getattr(contestant, kind)(**given))))
+
+
+if __name__ == "__main__":
+    main()

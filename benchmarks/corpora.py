@@ -1,0 +1,55 @@
+"""What is searched: the interpreter's own standard library, and Debian's Linux sources, fetched once and kept."""
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+_ROOT = Path(__file__).parent.parent
+sys.path.append(str(_ROOT / "tests"))  # which fetch Debian's packages, too
+
+from rgs import extract_debian  # noqa: E402
+
+CACHE = _ROOT / ".bench"
+LINUX = "linux-source-6.1"
+
+
+def standard_library() -> Path:
+    """The standard library of the Python that runs, with what is installed beside it."""
+    return Path(sysconfig.get_paths()["stdlib"])
+
+
+def linux() -> Path:
+    """Linux, 1.3 GB in 78,000 files.
+
+    Raises:
+        rgs.UnavailableError: This is no Debian, or it has them not.
+    """
+    kept = CACHE / LINUX
+    if not kept.exists():
+        CACHE.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            extract_debian(Path(folder), LINUX)
+            packed = Path(folder, "usr/src", f"{LINUX}.tar.xz")
+            subprocess.run(["tar", "-xJf", str(packed), "-C", folder], check=True)
+            Path(folder, LINUX).rename(kept)
+    return kept
+
+
+def valgrind() -> tuple[str, dict[str, str]]:
+    """The program that counts instructions, and what it needs in its environment.
+
+    Raises:
+        rgs.UnavailableError: It is not installed, and this is no Debian, or it has it not.
+    """
+    if found := shutil.which("valgrind"):
+        return found, {}
+    kept = CACHE / "valgrind"
+    if not kept.exists():
+        CACHE.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            extract_debian(Path(folder), "valgrind")
+            Path(folder, "usr").rename(kept)
+    return str(kept / "bin/valgrind"), {"VALGRIND_LIB": str(kept / "libexec/valgrind")}

@@ -1,0 +1,230 @@
+"""What was measured, as a table, as a plot and as a page of the documentation.
+
+`python benchmarks/report.py` makes the last two anew.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from cases import BUDGETS, IMPORT, INSTRUCTIONS, LINUX, SMALL, STDLIB, TITLES, Budget, Case
+
+FILES = {STDLIB.name: "standard-library.json", LINUX.name: "linux.json"}
+FOLDER = Path(__file__).parent.parent / "docs/benchmarks"
+PLOT = "benchmarks.svg"
+
+_CASES = {
+    STDLIB.name: (*STDLIB.cases(), SMALL, IMPORT),
+    LINUX.name: LINUX.cases(),
+}
+_COLUMNS = ("case", "who", "items", "wall", "first", "CPU", "rg's CPU", "memory", "wall ratio", "budget")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on a corpus, as `bench.py` wrote it."""
+
+    corpus: str
+    about: dict[str, Any]
+    runs: dict[str, dict[str, list[dict[str, float]]]]
+    instructions: dict[str, int]
+
+    def value(self, case: str, contestant: str, metric: str) -> list[float]:
+        """What each round took; empty if that was not measured."""
+        rounds = self.runs.get(case, {}).get(contestant, [])
+        if metric == "all_cpu":
+            return [one["cpu"] + one["child_cpu"] for one in rounds]
+        return [one[metric] for one in rounds]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a budget is kept, and the figure."""
+
+    budget: Budget
+    figure: float
+
+    @property
+    def met(self) -> bool:
+        """As it is shown: a figure that looks like the limit keeps it."""
+        return round(self.figure, _digits(self.budget)) <= self.budget.limit
+
+    def __str__(self) -> str:
+        digits, unit = _digits(self.budget), self.budget.unit
+        compared = "≤" if self.met else ">"
+        figures = f"{self.figure:.{digits}f}{unit} {compared} {self.budget.limit:g}{unit}"
+        return f"{'met' if self.met else 'MISSED'}: {self.budget.text} {figures}"
+
+
+def _digits(budget: Budget) -> int:
+    return 2 if budget.unit == "x" else 0
+
+
+def load(folder: Path) -> list[Measured]:
+    """What `bench.py` has kept there, of each corpus that was measured."""
+    kept = [(corpus, folder / name) for corpus, name in FILES.items() if (folder / name).exists()]
+    found = [(corpus, json.loads(path.read_text())) for corpus, path in kept]
+    return [Measured(corpus, one["about"], one["runs"], one.get("instructions", {})) for corpus, one in found]
+
+
+def verdict(measured: Measured, budget: Budget) -> Verdict | None:
+    """How a budget stands: the median over the rounds, each compared with what ran in the same round."""
+    if budget.corpus not in (None, measured.corpus):
+        return None
+    took = measured.value(budget.case, budget.contestant, budget.metric)
+    if budget.to is None:
+        figures = took
+    else:
+        other = measured.value(budget.to_case or budget.case, budget.to, budget.to_metric or budget.metric)
+        pairs = zip(took, other, strict=False)
+        figures = [mine - its if budget.minus else mine / its for mine, its in pairs]
+    return Verdict(budget, median(figures) * budget.factor) if figures else None
+
+
+def verdicts(measured: Measured) -> list[Verdict]:
+    """Every budget that can be judged by what was measured."""
+    judged = (verdict(measured, budget) for budget in BUDGETS)
+    return [one for one in judged if one]
+
+
+def _title(case: Case) -> str:
+    return TITLES[case.name].format(under=case.under, **case.given)
+
+
+def _rows(measured: Measured) -> Iterator[tuple[str, ...]]:
+    judged = verdicts(measured)
+    for case in _CASES[measured.corpus]:
+        title = _title(case)
+        for contestant, rounds in measured.runs.get(case.name, {}).items():
+            took = {metric: median(one[metric] for one in rounds) for metric in rounds[0]}
+            walls = measured.value(case.name, contestant, "wall")
+            base = measured.value(case.name, case.baseline, "wall")
+            ratio = median(mine / its for mine, its in zip(walls, base, strict=True))
+            own = [str(one) for one in judged if (one.budget.case, one.budget.contestant) == (case.name, contestant)]
+            yield (
+                title,
+                contestant,
+                f"{took['count']:,.0f}",
+                _seconds(took["wall"]),
+                _seconds(took["first"]),
+                _seconds(took["cpu"]),
+                _seconds(took["child_cpu"]),
+                f"{took['memory'] / 1e6:,.0f} MB",
+                f"{ratio:.2f}",
+                "; ".join(own),
+            )
+            title = ""
+    title = "instructions for each decoded match"
+    for contestant, count in measured.instructions.items():
+        ours = contestant == "ripwrap"
+        budget = f"{'met' if count <= INSTRUCTIONS else 'MISSED'}: {count:,} of {INSTRUCTIONS:,}" if ours else ""
+        yield (title, contestant, f"{count:,}", *[""] * 6, budget)
+        title = ""
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+
+
+def table(measured: Measured) -> str:
+    """All that was measured, in Markdown that can be read as it is."""
+    rows = [_COLUMNS, *_rows(measured)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    right = range(2, len(_COLUMNS) - 1)
+    ruler = tuple("-" * (width - 1) + (":" if place in right else "-") for place, width in enumerate(widths))
+    return "\n".join(
+        "| "
+        + " | ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        + " |"
+        for row in (rows[0], ruler, *rows[1:])
+    )
+
+
+def printed(folder: Path) -> str:
+    """The tables, each under the name of its corpus."""
+    return "\n\n".join(f"{measured.corpus}\n\n{table(measured)}" for measured in load(folder))
+
+
+def page(folder: Path) -> str:
+    """`docs/benchmarks.md`."""
+    everything = load(folder)
+    parts = [_HEAD]
+    for measured in everything:
+        about = measured.about
+        versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+        made = f"{about['date']}; {about['machine']}; {about['python']}; rg {about['rg']}; {about['rounds']} rounds."
+        parts += [f"## {measured.corpus}", f"{made} {versions}.", table(measured)]
+    missed = [line for measured in everything for line in _missed(measured)]
+    parts += ["## What is missed, and what was tried", "\n".join(missed) or "Nothing."]
+    return "\n\n".join(parts) + "\n"
+
+
+def _missed(measured: Measured) -> Iterator[str]:
+    for one in verdicts(measured):
+        if not one.met:
+            where = f"{measured.corpus}, {_title(_case(measured, one.budget))}, `{one.budget.contestant}`"
+            yield f"- {where}: {one}. {one.budget.tried}".rstrip()
+    count = measured.instructions.get("ripwrap", 0)
+    if count > INSTRUCTIONS:
+        yield f"- {count:,} instructions for each decoded match, {INSTRUCTIONS:,} promised. {TRIED}"
+
+
+def _case(measured: Measured, budget: Budget) -> Case:
+    return next(case for case in _CASES[measured.corpus] if case.name == budget.case)
+
+
+def write(folder: Path) -> None:
+    """Make the plot, and the page beside the folder."""
+    _plot(load(folder), folder / PLOT)
+    folder.with_suffix(".md").write_text(page(folder))
+
+
+def _plot(everything: list[Measured], path: Path) -> None:
+    """The dense search: CPU of our process and of rg's as bars, the time that passed as a mark."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "ripwrap", "font.size": 9})
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, len(everything), figsize=(5 * len(everything), 3), squeeze=False)
+    for axis, measured in zip(axes[0], everything, strict=True):
+        runs = measured.runs["dense"]
+        names = list(reversed(runs))
+        middle = {
+            metric: [median(measured.value("dense", name, metric)) for name in names]
+            for metric in ("cpu", "child_cpu", "wall")
+        }
+        axis.barh(names, middle["cpu"], color="#4477aa", label="CPU of the process")
+        axis.barh(names, middle["child_cpu"], left=middle["cpu"], color="#bbccee", label="CPU of its rg")
+        axis.plot(middle["wall"], names, "D", color="#222222", markersize=4, label="time that passed")
+        (case,) = (case for case in _CASES[measured.corpus] if case.name == "dense")
+        axis.set_title(f"{measured.corpus}, {case.given['pattern']!r}: seconds", fontsize=9)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0][-1].legend(frameon=False, fontsize=8, loc="lower right")
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
+
+
+TRIED = ""
+
+_HEAD = ""
+
+
+def main() -> None:
+    """See the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=FOLDER)
+    write(parser.parse_args().folder)
+
+
+if __name__ == "__main__":
+    main()
