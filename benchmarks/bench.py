@@ -22,6 +22,7 @@ import report
 from cases import IMPORT, LINUX, OUR_IMPORTS, PEER_IMPORTS, PEERS, SMALL, STDLIB, SUBPROCESS, Case, Corpus
 from corpora import linux, standard_library
 from ripwrap import sync
+from ripwrap._rg.argv import files_command, search_command
 
 Took: TypeAlias = dict[str, float]
 Runs: TypeAlias = dict[str, dict[str, list[Took]]]
@@ -66,12 +67,18 @@ class Bench:
         _check(case, runs)
         return runs
 
+    def _command(self, case: Case) -> list[str]:
+        """What ripwrap runs."""
+        pattern = case.given.get("pattern")
+        command = search_command(pattern, ".", (), {}) if pattern else files_command(".", (), {})
+        return [self._rg, *command.arguments]
+
     def _once(self, contestant: str, case: Case, cwd: Path) -> Took:
         python = self._pythons[contestant]
         asked = {
             "contestant": contestant,
             "kind": case.kind,
-            "rg": self._rg,
+            "command": self._command(case),
             "given": {"cwd": str(cwd), **case.given},
         }
         done = subprocess.run(
@@ -88,9 +95,10 @@ class Bench:
 
 
 def _check(case: Case, runs: dict[str, list[Took]]) -> None:
-    """Stop if ripwrap found something else than rg: what is fast and wrong is not measured."""
+    """Stop if ripwrap found something else than rg, or nothing: what is fast and wrong is not measured."""
     counts = {name: {one["count"] for one in runs[name]} for name in SUBPROCESS if name in runs}
-    if len(set[float]().union(*counts.values())) > 1 and case.kind != "limit":
+    several = set[float]().union(*counts.values())
+    if len(several) > 1 or 0 in several:
         raise SystemExit(f"{case.name}: not the same number of items: {counts}")
 
 

@@ -67,7 +67,8 @@ class Corpus:
             Case("limit", "limit", (*SUBPROCESS, "rgapi"), {"pattern": self.dense, "limit": LIMIT}),
             Case("grep", "grep", SUBPROCESS, {"pattern": self.dense, "limit": LIMIT}),
             Case("files", "files", (*SUBPROCESS, "rpygrep", "python-ripgrep", "rgapi")),
-            Case("tree", "tree", ("ripwrap", "ripwrap.sync"), baseline="ripwrap"),
+            Case("tree", "tree", SUBPROCESS[1:], {"limit": 50}, baseline="ripwrap"),
+            Case("whole tree", "tree", SUBPROCESS[1:], {"limit": None}, baseline="ripwrap"),
         )
 
 
@@ -84,7 +85,8 @@ TITLES = {
     "limit": f"the first {LIMIT} of the dense one",
     "grep": f"`grep()`: a page of {LIMIT}, all of them counted",
     "files": "`files()`",
-    "tree": "`tree_text()`, all of it",
+    "tree": "`tree()`, its first {limit} entries",
+    "whole tree": "`tree()`, all of it",
     "tiny": f"{TIMES} searches of a folder with three files",
     "import": "an import, in a fresh interpreter",
 }

@@ -25,48 +25,44 @@ _MATCH = b'{"type":"match"'
 
 
 class Raw:
-    """rg itself, its output read and thrown away: what everything else is compared with."""
+    """The command that ripwrap runs, its output read and thrown away: what everything else is compared with."""
 
     def __init__(self, case: Case) -> None:
-        self._rg = case["rg"]
+        self._command = case["command"]
 
-    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+    def search(self, cwd: str, **_: Any) -> Iterator[int]:
         """The number of matching lines, at the end, as rg's summary has it."""
         tail = b""
-        for chunk in self._read(["--json", "--regexp", pattern, "."], cwd):
+        for chunk in self._read(cwd):
             tail = (tail + chunk)[-_TAIL:]
             yield 0
         *_files, summary = re.findall(rb'"matched_lines":(\d+)', tail)
         yield int(summary)
 
-    def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
+    def limit(self, cwd: str, limit: int, **_: Any) -> Iterator[int]:
         """As many matches; what it takes to end rg is not counted here."""
         seen = 0
-        for chunk in self._read(["--json", "--regexp", pattern, "."], cwd):
+        for chunk in self._read(cwd):
             seen += chunk.count(_MATCH)
             if seen >= limit:
                 yield limit
                 return
 
-    def grep(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
-        """All that it takes to count every match."""
-        return self.search(pattern, cwd)
+    grep = search
 
     def files(self, cwd: str, **_: Any) -> Iterator[int]:
         """The number of paths."""
-        for chunk in self._read(["--files", "--null", "."], cwd):
+        for chunk in self._read(cwd):
             yield chunk.count(b"\0")
 
-    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
+    def tiny(self, cwd: str, times: int, **_: Any) -> Iterator[int]:
         """`subprocess.run`, again and again."""
-        command = [self._rg, "--json", "--regexp", pattern, "."]
         for _time in range(times):
-            done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+            done = subprocess.run(self._command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=True)
             yield done.stdout.count(_MATCH)
 
-    def _read(self, arguments: list[str], cwd: str) -> Iterator[bytes]:
-        command = [self._rg, "--no-config", *arguments]
-        rg = subprocess.Popen(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
+    def _read(self, cwd: str) -> Iterator[bytes]:
+        rg = subprocess.Popen(self._command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0)
         assert rg.stdout
         with rg.stdout:
             while chunk := rg.stdout.read(_CHUNK):
@@ -75,39 +71,43 @@ class Raw:
 
 
 class Ripwrap:
-    """ripwrap, asynchronous; it finds its rg by itself."""
+    """ripwrap, asynchronous."""
 
-    def __init__(self, _: Case) -> None:
+    def __init__(self, case: Case) -> None:
+        import anyio.lowlevel
+
         import ripwrap
 
         self._api: Any = ripwrap
-        self._search = ripwrap.search  # loaded with its first use, so before the clock starts
+        self._rg = case["command"][0]
+        # Both are imported with their first use: before the clock starts, as everything is that is imported.
+        self._search = ripwrap.search
+        anyio.run(anyio.lowlevel.checkpoint)
 
-    async def search(self, pattern: str, cwd: str, **_: Any) -> AsyncIterator[int]:
+    def search(self, pattern: str, cwd: str, **_: Any) -> AsyncIterator[Any]:
         """Each match, typed."""
-        async for _match in self._search(pattern, cwd=cwd):
-            yield 1
+        return self._search(pattern, cwd=cwd, rg=self._rg)
 
-    async def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> AsyncIterator[int]:
+    def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> AsyncIterator[Any]:
         """As many matches, and rg reaped."""
-        async for _match in self._search(pattern, cwd=cwd, limit=limit):
-            yield 1
+        return self._search(pattern, cwd=cwd, limit=limit, rg=self._rg)
 
     async def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> AsyncIterator[int]:
         """A page of matches in path order, all of them counted."""
-        yield (await self._api.grep(pattern, cwd=cwd, max_matches=limit)).total_matches
+        yield (await self._api.grep(pattern, cwd=cwd, max_matches=limit, rg=self._rg)).total_matches
 
-    async def files(self, cwd: str, **_: Any) -> AsyncIterator[int]:
+    def files(self, cwd: str, **_: Any) -> AsyncIterator[Any]:
         """Each path."""
-        async for _path in self._api.files(cwd=cwd):
-            yield 1
+        files: AsyncIterator[Any] = self._api.files(cwd=cwd, rg=self._rg)
+        return files
 
-    async def tree(self, cwd: str, **_: Any) -> AsyncIterator[int]:
-        """The whole tree as text."""
-        yield len((await self._api.tree_text(cwd=cwd, limit=10**9)).entries)
+    def tree(self, cwd: str, limit: int | None, **_: Any) -> AsyncIterator[Any]:
+        """Each entry."""
+        tree: AsyncIterator[Any] = self._api.tree(cwd=cwd, limit=limit, rg=self._rg)
+        return tree
 
     async def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> AsyncIterator[int]:
-        """A search again and again, in one loop."""
+        """A search again and again, in one loop; it finds its rg by itself."""
         for _time in range(times):
             async for _match in self._search(pattern, cwd=cwd):
                 yield 1
@@ -116,38 +116,36 @@ class Ripwrap:
 class Blocking:
     """ripwrap's blocking twin."""
 
-    def __init__(self, _: Case) -> None:
+    def __init__(self, case: Case) -> None:
         from ripwrap import sync
 
         self._api = sync
+        self._rg = case["command"][0]
 
-    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[Any]:
         """Each match, typed."""
-        for _match in self._api.search(pattern, cwd=cwd):
-            yield 1
+        return self._api.search(pattern, cwd=cwd, rg=self._rg)
 
-    def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
+    def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[Any]:
         """As many matches, and rg reaped."""
-        for _match in self._api.search(pattern, cwd=cwd, limit=limit):
-            yield 1
+        return self._api.search(pattern, cwd=cwd, limit=limit, rg=self._rg)
 
     def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
         """A page of matches in path order, all of them counted."""
-        yield self._api.grep(pattern, cwd=cwd, max_matches=limit).total_matches
+        yield self._api.grep(pattern, cwd=cwd, max_matches=limit, rg=self._rg).total_matches
 
-    def files(self, cwd: str, **_: Any) -> Iterator[int]:
+    def files(self, cwd: str, **_: Any) -> Iterator[Any]:
         """Each path."""
-        for _path in self._api.files(cwd=cwd):
-            yield 1
+        return self._api.files(cwd=cwd, rg=self._rg)
 
-    def tree(self, cwd: str, **_: Any) -> Iterator[int]:
-        """The whole tree as text."""
-        yield len(self._api.tree_text(cwd=cwd, limit=10**9).entries)
+    def tree(self, cwd: str, limit: int | None, **_: Any) -> Iterator[Any]:
+        """Each entry."""
+        return iter(self._api.tree(cwd=cwd, limit=limit, rg=self._rg))
 
-    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
-        """A search again and again."""
+    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[Any]:
+        """A search again and again; it finds its rg by itself."""
         for _time in range(times):
-            yield from self.search(pattern, cwd)
+            yield from self._api.search(pattern, cwd=cwd)
 
 
 class Rpygrep:
@@ -164,10 +162,10 @@ class Rpygrep:
         for file in search.add_directory(Path()).run():
             yield len(file.matches)
 
-    def files(self, cwd: str, **_: Any) -> Iterator[int]:
+    def files(self, cwd: str, **_: Any) -> Iterator[Any]:
         """Each path."""
-        for _path in self._api.RipGrepFind(working_directory=Path(cwd)).run():
-            yield 1
+        paths: Iterator[Any] = self._api.RipGrepFind(working_directory=Path(cwd)).run()
+        return paths
 
     def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
         """A search again and again."""
@@ -185,8 +183,7 @@ class Ripgrepy:
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
         """Each match, as a dictionary."""
-        for _match in self._api.Ripgrepy(pattern, cwd).json().run().as_dict:
-            yield 1
+        yield from self._api.Ripgrepy(pattern, cwd).json().run().as_dict
 
     def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
         """A search again and again."""
@@ -207,7 +204,7 @@ class PythonRipgrep:
         for text in self._api.search(patterns=[pattern], paths=[cwd], heading=False, line_number=True):
             yield text.count("\n")
 
-    def files(self, cwd: str, **_: Any) -> Iterator[int]:
+    def files(self, cwd: str, **_: Any) -> Iterator[Any]:
         """Each path."""
         yield len(self._api.files(patterns=[""], paths=[cwd]))
 
@@ -225,19 +222,19 @@ class Rgapi:
 
         self._api = rgapi
 
-    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
+    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[Any]:
         """Each row, as it is found."""
-        for _row in self._api.rg_iter(pattern, cwd, case_sensitive=True):
-            yield 1
+        rows: Iterator[Any] = self._api.rg_iter(pattern, cwd, case_sensitive=True)
+        return rows
 
     def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
         """As many rows."""
         yield len(self._api.rg(pattern, cwd, case_sensitive=True, max_results=limit))
 
-    def files(self, cwd: str, **_: Any) -> Iterator[int]:
+    def files(self, cwd: str, **_: Any) -> Iterator[Any]:
         """Each path."""
-        for _path in self._api.fd_iter(None, cwd):
-            yield 1
+        paths: Iterator[Any] = self._api.fd_iter(None, cwd)
+        return paths
 
     def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
         """A search again and again."""
@@ -282,14 +279,14 @@ def _peak() -> int:
 
 
 def measure(items: Callable[[], Items]) -> dict[str, float]:
-    """Take all items and say what that took: seconds, bytes, and how many there were."""
+    """Take all items and say what that took: seconds, bytes, and how many there were; a number stands for so many."""
     count, first = 0, 0.0
 
     async def drain(asynchronous: AsyncIterator[Any]) -> None:
         nonlocal count, first
         async for item in asynchronous:
             first = first or time.perf_counter()
-            count += item
+            count += item if isinstance(item, int) else 1
 
     memory, own, of_children = _peak(), _cpu(resource.RUSAGE_SELF), _cpu(resource.RUSAGE_CHILDREN)
     begun = time.perf_counter()
@@ -299,7 +296,7 @@ def measure(items: Callable[[], Items]) -> dict[str, float]:
     else:
         for item in iterator:
             first = first or time.perf_counter()
-            count += item
+            count += item if isinstance(item, int) else 1
     ended = time.perf_counter()
     return {
         "wall": ended - begun,

@@ -7,12 +7,12 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-_ROOT = Path(__file__).parent.parent
-sys.path.append(str(_ROOT / "tests"))  # which fetch Debian's packages, too
+sys.path.append(str(Path(__file__).parent.parent / "tests"))  # which fetch Debian's packages, too
 
-from rgs import extract_debian  # noqa: E402
+from rgs import extract_debian
 
-CACHE = _ROOT / ".bench"
+# Not in here, where our own ignore files count.
+CACHE = Path(tempfile.gettempdir(), "ripwrap-benchmarks")
 LINUX = "linux-source-6.1"
 
 
@@ -29,11 +29,12 @@ def linux() -> Path:
     """
     kept = CACHE / LINUX
     if not kept.exists():
-        CACHE.mkdir(exist_ok=True)
+        CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             extract_debian(Path(folder), LINUX)
             packed = Path(folder, "usr/src", f"{LINUX}.tar.xz")
             subprocess.run(["tar", "-xJf", str(packed), "-C", folder], check=True)
+            Path(folder, LINUX, ".gitignore").unlink()  # Debian's has everything ignored but its own folder
             Path(folder, LINUX).rename(kept)
     return kept
 
@@ -48,7 +49,7 @@ def valgrind() -> tuple[str, dict[str, str]]:
         return found, {}
     kept = CACHE / "valgrind"
     if not kept.exists():
-        CACHE.mkdir(exist_ok=True)
+        CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             extract_debian(Path(folder), "valgrind")
             Path(folder, "usr").rename(kept)
