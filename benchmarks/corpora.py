@@ -7,12 +7,14 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 sys.path.append(str(Path(__file__).parent.parent / "tests"))  # which fetch Debian's packages, too
 
 from rgs import extract_debian
 
 # Not in here, where our own ignore files count.
-CACHE = Path(tempfile.gettempdir(), "ripwrap-benchmarks")
+CACHE = user_cache_path("ripwrap-benchmarks")
 LINUX = "linux-source-6.1"
 
 
