@@ -49,16 +49,17 @@ class Bench:
 
     def corpus(self, corpus: Corpus, folder: Path) -> Runs:
         """All cases of a corpus."""
-        return {case.name: self._case(case, folder / case.under) for case in corpus.cases()}
+        return {case.name: self.case(case, folder / case.under) for case in corpus.cases()}
 
     def small(self) -> Runs:
         """What takes little by itself: searches of a small folder, and imports."""
         with tempfile.TemporaryDirectory() as name:
             for number in range(3):
                 Path(name, f"{number}.txt").write_text("hay\nneedle\nhay\n")
-            return {case.name: self._case(case, Path(name)) for case in (SMALL, IMPORT)}
+            return {case.name: self.case(case, Path(name)) for case in (SMALL, IMPORT)}
 
-    def _case(self, case: Case, cwd: Path) -> dict[str, list[Took]]:
+    def case(self, case: Case, cwd: Path) -> dict[str, list[Took]]:
+        """What each contestant took in each round; stops if ripwrap found something else than rg, or nothing."""
         print(f"{case.name}, in {cwd} …", file=sys.stderr, flush=True)
         self._once(case.contestants[0], case, cwd)  # so that nobody finds the files cold
         rounds = [{name: self._once(name, case, cwd) for name in case.contestants} for _ in range(self._rounds)]
@@ -94,7 +95,7 @@ class Bench:
 
 
 def _check(case: Case, runs: dict[str, list[Took]]) -> None:
-    """Stop if ripwrap found something else than rg, or nothing: what is fast and wrong is not measured."""
+    """What is fast and wrong is not measured."""
     counts = {name: {one["count"] for one in runs[name]} for name in SUBPROCESS if name in runs}
     several = set[float]().union(*counts.values())
     if len(several) > 1 or 0 in several:

@@ -16,6 +16,7 @@ from cases import BUDGETS, DECODING, IMPORT, INSTRUCTIONS, LINUX, SMALL, STDLIB,
 FILES = {STDLIB.name: "standard-library.json", LINUX.name: "linux.json"}
 FOLDER = Path(__file__).parent.parent / "docs/benchmarks"
 PLOT = "benchmarks.svg"
+_HEAD = Path(__file__).parent / "head.md"
 
 _CASES = {
     STDLIB.name: (*STDLIB.cases(), SMALL, IMPORT),
@@ -155,7 +156,7 @@ def printed(folder: Path) -> str:
 def page(folder: Path) -> str:
     """`docs/benchmarks.md`."""
     everything = load(folder)
-    parts = [_HEAD]
+    parts = [_HEAD.read_text().rstrip()]
     for measured in everything:
         about = measured.about
         versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
@@ -212,30 +213,6 @@ def _plot(everything: list[Measured], path: Path) -> None:
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     pyplot.close(figure)
-
-
-_HEAD = f"""# Benchmarks
-
-How close ripwrap comes to rg itself, and where what else there is stands. This page is made by `python -m nox -s bench --
---large`; what it was made from lies beside it in `benchmarks/`.
-
-![The dense search: CPU of each process and of its rg, and the time that passed](benchmarks/{PLOT})
-
-## Method
-
-- Each run is a process of its own. Contestants take turns, A B A B, and a ratio compares what ran in the same round, so that
-  whatever else a shared machine does falls on all alike; figures are medians over the rounds. Absolute times mean little.
-- "raw rg" is the command that ripwrap runs (`--json`, `--hidden`, `--follow`, `--no-require-git`, without `.git`), its output read
-  by Python in pieces of 64 KiB and thrown away.
-- What a process does once is done before the clock starts, for all: imports, and a first look at rg. The many small searches find
-  their rg by themselves.
-- wall: until the last item is there and rg is reaped. first: until the first item. CPU: of the Python process. memory: the peak of
-  its resident memory beyond what its imports took. wall ratio: to the first of its group, for imports to `import pydantic`.
-- items are matching lines, files, or entries. Peers search with defaults of their own: without hidden files and without what
-  symbolic links lead to, so that some count fewer. rpygrep (files with their matches, typed) and ripgrepy (dictionaries, once rg
-  has ended) run ripgrep 14.1.0; python-ripgrep (texts) and rgapi (typed rows) have rg's crates in the process.
-- Instructions are those of one more match of 250 bytes with one submatch, counted by callgrind; `python -m nox -s instructions`
-  counts them alone."""
 
 
 def main() -> None:

@@ -1,0 +1,95 @@
+"""The benchmarks: all find the same, budgets are judged as they say, and the page is made of what was measured."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import cases
+import decode
+import report
+from bench import Bench
+from cases import SMALL, SUBPROCESS, Budget, Case, Corpus
+from report import Measured
+from ripwrap.binary import RgBinary
+
+SHOP = Corpus("shop", sparse="needle", dense="hay", very_dense="a")
+FASTER = Budget("dense", "ripwrap", "cpu", 1.5, "CPU", to="raw rg")
+
+
+def took(*figures: float) -> list[dict[str, float]]:
+    return [{"wall": one, "first": one, "cpu": one, "child_cpu": 1.0, "memory": 1e6, "count": 7.0} for one in figures]
+
+
+def measured(**dense: list[dict[str, float]]) -> Measured:
+    runs = {"dense": {name.replace("_", " "): rounds for name, rounds in dense.items()}}
+    return Measured("shop", {}, runs, {})
+
+
+@pytest.mark.parametrize("case", [*SHOP.cases(), SMALL], ids=lambda case: str(case.name))
+def test_every_contestant_of_ours_finds_what_rg_finds(case: Case, rg: RgBinary, tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text("hay\nneedle\nhay\n")
+    given = {**case.given, "limit": 4} if "limit" in case.given else case.given
+    ours = replace(case, given=given, contestants=tuple(name for name in SUBPROCESS if name in case.contestants))
+    bench = Bench(dict.fromkeys(SUBPROCESS, sys.executable), rg.path, rounds=1)
+    runs = bench.case(ours, tmp_path)
+    assert runs.keys() == set(ours.contestants)
+    expected = {"sparse": 3, "dense": 6, "part": 6, "very dense": 6, "limit": 4, "grep": 6, "tiny": 600}
+    for (one,) in runs.values():
+        assert one["count"] == expected.get(case.name, 3)
+        assert 0 < one["first"] <= one["wall"]
+
+
+def test_who_finds_something_else_is_not_measured(rg: RgBinary, tmp_path: Path) -> None:
+    """As a search of nothing is not."""
+    bench = Bench(dict.fromkeys(SUBPROCESS, sys.executable), rg.path, rounds=1)
+    with pytest.raises(SystemExit, match="not the same number of items"):
+        bench.case(SHOP.cases()[0], tmp_path)
+
+
+def test_a_budget_is_judged_by_what_ran_in_the_same_round() -> None:
+    rounds = measured(raw_rg=took(1, 10, 1), ripwrap=took(1.2, 12, 9))
+    assert str(report.verdict(rounds, FASTER)) == "met: CPU 1.20x ≤ 1.5x"
+    assert str(report.verdict(rounds, replace(FASTER, limit=1.1))) == "MISSED: CPU 1.20x > 1.1x"
+    difference = replace(FASTER, minus=True, factor=1000, unit=" ms", limit=200)
+    assert str(report.verdict(rounds, difference)) == "MISSED: CPU 2000 ms > 200 ms"
+    alone = replace(FASTER, to=None, metric="all_cpu", limit=3)
+    assert str(report.verdict(rounds, alone)) == "MISSED: CPU 10.00x > 3x"
+
+
+def test_a_budget_is_not_judged_where_it_was_not_measured() -> None:
+    assert report.verdict(measured(ripwrap=took(1)), FASTER) is None
+    assert report.verdict(measured(raw_rg=took(1)), FASTER) is None
+    both = measured(raw_rg=took(1), ripwrap=took(1))
+    assert report.verdict(both, replace(FASTER, corpus="Linux")) is None
+    assert report.verdict(both, FASTER)
+
+
+def test_every_budget_is_about_something_that_is_measured() -> None:
+    for corpus in (cases.STDLIB, cases.LINUX):
+        by_name = {case.name: case for case in (*corpus.cases(), SMALL, cases.IMPORT)}
+        for budget in cases.BUDGETS:
+            assert budget.contestant in by_name[budget.case].contestants
+            assert budget.to is None or budget.to in by_name[budget.to_case or budget.case].contestants
+        assert by_name.keys() == cases.TITLES.keys()
+
+
+def test_the_record_whose_decoding_is_counted_is_as_long_as_it_is_said_to_be() -> None:
+    assert {len(decode.record(number)) for number in range(decode.PER_CHUNK)} == {250}
+    chunk = b"".join(map(decode.record, range(decode.PER_CHUNK)))
+    assert decode.ripwrap(iter([chunk, chunk])) == 2 * decode.PER_CHUNK
+
+
+def test_the_table_has_the_budget_last() -> None:
+    (measured,) = (one for one in report.load(report.FOLDER) if one.corpus == cases.STDLIB.name)
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in report.table(measured).splitlines()]
+    assert rows[0][-1] == "budget"
+    assert all(row[-1].startswith(("met: ", "MISSED: ")) for row in rows[2:] if row[-1])
+    assert len([row for row in rows if row[-1].startswith(("met: ", "MISSED: "))]) >= 8
+
+
+def test_the_page_is_made_of_what_was_measured() -> None:
+    """`python benchmarks/report.py` makes it."""
+    assert report.page(report.FOLDER) == report.FOLDER.with_suffix(".md").read_text()
