@@ -121,7 +121,7 @@ def bench(session: nox.Session) -> None:
 @nox.session(python=MEASURED)
 def instructions(session: nox.Session) -> None:
     """How many instructions a decoded match takes, counted by callgrind: repeatable on a noisy machine."""
-    _install(session, "bench")
+    _install(session)
     session.run("python", "benchmarks/instructions.py", f"--peers={_peers(session)}")
 
 

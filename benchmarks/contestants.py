@@ -5,6 +5,7 @@ which are done before the clock starts.
 """
 
 import asyncio
+import itertools
 import json
 import os
 import re
@@ -34,7 +35,7 @@ class Raw:
         """The number of matching lines, at the end, as rg's summary has it."""
         tail = b""
         for chunk in self._read(cwd):
-            tail = (tail + chunk)[-_TAIL:]
+            tail = chunk[-_TAIL:] if len(chunk) >= _TAIL else (tail + chunk)[-_TAIL:]
             yield 0
         *_files, summary = re.findall(rb'"matched_lines":(\d+)', tail)
         yield int(summary)
@@ -94,7 +95,8 @@ class Ripwrap:
 
     async def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> AsyncIterator[int]:
         """A page of matches in path order, all of them counted."""
-        yield (await self._api.grep(pattern, cwd=cwd, max_matches=limit, rg=self._rg)).total_matches
+        found = await self._api.grep(pattern, cwd=cwd, max_matches=limit, context=0, rg=self._rg)
+        yield found.total_matches
 
     def files(self, cwd: str, **_: Any) -> AsyncIterator[Any]:
         """Each path."""
@@ -132,7 +134,7 @@ class Blocking:
 
     def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
         """A page of matches in path order, all of them counted."""
-        yield self._api.grep(pattern, cwd=cwd, max_matches=limit, rg=self._rg).total_matches
+        yield self._api.grep(pattern, cwd=cwd, max_matches=limit, context=0, rg=self._rg).total_matches
 
     def files(self, cwd: str, **_: Any) -> Iterator[Any]:
         """Each path."""
@@ -227,9 +229,9 @@ class Rgapi:
         rows: Iterator[Any] = self._api.rg_iter(pattern, cwd, case_sensitive=True)
         return rows
 
-    def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
+    def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[Any]:
         """As many rows."""
-        yield len(self._api.rg(pattern, cwd, case_sensitive=True, max_results=limit))
+        yield from itertools.islice(self._api.rg_iter(pattern, cwd, case_sensitive=True), limit)
 
     def files(self, cwd: str, **_: Any) -> Iterator[Any]:
         """Each path."""
@@ -272,7 +274,9 @@ def _cpu(who: int) -> float:
 
 def _peak() -> int:
     """The most memory that this process has had so far, in bytes."""
-    # Not `ru_maxrss`, which starts with what the parent had.
+    if sys.platform != "linux":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    # Not `ru_maxrss`, which here starts with what the parent had.
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found
     return int(found[1]) * 1024

@@ -89,6 +89,12 @@ def test_a_public_name_is_what_type_checkers_take_it_for() -> None:
     assert set(ripwrap.__all__) <= set(dir(ripwrap))
 
 
+@pytest.mark.parametrize("name", ["answers", "errors", "models", "options", "render", "results", "workspace"])
+def test_a_public_module_is_there_as_type_checkers_have_it(name: str) -> None:
+    code = f"import ripwrap; assert ripwrap.{name}.__name__ == 'ripwrap.{name}'"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_name_that_is_not_there_is_said_to_be_missing() -> None:
     with pytest.raises(AttributeError, match="module 'ripwrap' has no attribute 'serch'"):
         ripwrap.serch  # type: ignore[attr-defined]  # noqa: B018

@@ -3,6 +3,9 @@
     async for match in ripwrap.search(r"TODO", cwd="src", glob=["*.py"]):
         print(match.path, match.line_number, match.lines)
 
+A name is loaded when it is first used, which takes a fifth of a second: `from ripwrap import search` at the top of a
+module has that done before an event loop runs.
+
 General layout, each module using only those to its right (`[tool.importlinter]` in pyproject.toml has them all); where
 a name has an underscore, it is ours alone:
 
@@ -112,28 +115,29 @@ __all__ = [
 ]
 
 # A public name is loaded when it is first used, as Pydantic's are: who searches needs none of the agents' tools. It is
-# looked for in these, the lightest first; `binary` and `sync` are themselves public.
+# one of these modules, or is looked for in the rooms below them, the lightest first.
+_MODULES = ("answers", "binary", "errors", "models", "options", "render", "results", "sync", "workspace")
 _ROOMS = (
     "errors",
     "models",
     "options",
+    "_rg.limiter",
+    "binary",
     "_files",
     "_search",
     "_modes",
     "results",
     "_tree",
     "_grep",
-    "_rg.limiter",
-    "binary",
     "workspace",
 )
 
 if not TYPE_CHECKING:  # or every name would be one of ours
 
     def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return import_module(f"{__name__}.{name}")
         if name in __all__:
-            if name in ("binary", "sync"):
-                return import_module(f"{__name__}.{name}")
             for room in _ROOMS:
                 module = import_module(f"{__name__}.{room}")
                 if name in vars(module):
@@ -141,4 +145,4 @@ if not TYPE_CHECKING:  # or every name would be one of ours
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *__all__, *_MODULES})

@@ -117,6 +117,7 @@ class MessageDecoder:
 
     def _decode_whole(self, record: bytes) -> Record | None:
         """The way that assumes nothing about the order of keys: summaries, unknown kinds, and what is malformed."""
+        record = record.removesuffix(b"\n")
         kind, data = _opened(record)
         try:
             return self._of_kind(kind, data)
@@ -218,7 +219,7 @@ def kind_of(record: bytes) -> str:
     Raises:
         DecodeError: It is no message.
     """
-    return _head(record) or _opened(record)[0]
+    return _head(record) or _opened(record.removesuffix(b"\n"))[0]
 
 
 def path_of(begin: bytes) -> bytes:
@@ -260,5 +261,4 @@ def _undotted(message: Record) -> Record:
 
 
 def _malformed(record: bytes, what: str) -> DecodeError:
-    record = record.removesuffix(b"\n")
     return DecodeError(f"rg wrote {what}\nrecord: {record[:200]!r}", record=record)

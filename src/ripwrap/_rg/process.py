@@ -5,7 +5,7 @@ as a pipe would, no `RIPGREP_*` in its environment) → `read` until end of file
 Whatever way the consumer leaves, the child is killed and reaped on the way out, within `_REAP` seconds, and its
 descriptors are closed.
 
-The async side reads the pipe's descriptor itself once `anyio.wait_readable` says so. Nothing is open across a `yield`
+The async side reads the pipe's descriptor itself, once there is something to read. Nothing is open across a `yield`
 but descriptors, spawning has no await in which a child could get lost, and there is no transport to hang on:
 asyncio's own `kill(); await wait()` never returns on CPython 3.11.7, 3.12.1 and 3.13.0 while stdout is unread
 (rg-facts 30, 32).
@@ -127,13 +127,13 @@ class _Child:
             self._stderr.close()
             raise
         self._stdout = cast("IO[bytes]", self._popen.stdout)
-        _widen(self._stdout)
         self._seen = 0  # bytes of stderr that were looked at
         self._reading = threading.Lock()
         # The net under a generator that nobody closes: garbage collection and interpreter exit end in it.
         self._leave = weakref.finalize(
             self, _destroy, self._popen, self._stdout, self._stderr, self._reading, seconds=_REAP
         )
+        _widen(self._stdout)
 
     def kill(self) -> None:
         """End rg at once; what it has written can still be read."""
