@@ -13,7 +13,9 @@ import resource
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -150,13 +152,28 @@ class Blocking:
             yield from self._api.search(pattern, cwd=cwd)
 
 
-class Rpygrep:
-    """rpygrep, blocking, with the rg of its own environment."""
+class _Peer(ABC):
+    """A library that has a search."""
+
+    module: str
 
     def __init__(self, _: Case) -> None:
-        import rpygrep
+        self._api = import_module(self.module)
 
-        self._api = rpygrep
+    @abstractmethod
+    def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[Any]:
+        """Everything that it finds."""
+
+    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[Any]:
+        """A search again and again."""
+        for _time in range(times):
+            yield from self.search(pattern, cwd)
+
+
+class Rpygrep(_Peer):
+    """rpygrep, blocking, with the rg of its own environment."""
+
+    module = "rpygrep"
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
         """Each file's matches, typed."""
@@ -169,37 +186,21 @@ class Rpygrep:
         paths: Iterator[Any] = self._api.RipGrepFind(working_directory=Path(cwd)).run()
         return paths
 
-    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
-        """A search again and again."""
-        for _time in range(times):
-            yield from self.search(pattern, cwd)
 
-
-class Ripgrepy:
+class Ripgrepy(_Peer):
     """ripgrepy, which waits for rg's end and gives dictionaries; with the rg of its own environment."""
 
-    def __init__(self, _: Case) -> None:
-        import ripgrepy
-
-        self._api = ripgrepy
+    module = "ripgrepy"
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
         """Each match, as a dictionary."""
         yield from self._api.Ripgrepy(pattern, cwd).json().run().as_dict
 
-    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
-        """A search again and again."""
-        for _time in range(times):
-            yield from self.search(pattern, cwd)
 
-
-class PythonRipgrep:
+class PythonRipgrep(_Peer):
     """python-ripgrep, rg's crates in this process; gives a text for each file."""
 
-    def __init__(self, _: Case) -> None:
-        import python_ripgrep
-
-        self._api = python_ripgrep
+    module = "python_ripgrep"
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
         """The text of each file; counted by its lines."""
@@ -210,19 +211,11 @@ class PythonRipgrep:
         """Each path."""
         yield len(self._api.files(patterns=[""], paths=[cwd]))
 
-    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
-        """A search again and again."""
-        for _time in range(times):
-            yield from self.search(pattern, cwd)
 
-
-class Rgapi:
+class Rgapi(_Peer):
     """rgapi, rg's crates in this process; typed rows."""
 
-    def __init__(self, _: Case) -> None:
-        import rgapi
-
-        self._api = rgapi
+    module = "rgapi"
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[Any]:
         """Each row, as it is found."""
@@ -237,11 +230,6 @@ class Rgapi:
         """Each path."""
         paths: Iterator[Any] = self._api.fd_iter(None, cwd)
         return paths
-
-    def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[int]:
-        """A search again and again."""
-        for _time in range(times):
-            yield from self.search(pattern, cwd)
 
 
 class Import:

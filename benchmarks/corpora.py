@@ -5,6 +5,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -31,13 +33,11 @@ def linux() -> Path:
     """
     kept = CACHE / LINUX
     if not kept.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-            extract_debian(Path(folder), LINUX)
-            packed = Path(folder, "usr/src", f"{LINUX}.tar.xz")
-            subprocess.run(["tar", "-xJf", str(packed), "-C", folder], check=True)
-            Path(folder, LINUX, ".gitignore").unlink()  # Debian's has everything ignored but its own folder
-            Path(folder, LINUX).rename(kept)
+        with _fetched(LINUX) as folder:
+            packed = folder / "usr/src" / f"{LINUX}.tar.xz"
+            subprocess.run(["tar", "-xJf", str(packed), "-C", str(folder)], check=True)
+            (folder / LINUX / ".gitignore").unlink()  # Debian's has everything ignored but its own folder
+            (folder / LINUX).rename(kept)
     return kept
 
 
@@ -51,8 +51,15 @@ def valgrind() -> tuple[str, dict[str, str]]:
         return found, {}
     kept = CACHE / "valgrind"
     if not kept.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-            extract_debian(Path(folder), "valgrind")
-            Path(folder, "usr").rename(kept)
+        with _fetched("valgrind") as folder:
+            (folder / "usr").rename(kept)
     return str(kept / "bin/valgrind"), {"VALGRIND_LIB": str(kept / "libexec/valgrind")}
+
+
+@contextmanager
+def _fetched(package: str) -> Iterator[Path]:
+    """What a package of Debian's has, in a folder from which it can be moved into the cache."""
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        extract_debian(Path(folder), package)
+        yield Path(folder)

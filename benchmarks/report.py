@@ -185,15 +185,15 @@ def page(folder: Path) -> str:
 def _missed(measured: Measured) -> Iterator[str]:
     for one in verdicts(measured):
         if not one.met:
-            where = f"{measured.corpus}, {_title(_case(measured, one.budget))}, `{one.budget.contestant}`"
+            where = f"{measured.corpus}, {_title(_case(measured, one.budget.case))}, `{one.budget.contestant}`"
             yield f"- {where}: {one}. {one.budget.tried}"
     count = measured.instructions.get("ripwrap", 0)
     if count > INSTRUCTIONS:
         yield f"- {count:,} instructions for each decoded match, {INSTRUCTIONS:,} promised. {DECODING}"
 
 
-def _case(measured: Measured, budget: Budget) -> Case:
-    return next(case for case in _CASES[measured.corpus] if case.name == budget.case)
+def _case(measured: Measured, name: str) -> Case:
+    return next(case for case in _CASES[measured.corpus] if case.name == name)
 
 
 def write(folder: Path) -> None:
@@ -221,8 +221,8 @@ def _plot(everything: list[Measured], path: Path) -> None:
         axis.barh(names, middle["cpu"], color="#4477aa", label="CPU of the process")
         axis.barh(names, middle["child_cpu"], left=middle["cpu"], color="#bbccee", label="CPU of its rg")
         axis.plot(middle["wall"], names, "D", color="#222222", markersize=4, label="time that passed")
-        (case,) = (case for case in _CASES[measured.corpus] if case.name == "dense")
-        axis.set_title(f"{measured.corpus}, {case.given['pattern']!r}: seconds", fontsize=9)
+        pattern = _case(measured, "dense").given["pattern"]
+        axis.set_title(f"{measured.corpus}, {pattern!r}: seconds", fontsize=9)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0][-1].legend(frameon=False, fontsize=8, loc="lower right")
     figure.tight_layout()

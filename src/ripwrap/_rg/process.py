@@ -185,10 +185,10 @@ class AsyncChild(_Child):
             return await self._read_in_thread()
         if self._poll(0):  # which costs a tenth of having the loop wait
             await anyio.lowlevel.checkpoint()
-            return self._stdout.read(_CHUNK)
-        while not await self._readable():
-            if self._has_stalled(whole=whole):
-                return b""
+        else:
+            while not await self._readable():
+                if self._has_stalled(whole=whole):
+                    return b""
         return self._stdout.read(_CHUNK)
 
     async def wait(self) -> Exit:
