@@ -12,11 +12,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import TypeAlias
 
 import instructions
+import peers
 import report
 from cases import IMPORT, LINUX, OUR_IMPORTS, PEER_IMPORTS, PEERS, SMALL, STDLIB, SUBPROCESS, Case, Corpus
 from corpora import CACHE, linux, standard_library
@@ -60,7 +62,8 @@ class Bench:
             return {case.name: self.case(case, Path(name)) for case in (SMALL, IMPORT)}
 
     def case(self, case: Case, cwd: Path) -> dict[str, list[Took]]:
-        """What each contestant took in each round; stops if ripwrap found something else than rg, or nothing."""
+        """What each contestant that has a Python took in each round; stops if ripwrap found something else than rg."""
+        case = replace(case, contestants=tuple(name for name in case.contestants if name in self._pythons))
         print(f"{case.name}, in {cwd} …", file=sys.stderr, flush=True)
         runs: dict[str, list[Took]] = {name: [] for name in case.contestants}
         # The first round is thrown away: nobody is to find the files cold. Each further one begins with another.
@@ -159,6 +162,11 @@ def main() -> None:
     arguments = parser.parse_args()
     pythons = dict.fromkeys((*SUBPROCESS, *OUR_IMPORTS), sys.executable)
     pythons.update(dict.fromkeys((*PEERS, *PEER_IMPORTS), arguments.peers))
+    left_out = peers.left_out(arguments.peers)
+    for peer, why in left_out.items():
+        print(f"LEFT OUT: {peer}: {why}", file=sys.stderr, flush=True)
+        pythons.pop(peer)
+        pythons.pop(f"import {peers.module(peer)}", None)
     binary = sync.resolve()
     about = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -167,10 +175,11 @@ def main() -> None:
         "rg": ".".join(map(str, binary.version)),
         "commit": _commit(),
         "rounds": arguments.rounds,
+        "left_out": left_out,
         "versions": {name: metadata.version(name) for name in _OURS} | _versions(arguments.peers, _PEER_PACKAGES),
     }
     bench = Bench(pythons, binary.path, arguments.rounds)
-    counted = _instructions({"ripwrap": sys.executable, "rpygrep": arguments.peers})
+    counted = _instructions({name: pythons[name] for name in ("ripwrap", "rpygrep") if name in pythons})
     measured = {
         STDLIB.name: {
             "about": about,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from corpora import valgrind
 from decode import PER_CHUNK
+from peers import left_out
 
 _PROGRAM = Path(__file__).parent / "decode.py"
 _FEW, _MANY = 20, 80  # chunks; what a start takes is in both
@@ -43,7 +44,9 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"Python {sys.version.split()[0]}, instructions for each decoded match of 250 bytes with one submatch")
     print(f"ripwrap  {per_match(sys.executable, 'ripwrap'):>8,}", flush=True)
-    if arguments.peers:
+    if arguments.peers and (why := left_out(arguments.peers).get("rpygrep")):
+        print(f"rpygrep  LEFT OUT: {why}")
+    elif arguments.peers:
         print(f"rpygrep  {per_match(arguments.peers, 'rpygrep'):>8,}")
 
 

@@ -168,7 +168,8 @@ def _about(measured: Measured) -> str:
     about = measured.about
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     made = f"{about['date']}, commit {about['commit']}; {about['machine']}; {about['python']}; rg {about['rg']}"
-    return f"{made}; {about['rounds']} rounds; {versions}."
+    without = "".join(f" LEFT OUT: {peer} ({why})." for peer, why in about.get("left_out", {}).items())
+    return f"{made}; {about['rounds']} rounds; {versions}.{without}"
 
 
 def page(folder: Path) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 import cases
 import decode
+import peers
 import report
 import rgs
 from bench import Bench
@@ -52,6 +53,15 @@ def test_every_contestant_of_ours_finds_what_rg_finds(case: Case, bench: Bench, 
 def test_what_finds_nothing_is_not_measured(bench: Bench, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="not the same number of items"):
         bench.case(replace(SHOP.cases()[0], contestants=SUBPROCESS), tmp_path)
+
+
+def test_a_peer_that_cannot_be_imported_is_left_out_with_the_reason(bench: Bench, tmp_path: Path) -> None:
+    """None of them is in the environment of the tests."""
+    reasons = peers.left_out(sys.executable)
+    assert reasons.keys() == set(cases.PEERS)
+    assert reasons["python-ripgrep"] == "ModuleNotFoundError: No module named 'python_ripgrep'"
+    (tmp_path / "a.txt").write_text("needle\n")
+    assert bench.case(SHOP.cases()[0], tmp_path).keys() == set(SUBPROCESS)
 
 
 def test_a_budget_is_judged_by_what_ran_in_the_same_round() -> None:
