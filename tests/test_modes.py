@@ -7,6 +7,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -159,3 +160,16 @@ def test_chunking_never_changes_what_is_counted(
 
 def test_types_without_globs_are_kept() -> None:
     assert decode_types(b"a: *.a, *.{b,c}\nb: \n") == {"a": ("*.a", "*.{b,c}"), "b": ("",)}
+
+
+@pytest.mark.parametrize("mode", ["files_with_matches", "files_without_match", "count", "count_matches"])
+async def test_a_file_is_told_while_rg_still_searches(
+    rg: RgBinary, corpus: Path, mode: str, anyio_backend: str
+) -> None:
+    os.mkfifo(corpus / "stuck")
+    pattern = "absent" if mode == "files_without_match" else "needle"
+    options: dict[str, Any] = {"cwd": corpus, "paths": ["two.txt", "stuck"], "limit": 1, "rg": rg}
+    with anyio.fail_after(30):
+        (found,) = await taken(getattr(ripwrap, mode)(pattern, **options))
+    assert getattr(found, "path", found) == "two.txt"
+    assert list(getattr(sync, mode)(pattern, **options, timeout=30)) == [found]

@@ -4,6 +4,7 @@ The mark `fact(N)` names the fact that a test holds, here and in the other modul
 """
 
 import ast
+import fcntl
 import json
 import logging
 import os
@@ -12,6 +13,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -276,7 +278,8 @@ def test_every_operation_sets_one_mode(stand_in: StandIn, tmp_path: Path) -> Non
     for name, operation in SEARCHES.items():
         with pytest.raises(SearchError):
             list(operation("--files", rg=rg))
-        assert mode() == ["--json" if name in ("search", "search_messages", "grep") else f"--{name.replace('_', '-')}"]
+        own = "--count-matches" if name == "count_matches" else "--count"  # the others list files: see fact 51
+        assert mode() == ["--json" if name in ("search", "search_messages", "grep") else own]
     with pytest.raises(SearchError):
         list(sync.files(rg=rg))
     assert mode() == ["--files"]
@@ -798,6 +801,24 @@ def marked() -> set[int]:
                 facts = [mark for mark in marks if ast.unparse(mark.func) == "pytest.mark.fact"]
                 numbers.update(ast.literal_eval(argument) for mark in facts for argument in mark.args)
     return numbers
+
+
+@pytest.mark.fact(51)
+def test_paths_of_files_that_match_are_kept_back_and_counts_are_not(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({"a": "needle\n"})
+    os.mkfifo(folder / "b")
+    written = []
+    for mode in ("--files-with-matches", "--count"):
+        argv = [rg.path, "--no-config", "--null", "--line-buffered", "--threads=1", mode, "needle", "a", "b"]
+        with subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE) as searching:
+            assert searching.stdout is not None
+            with open(folder / "b", "w"):  # rg has opened it, and so is done with the other
+                waiting = bytearray(4)
+                fcntl.ioctl(searching.stdout, termios.FIONREAD, waiting)
+            written.append((int.from_bytes(waiting, sys.byteorder), searching.communicate(timeout=30)[0]))
+    assert written == [(0, b"a\0"), (4, b"a\x001\n")]
+    os.unlink(folder / "b")
+    assert list(sync.files_with_matches("needle", cwd=folder, rg=rg)) == ["a"]
 
 
 def test_every_fact_has_a_test_and_every_test_a_fact() -> None:

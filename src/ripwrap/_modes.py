@@ -5,7 +5,7 @@ from typing import Unpack
 
 from ripwrap._files import Listing
 from ripwrap._rg.argv import search_command, types_command
-from ripwrap._rg.decoder import CountDecoder, PathDecoder
+from ripwrap._rg.decoder import CountDecoder, CountedPathDecoder
 from ripwrap._rg.limiter import turn
 from ripwrap._rg.stream import known_types, stream
 from ripwrap.binary.resolver import Rg, resolve
@@ -29,7 +29,7 @@ def files_with_matches(
     Args and errors are those of `search()`; `limit` counts files.
     """
     command = search_command(pattern, cwd, paths, options, "files-with-matches")
-    return stream(command, Listing(PathDecoder(), limit), rg)
+    return stream(command, Listing(CountedPathDecoder(matching=True), limit), rg)
 
 
 def files_without_match(
@@ -46,7 +46,7 @@ def files_without_match(
     Args and errors are those of `search()`; `limit` counts files.
     """
     command = search_command(pattern, cwd, paths, options, "files-without-match")
-    return stream(command, Listing(PathDecoder(), limit), rg)
+    return stream(command, Listing(CountedPathDecoder(matching=False), limit), rg)
 
 
 def count(

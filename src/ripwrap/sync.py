@@ -5,6 +5,18 @@ cancelled: rg is ended when so long has passed since the first item was asked fo
 comes a `TimeoutError`. (Time in which a call waits for its turn is not counted; see `ripwrap.limit_processes()`.) A
 generator that is left early ends its rg when it is closed or collected; `contextlib.closing` makes that moment
 certain.
+
+```python
+from ripwrap import sync
+
+for match in sync.search("TODO", cwd="docs/demo", glob="*.py", sort="path", timeout=10):
+    print(match.path, match.spans())
+```
+
+```text
+shop/cart.py ((6, 10),)
+shop/till.py ((20, 24),)
+```
 """
 
 from collections.abc import Collection, Generator, Sequence
@@ -15,7 +27,7 @@ from ripwrap._files import Listing
 from ripwrap._grep import MAX_MATCHES, TIMEOUT, grep_plan
 from ripwrap._rg.argv import Command, files_command, search_command, types_command
 from ripwrap._rg.collect import carry_out_blocking
-from ripwrap._rg.decoder import CountDecoder, PathDecoder
+from ripwrap._rg.decoder import CountDecoder, CountedPathDecoder, PathDecoder
 from ripwrap._rg.limiter import turn_blocking
 from ripwrap._rg.stream import able_blocking, known_types_blocking, stream_blocking
 from ripwrap._search import Matches, Messages
@@ -110,7 +122,7 @@ def files_with_matches(
 ) -> Generator[str]:
     """As `ripwrap.files_with_matches()`, blocking; raises `TimeoutError` after `timeout` seconds."""
     command = search_command(pattern, cwd, paths, options, "files-with-matches")
-    return stream_blocking(command, Listing(PathDecoder(), limit), rg, check_timeout(timeout))
+    return stream_blocking(command, Listing(CountedPathDecoder(matching=True), limit), rg, check_timeout(timeout))
 
 
 def files_without_match(
@@ -125,7 +137,7 @@ def files_without_match(
 ) -> Generator[str]:
     """As `ripwrap.files_without_match()`, blocking; raises `TimeoutError` after `timeout` seconds."""
     command = search_command(pattern, cwd, paths, options, "files-without-match")
-    return stream_blocking(command, Listing(PathDecoder(), limit), rg, check_timeout(timeout))
+    return stream_blocking(command, Listing(CountedPathDecoder(matching=False), limit), rg, check_timeout(timeout))
 
 
 def count(

@@ -69,7 +69,7 @@ def search_command(
     *,
     include_zero: bool = False,
 ) -> Command:
-    """The command for a search that answers in JSON, or with NUL-framed paths or counts.
+    """The command for a search that answers in JSON, or with counts, of which the modes that list files make paths.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -78,11 +78,17 @@ def search_command(
     """
     checked = _both_contexts(_checked(_SEARCH_OPTIONS, _SEARCH_FLAGS, options))
     patterns = _patterns(pattern)
+    flag = f"--{mode}"
+    if mode in ("files-with-matches", "files-without-match"):
+        # As counts up to one: behind a path alone rg writes a NUL and no newline, so that `--line-buffered` would let
+        # it keep paths to itself until it has many, or ends (rg-facts 51).
+        flag, include_zero = "--count", mode == "files-without-match"
+        checked = {**checked, "max_count": min(checked.get("max_count", 1), 1)}
     # In these modes a single file's name would be left out.
     framing = () if mode == "json" else ("--null", "--with-filename")
     zero = ("--include-zero",) if include_zero else ()
     regexps = (f"--regexp={one}" for one in patterns)
-    arguments = (f"--{mode}", *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *regexps)
+    arguments = (flag, *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *regexps)
     return _command(arguments, cwd, paths, patterns, tuple(_needs(checked, mode)))
 
 

@@ -207,6 +207,22 @@ class CountDecoder:
             raise _malformed(self._rest, "something that is not a path and a count")
 
 
+class CountedPathDecoder:
+    """Counts to the paths of the files that match, or of those that do not."""
+
+    def __init__(self, *, matching: bool) -> None:
+        self._matching = matching
+        self._counts = CountDecoder()
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """The paths that `chunk` completes; raises as `CountDecoder.feed()` does."""
+        return [one.path for one in self._counts.feed(chunk) if bool(one.count) is self._matching]
+
+    def close(self) -> None:
+        """Check that the stream ended with a count; raises as `CountDecoder.close()` does."""
+        self._counts.close()
+
+
 def decode_types(stdout: bytes) -> FileTypes:
     """What `rg --type-list` prints: a name, a colon, and globs with commas between them, on each line."""
     lines = (line.partition(": ") for line in stdout.decode("utf-8", "replace").split("\n") if line)
