@@ -1,0 +1,109 @@
+"""Files that have what must not be committed: `python examples/check_forbidden.py FILE…`.
+
+Prints `path:line:column: rule: text` for each find. Exit 0 if there is none, 1 if there are some, 2 if a file cannot be
+read, whatever the others have. Every argument is a file, also one that begins with a dash; whether it is ignored,
+hidden or binary makes no difference. As a hook of pre-commit, with ripwrap installed:
+
+    - repo: local
+      hooks:
+        - id: forbidden
+          name: nothing forbidden
+          entry: python examples/check_forbidden.py
+          language: system
+          types: [file]
+"""
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ripwrap import Match, RipwrapError, Summary, sync
+
+RULES = {
+    "conflict marker": r"^(?:<{7}|>{7}|\|{7})(?: |\r?$)",
+    "debugger": r"\bbreakpoint\(\)|\bi?pdb\.set_trace\(",
+    "private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
+    "text direction": r"[\u{202A}-\u{202E}\u{2066}-\u{2069}]",  # which makes code look like other code
+}
+MOST = 20_000  # Characters of paths that one rg is given; Windows takes 32,767 in all.
+WIDEST = 100  # Characters of a line that are shown.
+
+
+class Find(NamedTuple):
+    """Where a rule is broken; the column counts characters, from 1."""
+
+    path: str
+    line: int
+    column: int
+    rule: str
+    text: str
+
+    def __str__(self) -> str:
+        """The line that is printed."""
+        return f"{printable(self.path)}:{self.line}:{self.column}: {self.rule}: {printable(self.text)}"
+
+
+def printable(text: str) -> str:
+    """A text that prints anywhere on one line, and turns nothing around."""
+    shown = os.fsencode(text).decode(errors="replace")
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in shown)
+
+
+def batches(files: Sequence[str]) -> Iterator[list[str]]:
+    """The files, in lists that a command line takes."""
+    batch: list[str] = []
+    size = 0
+    for file in files:
+        if batch and size + len(file) > MOST:
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += len(file) + 1
+    if batch:
+        yield batch
+
+
+def finds(rule: str, match: Match) -> Iterator[Find]:
+    """The finds of a line, each with a piece of it."""
+    for span, place in zip(match.spans(), match.ranges(), strict=True):
+        start = max(0, span[0] - WIDEST // 2) if len(match.text) > WIDEST else 0
+        text = match.text[start : start + WIDEST].strip()
+        yield Find(match.path or "", place.start_line, place.start_column + 1, rule, text)
+
+
+def check(files: Sequence[str], unread: list[str]) -> Iterator[Find]:
+    """One rg for each rule and batch; what could not be read is added to `unread`."""
+    for batch in batches(files):
+        for rule, pattern in RULES.items():
+            for message in sync.search_messages(pattern, paths=batch, text=True):
+                if isinstance(message, Match):
+                    yield from finds(rule, message)
+                elif isinstance(message, Summary):
+                    unread += map(str, message.errors)
+                    if message.dropped_records:
+                        unread.append(f"{message.dropped_records} lines were too long to be checked")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check the files, and print what was found, by path and line."""
+    if not arguments:
+        print("usage: python examples/check_forbidden.py FILE…", file=sys.stderr)
+        return 2
+    files = [file for file in arguments if Path(file).is_file()]  # a pipe would be waited for, for ever
+    unread = [f"{file}: no such file" for file in arguments if not Path(file).is_file()]
+    try:
+        found = sorted(check(files, unread))
+    except (OSError, RipwrapError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    for find in found:
+        print(find)
+    for one in dict.fromkeys(unread):
+        print(f"not checked: {printable(one)}", file=sys.stderr)
+    return 2 if unread else 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

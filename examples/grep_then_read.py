@@ -1,0 +1,125 @@
+"""An agent's loop without a framework, 'grep, then read': `python examples/grep_then_read.py WORD [DIR]`.
+
+The model is offered two tools: `grep_content` of a `Workspace`, and `read_lines`, which is written here. It asks for
+calls until it answers with a text. Here a function, `stand_in`, plays the model, offline. To point the loop at a real
+one, write another `Model`: send `messages` and `tools` to its API and bring the reply into the same shape, which is
+nearly that of the chat APIs. Exit 0; 1 if the answer is that there is nothing; 2 if it is an error.
+"""
+
+import argparse
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic import TypeAdapter, ValidationError, validate_call
+
+from ripwrap import Workspace
+from ripwrap.workspace import schemas
+
+DEMO = Path(__file__).parent.parent / "docs" / "demo"
+MAX_TURNS = 10
+NOTHING = "I found nothing about it."
+
+Message: TypeAlias = dict[str, Any]
+Model: TypeAlias = Callable[[list[Message], list[dict[str, Any]]], Awaitable[Message]]
+
+
+class Toolbox:
+    """The tools that the model has, within one folder."""
+
+    def __init__(self, folder: str) -> None:
+        self.workspace = Workspace(folder)
+
+    def read_lines(self, path: str, line: int, around: int = 3) -> str:
+        """Read the lines of a file around one whose number a search gave."""
+        root = self.workspace.roots[0]
+        file = Path(root, path).resolve()
+        if not file.is_relative_to(root):
+            raise PermissionError(f"{path} is outside of the folder")
+        first = max(1, line - around)
+        with file.open(encoding="utf-8", errors="replace") as lines:
+            shown = islice(enumerate(lines, 1), first - 1, max(0, line + around))
+            return "".join(f"{number}: {text.rstrip()}\n" for number, text in shown) or "There are no such lines."
+
+    def offers(self) -> list[dict[str, Any]]:
+        """What the model is told: a name, a description and the JSON schema of the arguments of each tool."""
+        description, parameters, _ = schemas()["grep_content"]
+        own: Any = self.read_lines
+        return [
+            {"name": "grep_content", "description": description, "parameters": parameters},
+            {"name": "read_lines", "description": own.__doc__, "parameters": TypeAdapter(own).json_schema()},
+        ]
+
+    async def call(self, name: str, arguments: str) -> str:
+        """Do what the model asks for; its mistakes are told to it, as `Workspace.call()` does."""
+        if name != "read_lines":
+            return await self.workspace.call(name, arguments)
+        try:
+            return validate_call(self.read_lines)(**json.loads(arguments))
+        except (OSError, ValueError, TypeError, ValidationError) as error:
+            return f"Error: {error}"
+
+
+async def run(model: Model, toolbox: Toolbox, question: str) -> str:
+    """The loop: what the model asks for is done, and it is told the answers, until it has a text to say."""
+    messages: list[Message] = [{"role": "user", "content": question}]
+    for _ in range(MAX_TURNS):
+        reply = await model(messages, toolbox.offers())
+        messages.append(reply)
+        if not reply["tool_calls"]:
+            return str(reply["content"])
+        for call in reply["tool_calls"]:
+            print(f"# {call['name']} {call['arguments']}")
+            answer = await toolbox.call(call["name"], call["arguments"])
+            print(f"{answer.rstrip()}\n")
+            messages.append({"role": "tool", "tool_call_id": call["id"], "content": answer})
+    return "I gave up: too many calls."
+
+
+def asks(number: int, name: str, **arguments: object) -> Message:
+    """A reply that asks for one call; arguments are JSON, as models write them."""
+    call = {"id": f"call-{number}", "name": name, "arguments": json.dumps(arguments)}
+    return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+
+async def stand_in(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
+    """What a model would do: search for the word, read around the first hit, and say where it is and what it means."""
+    grep, read = (tool["name"] for tool in tools)
+    word = messages[0]["content"]
+    answers = [message["content"] for message in messages if message["role"] == "tool"]
+    if not answers:
+        return asks(1, grep, pattern=word, fixed_strings=True, context_lines=0)
+    hit = re.search(r"^File: (.+)\n  (\d+):", answers[0], re.MULTILINE)
+    if not hit:
+        text = answers[0] if answers[0].startswith("Error: ") else NOTHING
+        return {"role": "assistant", "content": text, "tool_calls": []}
+    if len(answers) == 1:
+        return asks(2, read, path=hit[1], line=int(hit[2]))
+    line = re.search(rf"^{hit[2]}: (.*)$", answers[1], re.MULTILINE)
+    text = f"{hit[1]}:{hit[2]}: {line[1].strip() if line else answers[1]}"
+    return {"role": "assistant", "content": text, "tool_calls": []}
+
+
+def main() -> int:
+    """Ask, and print the calls and the answer."""
+    parser = argparse.ArgumentParser(description="Answer where a word is, by a loop of tool calls.")
+    parser.add_argument("word")
+    parser.add_argument("folder", nargs="?", default=str(DEMO))
+    given = parser.parse_args()
+    try:
+        toolbox = Toolbox(given.folder)
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    answer = asyncio.run(run(stand_in, toolbox, given.word))
+    print(answer)
+    return 2 if answer.startswith("Error: ") else 1 if answer == NOTHING else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,115 @@
+"""Search many repositories at once: `python examples/many_repositories.py PATTERN [DIR…] [--limit N] [--trio]`.
+
+A DIR is searched if it is a repository; if not, each repository right below it is; if there is none, it is searched as
+it is. Hits are printed as they come, the first few of each repository, and at the end how many each had (`5+` is more
+than 5). Exit 0; 1 if nothing was found; 2 if a directory could not be searched. Files that cannot be read are logged.
+"""
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import TypeAlias
+
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+
+import ripwrap
+
+DEMO = Path(__file__).parent.parent / "docs" / "demo"
+FAILURES = (OSError, ripwrap.RipwrapError)
+
+Item: TypeAlias = tuple[str, ripwrap.Match | Exception]
+"""A repository, and a match in it or why it could not be searched."""
+
+
+def repositories(folders: Sequence[str]) -> list[str]:
+    """The folders to search, each once."""
+    found: list[str] = []
+    for folder in map(Path, folders):
+        below = [] if (folder / ".git").exists() else [git.parent for git in sorted(folder.glob("*/.git"))]
+        found += map(str, below or [folder])
+    return list(dict.fromkeys(found))
+
+
+async def search(
+    pattern: str, repository: str, limit: int, turns: anyio.CapacityLimiter, results: MemoryObjectSendStream[Item]
+) -> None:
+    """Send the hits of one repository, one more than are shown, so that it is known whether there are more."""
+    async with results, turns:
+        try:
+            # Whatever ends this task, `aclosing` ends this rg before the turn is given on.
+            async with aclosing(ripwrap.search(pattern, cwd=repository, limit=limit + 1, follow=False)) as matches:
+                async for match in matches:
+                    await results.send((repository, match))
+        except FAILURES as error:
+            await results.send((repository, error))
+
+
+def shown(repository: str, match: ripwrap.Match) -> str:
+    """A hit on one line."""
+    path = os.fsencode(os.path.join(repository, match.path or "")).decode(errors="replace")
+    return f"{path}:{match.line_number}: {match.text.strip()}"
+
+
+async def search_all(pattern: str, found: Sequence[str], limit: int, at_once: int) -> int:
+    """Search all of them, print what comes, and give the exit code."""
+    counts = Counter[str]()
+    failures: dict[str, str] = {}
+    turns = anyio.CapacityLimiter(at_once)
+    send, receive = anyio.create_memory_object_stream[Item](0)
+    async with anyio.create_task_group() as group:
+        async with send:
+            for repository in found:
+                group.start_soon(search, pattern, repository, limit, turns, send.clone())
+        async with receive:
+            async for repository, item in receive:
+                if isinstance(item, Exception):
+                    failures.setdefault(str(item), repository)
+                    continue
+                counts[repository] += 1
+                if counts[repository] <= limit:
+                    print(shown(repository, item), flush=True)
+    print()
+    for repository in found:
+        count = counts[repository]
+        name = os.fsencode(repository).decode(errors="replace")
+        print(f"{min(count, limit)}{'+' if count > limit else ''} in {name}")
+    for message, repository in failures.items():
+        print(f"error: {repository}: {message}", file=sys.stderr)
+    return 2 if failures else 0 if counts else 1
+
+
+def positive(text: str) -> int:
+    """A number for an option: 1 or more."""
+    if (number := int(text)) < 1:
+        raise ValueError(text)
+    return number
+
+
+def main() -> int:
+    """Read the command line, and search."""
+    parser = argparse.ArgumentParser(description="Search many repositories at once.")
+    parser.add_argument("pattern")
+    parser.add_argument("folders", nargs="*", default=[str(DEMO)], metavar="DIR")
+    parser.add_argument("--limit", type=positive, default=5, help="how many hits of each repository to show")
+    parser.add_argument("--at-once", type=positive, default=4, help="how many rg may run at a time")
+    parser.add_argument("--trio", action="store_true", help="run on trio instead of asyncio")
+    given = parser.parse_args()
+    missing = [folder for folder in given.folders if not Path(folder).is_dir()]
+    if missing:
+        print(f"error: no such folder: {', '.join(missing)}", file=sys.stderr)
+        return 2
+    arguments = (given.pattern, repositories(given.folders), given.limit, given.at_once)
+    try:
+        return anyio.run(search_all, *arguments, backend="trio" if given.trio else "asyncio")
+    except LookupError as error:  # trio is not installed
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

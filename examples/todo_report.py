@@ -1,0 +1,85 @@
+"""A report, in Markdown, of the lines marked TODO, FIXME, XXX or HACK: `python examples/todo_report.py [DIR]`.
+
+First how many there are of each, then a table for each file: the line, the tag, whose it is where that is written as in
+`TODO(ann)`, and what it says. Exit 0; 1 if there are none; 2 if the folder cannot be searched.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import ripwrap
+
+DEMO = Path(__file__).parent.parent / "docs" / "demo"
+TAGS = ("TODO", "FIXME", "XXX", "HACK")
+PATTERN = rf"\b(?:{'|'.join(TAGS)})\b(?:\([^()]*\))?"
+AROUND = re.compile(r"^[\s:-]+|\s*(?:\*/|-->|#|//)?\s*$")  # what stands between a mark and its text, and after that
+
+
+class Mark(NamedTuple):
+    """One mark; `owner` is empty where none is named."""
+
+    line: int | None
+    tag: str
+    owner: str
+    text: str
+
+
+def marks(match: ripwrap.Match) -> Iterator[Mark]:
+    """The marks of a line, each with what follows it, up to the next one."""
+    spans = match.spans()
+    ends = [*(start for start, _ in spans[1:]), len(match.text)]
+    for (start, end), until in zip(spans, ends, strict=True):
+        tag, _, owner = match.text[start:end].rstrip(")").partition("(")
+        text = AROUND.sub("", match.text[end:until])
+        yield Mark(match.line_number, tag, owner.strip(), text)
+
+
+async def collect(folder: str) -> dict[str, list[Mark]]:
+    """The marks of each file, in path order."""
+    found: dict[str, list[Mark]] = {}
+    async for match in ripwrap.search(PATTERN, cwd=folder, follow=False, sort="path"):
+        found.setdefault(match.path or "", []).extend(marks(match))
+    return found
+
+
+def literal(text: str) -> str:
+    """A text that Markdown shows as it is, on one line; a path that is not UTF-8 is shown with U+FFFD."""
+    shown = os.fsencode(text).decode(errors="replace")
+    return re.sub(r"([\\`*_\[\]<>|&~])", r"\\\1", " ".join(shown.split()))
+
+
+def report(found: dict[str, list[Mark]]) -> Iterator[str]:
+    """The lines of the report."""
+    counts = Counter(mark.tag for of_file in found.values() for mark in of_file)
+    yield from ("# To do", "", "| tag | count |", "| --- | ---: |")
+    yield from (f"| {tag} | {counts[tag]} |" for tag in TAGS)
+    for path, of_file in found.items():
+        yield from ("", f"## {literal(path)}", "", "| line | tag | owner | text |", "| ---: | --- | --- | --- |")
+        yield from (f"| {mark.line} | {mark.tag} | {literal(mark.owner)} | {literal(mark.text)} |" for mark in of_file)
+
+
+def main() -> int:
+    """Search, and print the report."""
+    parser = argparse.ArgumentParser(description="Report what is marked TODO, FIXME, XXX or HACK, in Markdown.")
+    parser.add_argument("folder", nargs="?", default=str(DEMO))
+    try:
+        found = asyncio.run(collect(parser.parse_args().folder))
+    except (OSError, ripwrap.RipwrapError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if not found:
+        print("Nothing is marked.")
+        return 1
+    print("\n".join(report(found)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

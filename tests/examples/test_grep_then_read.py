@@ -1,0 +1,117 @@
+"""`grep_then_read.py` lets a model search and read, within a folder, until it has an answer."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.runs import DEMO, load, run
+
+TRANSCRIPT = """# grep_content {"pattern": "cards (", "fixed_strings": true, "context_lines": 0}
+File: shop/till.py
+  5: # cards (one)
+  --
+  9: # cards (two)
+
+(2 matches in 1 file.)
+
+# read_lines {"path": "shop/till.py", "line": 5}
+2: b
+3: c
+4: d
+5: # cards (one)
+6: f
+7: g
+8: h
+
+shop/till.py:5: # cards (one)
+"""
+
+
+def test_the_model_searches_then_reads_then_answers(plant: Callable[..., Path]) -> None:
+    folder = plant({"shop/till.py": "a\nb\nc\nd\n# cards (one)\nf\ng\nh\n# cards (two)\n"})
+    assert run("grep_then_read.py", "cards (", folder) == (0, TRANSCRIPT, "")
+
+
+def test_nothing_found_is_said(plant: Callable[..., Path]) -> None:
+    code, out, err = run("grep_then_read.py", "cards", plant({"a.txt": "x\n", "b": b"\0 cards"}))
+    assert (code, err) == (1, "")
+    assert out.endswith("\n\nI found nothing about it.\n")
+
+
+def test_a_file_whose_name_is_not_utf8_cannot_be_read_but_is_named(plant: Callable[..., Path]) -> None:
+    code, out, err = run("grep_then_read.py", "cards", plant({b"n\xff.txt": b"cards \xff\n"}))
+    assert (code, err) == (0, "")
+    assert "File: n�.txt\n  1: cards �\n" in out
+    assert out.splitlines()[-1].startswith("n�.txt:1: Error: [Errno 2]")
+
+
+def test_an_error_is_told_and_no_answer(plant: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RIPWRAP_RG", "/no/such/rg")
+    code, out, _ = run("grep_then_read.py", "cards", plant({"a.txt": "cards\n"}))
+    assert code == 2
+    assert out.count("Error: ") == 2  # to the model, and by it
+
+
+def test_the_demo_is_searched_by_default() -> None:
+    code, out, _ = run("grep_then_read.py", "taxes")
+    assert (code, out.splitlines()[-1]) == (0, "shop/cart.py:5: # TODO: taxes")
+    assert out == run("grep_then_read.py", "taxes", DEMO)[1]
+
+
+CALLS = [
+    ("read_lines", '{"path": "a.txt", "line": 2, "around": 0}', "2: two\n"),
+    ("read_lines", '{"path": "a.txt", "line": "2", "around": 1}', "1: one\n2: two\n3: three\n"),
+    ("read_lines", '{"path": "a.txt", "line": 9}', "There are no such lines."),
+    ("read_lines", '{"path": "a.txt", "line": -9}', "There are no such lines."),
+    ("read_lines", '{"path": "../secret.txt", "line": 1}', "Error: ../secret.txt is outside of the folder"),
+    ("read_lines", '{"path": "link", "line": 1}', "Error: link is outside of the folder"),
+    ("read_lines", '{"path": "none", "line": 1}', "Error: [Errno 2] No such file"),
+    ("read_lines", '{"path": ".", "line": 1}', "Error: [Errno 21] Is a directory"),
+    ("read_lines", '{"path": "a.txt"}', "Error: 1 validation error"),
+    ("read_lines", '{"path": "a.txt", "line": "x"}', "Error: 1 validation error"),
+    ("read_lines", "[]", "Error: "),
+    ("read_lines", "{", "Error: "),
+    ("grep_content", '{"pattern": "t", "path": ".."}', "Error: "),
+    ("grep_content", '{"pattern": "wo", "context_lines": 0}', "File: a.txt\n  2: two\n"),
+    ("rm", "{}", "Error: "),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "begins"), CALLS)
+def test_a_call_is_answered_whatever_the_model_asks_for(
+    plant: Callable[..., Path], name: str, arguments: str, begins: str
+) -> None:
+    folder = plant({"in/a.txt": "one\ntwo\nthree\n", "secret.txt": "secret\n"}) / "in"
+    (folder / "link").symlink_to("../secret.txt")
+    answer = asyncio.run(load("grep_then_read").Toolbox(str(folder)).call(name, arguments))
+    assert answer.startswith(begins)
+    assert "secret\n" not in answer
+
+
+def test_a_model_is_offered_both_tools_with_their_schemas(plant: Callable[..., Path]) -> None:
+    offers = load("grep_then_read").Toolbox(str(plant({}))).offers()
+    assert [offer["name"] for offer in offers] == ["grep_content", "read_lines"]
+    assert all(offer["description"] and offer["parameters"]["type"] == "object" for offer in offers)
+    properties = offers[1]["parameters"]["properties"]
+    assert {name: about["type"] for name, about in properties.items()} == {
+        "path": "string",
+        "line": "integer",
+        "around": "integer",
+    }
+    assert offers[1]["parameters"]["required"] == ["path", "line"]
+
+
+def test_a_model_that_never_answers_is_left(plant: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    example = load("grep_then_read")
+
+    async def endless(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:
+        assert [message["role"] for message in messages[1::2]] == ["assistant"] * (len(messages) // 2)
+        reply: dict[str, Any] = example.asks(len(messages), "ls")
+        return reply
+
+    answer = asyncio.run(example.run(endless, example.Toolbox(str(plant({"a.txt": ""}))), "anything"))
+    assert answer == "I gave up: too many calls."
+    assert capsys.readouterr().out.count("# ls {}\n") == example.MAX_TURNS

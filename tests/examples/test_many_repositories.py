@@ -1,0 +1,124 @@
+"""`many_repositories.py` searches each repository once, shows the first hits, and counts."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from examples.runs import DEMO, run
+
+LOOPS = pytest.mark.parametrize("loop", [(), ("--trio",)], ids=["asyncio", "trio"])
+
+
+@pytest.fixture
+def repos(plant: Callable[..., Path]) -> Path:
+    """Two repositories, one of them a worktree, and a folder that is none."""
+    return plant(
+        {
+            "one/.git/config": "TODO: not searched\n",
+            "one/a.py": "# TODO: a\n",
+            "two/.git": "gitdir: elsewhere\n",
+            "two/b.py": "TODO: 1\nTODO: 2\nTODO: 3\n",
+            "none/c.py": "TODO: none\n",
+        }
+    )
+
+
+def hits(out: str) -> tuple[list[str], list[str]]:
+    """The hits, sorted, since the repositories take turns; and the counts."""
+    shown, _, counts = out.rpartition("\n\n")
+    return sorted(shown.splitlines()), counts.splitlines()
+
+
+@LOOPS
+def test_each_repository_below_a_folder_is_searched(repos: Path, loop: tuple[str, ...]) -> None:
+    code, out, err = run("many_repositories.py", "TODO", repos, "--limit", "2", *loop)
+    assert hits(out) == (
+        [f"{repos}/one/a.py:1: # TODO: a", f"{repos}/two/b.py:1: TODO: 1", f"{repos}/two/b.py:2: TODO: 2"],
+        [f"1 in {repos}/one", f"2+ in {repos}/two"],
+    )
+    assert (code, err) == (0, "")
+
+
+def test_folders_that_are_named_are_searched_as_they_are_and_once(repos: Path) -> None:
+    code, out, err = run("many_repositories.py", "TODO", repos / "none", repos / "one", repos / "one", "--limit=3")
+    assert hits(out) == (
+        [f"{repos}/none/c.py:1: TODO: none", f"{repos}/one/a.py:1: # TODO: a"],
+        [f"1 in {repos}/none", f"1 in {repos}/one"],
+    )
+    assert (code, err) == (0, "")
+
+
+@LOOPS
+def test_a_search_ends_when_enough_is_seen(
+    stand_in: Callable[..., Path], repos: Path, monkeypatch: pytest.MonkeyPatch, loop: tuple[str, ...]
+) -> None:
+    # This rg never ends by itself; twenty such searches, four at a time, all come to their end.
+    monkeypatch.setenv("RIPWRAP_RG", str(stand_in("endless()")))
+    folders = [repos / f"{number:02}" for number in range(20)]
+    for folder in folders:
+        folder.mkdir()
+    code, out, err = run("many_repositories.py", "x", *folders, "--limit", "3", *loop)
+    shown, counts = hits(out)
+    assert shown == [f"{folder}/f:1: x" for folder in folders for _ in range(3)]
+    assert counts == [f"3+ in {folder}" for folder in folders]
+    assert (code, err) == (0, "")
+
+
+def test_no_more_rg_run_at_a_time_than_were_asked_for(
+    stand_in: Callable[..., Path], repos: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Each stays while there is time for another to come, and says how many were there.
+    log, here = tmp_path / "log", tmp_path / "here"
+    here.mkdir()
+    body = f"""
+        mine = {str(here)!r} + "/" + str(os.getpid())
+        open(mine, "x").close()
+        time.sleep(0.1)
+        with open({str(log)!r}, "a") as log: print(len(os.listdir({str(here)!r})), file=log)
+        os.remove(mine)
+        say(SUMMARY)
+        sys.exit(1)
+    """
+    monkeypatch.setenv("RIPWRAP_RG", str(stand_in(body)))
+    folders = [repos / f"{number}" for number in range(6)]
+    for folder in folders:
+        folder.mkdir()
+    assert run("many_repositories.py", "x", *folders, "--at-once", "2")[0] == 1
+    seen = [json.loads(line) for line in log.read_text().splitlines()]
+    assert len(seen) == 6
+    assert max(seen) <= 2
+
+
+def test_nothing_found_is_exit_1(repos: Path) -> None:
+    code, out, err = run("many_repositories.py", "no such thing", repos)
+    assert (code, out, err) == (1, f"\n0 in {repos}/one\n0 in {repos}/two\n", "")
+
+
+@LOOPS
+def test_what_is_wrong_with_all_is_said_once(repos: Path, loop: tuple[str, ...]) -> None:
+    code, out, err = run("many_repositories.py", "(", repos, *loop)
+    assert (code, out) == (2, f"\n0 in {repos}/one\n0 in {repos}/two\n")
+    assert (err.count("error: "), err.count("unclosed group")) == (2, 1)  # ours, and rg's
+
+
+@pytest.mark.parametrize("option", ["--limit=0", "--at-once=0", "--limit=x"])
+def test_a_number_that_is_none_is_refused(repos: Path, option: str) -> None:
+    code, out, err = run("many_repositories.py", "x", repos, option)
+    assert (code, out) == (2, "")
+    assert "invalid positive value" in err
+
+
+def test_names_that_are_not_utf8_are_shown(plant: Callable[..., Path]) -> None:
+    folder = plant({b"re\xffpo/.git/config": "", b"re\xffpo/\xfe.txt": "TODO\n"})
+    assert run("many_repositories.py", "TODO", folder) == (
+        0,
+        f"{folder}/re�po/�.txt:1: TODO\n\n1 in {folder}/re�po\n",
+        "",
+    )
+
+
+def test_the_demo_is_searched_by_default() -> None:
+    code, out, _ = run("many_repositories.py", "taxes")
+    assert (code, out) == (0, f"{DEMO}/shop/cart.py:5: # TODO: taxes\n\n1 in {DEMO}\n")

@@ -1,0 +1,106 @@
+"""`notebook.ipynb` runs as it is, and what it shows is what was found."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from examples.runs import DEMO, EXAMPLES
+
+EXECUTE = """
+import sys
+
+import nbformat
+from nbclient.cli import main
+
+nbformat.validate(nbformat.read(sys.argv[1], as_version=4))
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """The code cells after a run in a kernel of this Python, in a process of its own, which reads nobody's settings."""
+    checkout, home = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("home")
+    shutil.copytree(DEMO, checkout / "docs" / "demo")
+    (checkout / "examples").mkdir()
+    notebook = Path(shutil.copy(EXAMPLES / "notebook.ipynb", checkout / "examples"))
+    places = ("HOME", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+    done = subprocess.run(
+        [sys.executable, "-c", EXECUTE, str(notebook), "--inplace", "--timeout=40"],
+        env={**os.environ, "RIPWRAP_OFFLINE": "1", "JUPYTER_PATH": "", **dict.fromkeys(places, str(home))},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=55,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    executed = json.loads(notebook.read_text(encoding="utf-8"))
+    return {cell["id"]: cell for cell in executed["cells"] if cell["cell_type"] == "code"}
+
+
+def shown(cell: dict[str, Any], kind: str = "text/html") -> str:
+    """What a cell shows, which is one thing."""
+    (output,) = cell["outputs"]
+    assert output["output_type"] == "execute_result"
+    content = output["data"][kind]
+    return content if isinstance(content, str) else "".join(content)
+
+
+def table(html: str) -> list[list[str]]:
+    """The cells of a table, row by row."""
+    rows = re.findall(r"<tr>(.*?)</tr>", html)
+    return [re.findall(r"<t[dh]>(.*?)</t[dh]>", row) for row in rows]
+
+
+def test_every_cell_runs_and_writes_no_warning(cells: dict[str, dict[str, Any]]) -> None:
+    assert [cell["execution_count"] for cell in cells.values()] == [*range(1, len(cells) + 1)]
+    kinds = {output["output_type"] for cell in cells.values() for output in cell["outputs"]}
+    assert kinds == {"execute_result"}
+    assert [name for name, cell in cells.items() if not cell["outputs"]] == ["imports"]
+
+
+def test_the_tree_is_shown(cells: dict[str, dict[str, Any]]) -> None:
+    lines = re.sub(r"<[^>]+>", "", shown(cells["tree"])).splitlines()
+    assert lines == ["shop/", "    cart.py", "    till.py", "README.txt"]
+
+
+def test_a_result_is_shown_with_its_hits_set_off_and_the_next_page_has_the_rest(
+    cells: dict[str, dict[str, Any]],
+) -> None:
+    first, second = shown(cells["grep"]), shown(cells["page"])
+    assert first.startswith("<div>Matches 1 to 4 of 5 matches in 3 files")
+    assert [first.count(f"<mark>{hit}</mark>") for hit in ("TODO", "return")] == [3, 1]
+    assert second.count("<mark>return</mark>") == 1
+    assert "<b>shop/till.py</b>" in second
+
+
+def test_the_table_has_every_hit(cells: dict[str, dict[str, Any]]) -> None:
+    assert table(shown(cells["table"])) == [
+        ["path", "line", "column", "hit", "text"],
+        ["README.txt", "1", "22", "TODO: open", "Nothing is sold here. TODO: open."],
+        ["shop/cart.py", "4", "10", "items", "def total(items):"],
+        ["shop/cart.py", "5", "6", "TODO: taxes", "# TODO: taxes"],
+        ["shop/cart.py", "6", "22", "item", "return sum(PRICES[item] for item in items)"],
+        ["shop/cart.py", "6", "32", "item", "return sum(PRICES[item] for item in items)"],
+        ["shop/cart.py", "6", "40", "items", "return sum(PRICES[item] for item in items)"],
+        ["shop/till.py", "1", "20", "TODO: cards", "def pay(amount):  # TODO: cards"],
+    ]
+
+
+def test_the_bars_are_as_long_as_the_counts_say(cells: dict[str, dict[str, Any]]) -> None:
+    rows = table(shown(cells["bars"]))
+    counts = {path: int(count) for path, count, _ in rows}
+    widths = {path: int(re.findall(r"width: (\d+)px", bar)[0]) for path, _, bar in rows}
+    assert counts == {"README.txt": 6, "shop/cart.py": 16, "shop/till.py": 7}
+    assert widths == {path: 300 * count // 16 for path, count in counts.items()}
+
+
+def test_a_result_comes_back_from_json(cells: dict[str, dict[str, Any]]) -> None:
+    assert shown(cells["json"], "text/plain") == "True"
