@@ -8,13 +8,15 @@ import sys
 
 import nox
 
-nox.options.sessions = ["tests", "lowest", "frameworks", "lint", "types"]
+nox.options.sessions = ["tests", "lowest", "frameworks", "examples", "docs", "lint", "types"]
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
 PARALLEL = ["--numprocesses=5", "--dist=worksteal"]  # most tests wait for one rg at a time
 FRAMEWORKS = ["tests/frameworks", "tests/test_mcp.py"]  # they have a session of their own, on one Python
-LEFT = [f"--ignore={path}" for path in FRAMEWORKS]
+AGENTS = "test_the_example_runs"  # of those, the tests of `examples/agents_*.py`
+EXAMPLES = "tests/examples"  # and they
+LEFT = [f"--ignore={path}" for path in (*FRAMEWORKS, EXAMPLES)]
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
@@ -76,10 +78,30 @@ def lowest(session: nox.Session) -> None:
 
 @nox.session
 def frameworks(session: nox.Session) -> None:
-    """The tools in the agent frameworks themselves and over MCP, and the examples."""
+    """The tools in the agent frameworks themselves, and over MCP."""
     _install(session, "test", "frameworks", extras="bin,cli,mcp")
     everything = {"RIPWRAP_ALL_FRAMEWORKS": "1"}
-    session.run("pytest", *PARALLEL, *(session.posargs or FRAMEWORKS), env=everything)
+    session.run("pytest", *PARALLEL, *(session.posargs or (*FRAMEWORKS, "-k", f"not {AGENTS}")), env=everything)
+
+
+@nox.session(venv_location=".nox/frameworks")
+def examples(session: nox.Session) -> None:
+    """Every program in `examples/`, the notebook, and the page whose code needs data frames."""
+    _install(session, "test", "frameworks", "examples", extras="bin,cli,mcp")
+    everything = {"RIPWRAP_ALL_FRAMEWORKS": "1", "RIPWRAP_ALL_EXAMPLES": "1"}
+    session.run("pytest", *PARALLEL, EXAMPLES, *session.posargs, env=everything)
+    session.run("pytest", *PARALLEL, FRAMEWORKS[0], "-k", AGENTS, env=everything)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation into `docs/_build`, its pictures made anew, its links followed, two pages as screenshots."""
+    _install(session, "docs", extras="bin,cli,mcp")
+    site, screenshots = "docs/_build/html", "docs/_build/screenshots"
+    shutil.rmtree("docs/_build", ignore_errors=True)
+    session.run("python", "scripts/pictures.py", env={"PYTHONPATH": "tests"})
+    session.run("sphinx-build", "--fail-on-warning", "--keep-going", "--builder=html", "--quiet", "docs", site)
+    session.run("python", "scripts/check_site.py", site, screenshots)
 
 
 @nox.session

@@ -1,22 +1,34 @@
 """Every Python block of the README and the docs is run, and prints what stands below it."""
 
+import inspect
 import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+import pipeline
+import ripwrap
+from ripwrap import binary, sync, workspace
+
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "VERSIONING.md")),
+    *sorted(page for page in (ROOT / "docs").rglob("*.md") if not {"_build", "_generated"} & set(page.parts)),
+]
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```$)?", re.MULTILINE | re.DOTALL)
-ELSEWHERE = {"agents.md", "mcp.md"}  # need what not everybody has, and are run by tests that do
+ELSEWHERE = {"agents.md", "mcp.md", "data-frames.md"}  # need what not everybody has, and are run by tests that do
 BLOCKS = [(page, block) for page in PAGES if page.name not in ELSEWHERE for block in BLOCK.finditer(page.read_text())]
+MODULES = (ripwrap, sync, binary, workspace)
+TOLD = MODULES + tuple(getattr(module, name) for module in MODULES for name in module.__all__)
+IN_DOCSTRINGS = [block for text in {inspect.getdoc(thing) or "": 0 for thing in TOLD} for block in BLOCK.finditer(text)]
 
 
-@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=lambda value: getattr(value, "stem", ""))
-def test_a_python_block_prints_what_stands_below_it(page: Path, block: "re.Match[str]", tmp_path: Path) -> None:
+def run(block: "re.Match[str]", tmp_path: Path) -> None:
+    """Run a block where it finds what is searched in the docs, and hold what it prints against what stands below it."""
     shutil.copytree(ROOT / "docs" / "demo", tmp_path / "docs" / "demo")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", block["code"]], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -26,10 +38,31 @@ def test_a_python_block_prints_what_stands_below_it(page: Path, block: "re.Match
         assert done.stdout == block["output"]
 
 
+@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=lambda value: getattr(value, "stem", ""))
+def test_a_python_block_prints_what_stands_below_it(page: Path, block: "re.Match[str]", tmp_path: Path) -> None:
+    run(block, tmp_path)
+
+
+@pytest.mark.parametrize("block", IN_DOCSTRINGS, ids=lambda block: block["output"].partition("\n")[0])
+def test_so_does_one_in_a_docstring(block: "re.Match[str]", tmp_path: Path) -> None:
+    run(block, tmp_path)
+
+
+def test_docstrings_have_examples() -> None:
+    assert len(IN_DOCSTRINGS) >= 6
+
+
 def test_the_readme_has_examples_with_output_and_is_short() -> None:
     readme = (ROOT / "README.md").read_text()
     assert len([block for page, block in BLOCKS if page.name == "README.md" and block["output"]]) >= 2
     assert readme.count("\n") < 120
+
+
+def test_the_picture_of_the_pipeline_is_the_one_that_its_rooms_make() -> None:
+    assert (ROOT / "docs" / "pictures" / "pipeline.svg").read_text() == pipeline.picture()
+    for stage in (*pipeline.PIPELINE, *pipeline.ON_TOP):
+        for room in stage.rooms:
+            assert find_spec(f"ripwrap.{room}"), room
 
 
 def test_links_between_pages_lead_somewhere() -> None:

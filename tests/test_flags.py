@@ -12,6 +12,7 @@ import pytest
 import ripwrap
 from ripwrap import CapabilityError, SearchError, sync
 from ripwrap.binary import RgBinary
+from ripwrap.binary.probe import OLDEST
 from ripwrap.options import FileOptions, Flag, SearchOptions
 
 Plant = Callable[..., Path]
@@ -80,9 +81,10 @@ def test_what_is_left_out_is_no_option_and_exists(rg: RgBinary) -> None:
 def test_the_page_of_options_has_them_all_and_says_what_they_are() -> None:
     hints = get_type_hints(SearchOptions, include_extras=True)
     marks = {key: mark for key, hint in hints.items() for mark in hint.__metadata__ if isinstance(mark, Flag)}
+    flags = {key: "" if mark.ours else f"`--{key.replace('_', '-')}`" for key, mark in marks.items()}
+    since = {key: "" if mark.ours else ".".join(map(str, mark.since or OLDEST[:1])) for key, mark in marks.items()}
     rows = [
-        f"| `{key}` | {'' if mark.ours else f'`--{key.replace(chr(95), chr(45))}`'} | "
-        f"{'.'.join(map(str, mark.since))} | {mark.help}{' (On by default.)' if mark.default else ''} |"
+        f"| `{key}` | {flags[key]} | {since[key]} | {mark.help}{' (On by default.)' if mark.default else ''} |"
         for key, mark in marks.items()
     ]
     assert rows == TAKEN

@@ -1,7 +1,23 @@
 """The typed Python API of ripgrep: files, trees and matches out of `rg`, as they are found.
 
-    async for match in ripwrap.search(r"TODO", cwd="src", glob=["*.py"]):
-        print(match.path, match.line_number, match.lines)
+```python
+import asyncio
+
+import ripwrap
+
+
+async def main():
+    async for match in ripwrap.search(r"TODO", cwd="docs/demo", glob="*.py", sort="path"):
+        print(match.path, match.line_number, match.text.strip())
+
+
+asyncio.run(main())
+```
+
+```text
+shop/cart.py 5 # TODO: taxes
+shop/till.py 1 def pay(amount):  # TODO: cards
+```
 
 A name is loaded when it is first used, which takes a fifth of a second: `from ripwrap import search` at the top of a
 module has that done before an event loop runs.

@@ -28,6 +28,23 @@ def files(
     What could not be read is logged as a warning. To leave early, wrap the generator in `contextlib.aclosing`, or
     give a `limit`.
 
+    ```python
+    import asyncio
+
+    import ripwrap
+
+
+    async def main():
+        return [path async for path in ripwrap.files(cwd="docs/demo", glob="*.py", sort="path")]
+
+
+    print(asyncio.run(main()))
+    ```
+
+    ```text
+    ['shop/cart.py', 'shop/till.py']
+    ```
+
     Args:
         cwd: The directory to list; globs and `paths` start from there.
         paths: Files or directories to list; empty is all of `cwd`.

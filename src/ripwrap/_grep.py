@@ -76,6 +76,21 @@ async def grep(
     does not change, pages neither overlap nor miss a match. Every match is counted, but only those of the page are
     decoded. rg is ended when its time is over; what it had found by then is the answer.
 
+    ```python
+    import asyncio
+
+    import ripwrap
+
+    result = asyncio.run(ripwrap.grep("TODO", cwd="docs/demo", max_matches=1, context=0))
+    print(result.files[0].path, result.files[0].matches[0].text)
+    print(result.message)
+    ```
+
+    ```text
+    README.txt Nothing is sold here. TODO: open.
+    Matches 1 to 1 of 3 matches in 3 files; offset=1 gives the next.
+    ```
+
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` start from there.

@@ -25,11 +25,29 @@ def search(
     rg: Rg = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[Match]:
-    """Search files for a pattern and yield each matching line as rg finds it.
+    r"""Search files for a pattern and yield each matching line as rg finds it.
 
     What could not be read is logged as a warning; `search_messages()` gives it as data. A file that looks binary is
     searched up to its first NUL byte (`End.binary_offset` says where); `text=True` searches all of it. To leave early,
     wrap the generator in `contextlib.aclosing`, or give a `limit`.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+
+    async def first(pattern):
+        async for match in ripwrap.search(pattern, cwd="docs/demo", type="py", sort="path", limit=1):
+            return match.path, match.line_number, match.submatches[0].match
+
+
+    print(asyncio.run(first(r"TODO: \w+")))
+    ```
+
+    ```text
+    ('shop/cart.py', 5, 'TODO: taxes')
+    ```
 
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.

@@ -67,7 +67,23 @@ async def tree_text(
     rg: Rg = None,
     **options: Unpack[FileOptions],
 ) -> TreeText:
-    """The text of a tree: `render_tree()` of what `tree()` yields; same arguments, same errors."""
+    """The text of a tree: `render_tree()` of what `tree()` yields; same arguments, same errors.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+    print(asyncio.run(ripwrap.tree_text(cwd="docs/demo")))
+    ```
+
+    ```text
+    shop/
+        cart.py
+        till.py
+    README.txt
+    ```
+    """
     return render_tree([entry async for entry in tree(cwd=cwd, limit=limit, exclude=exclude, rg=rg, **options)])
 
 

@@ -122,7 +122,7 @@ def search(
     Parameters
     ----------
     pattern
-        A regular expression; write -- before one that begins with a dash.
+        A regular expression; write `--` before one that begins with a dash.
     paths
         Files and directories to search instead of all of the directory.
     """

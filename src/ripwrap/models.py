@@ -82,7 +82,7 @@ class _Lines(_Model, frozen=True):
 
     @property
     def line_terminator(self) -> str:
-        r"""What ends `lines`: `"\n"`, `"\r\n"`, with `null_data` `"\0"`, or nothing where a file ends without."""
+        r"""How `lines` ends, by `"\n"`, `"\r\n"`, with `null_data` `"\0"`, or by nothing where a file ends without."""
         return next((end for end in ("\r\n", "\n", "\0") if self.lines.endswith(end)), "")
 
     @property
@@ -302,5 +302,5 @@ class TreeEntry(_Model, frozen=True):
     truncated: int = 0
 
     def __str__(self) -> str:
-        """The entry's line: four spaces a level, `/` after a directory."""
+        """The entry's line, with four spaces a level and `/` after a directory."""
         return f"{'    ' * self.depth}{self.name}{'/' if self.is_dir else ''}"

@@ -59,7 +59,9 @@ class FileOptions(TypedDict, total=False):
     iglob: Annotated[Strings, Flag("As glob, ignoring case; stands after every glob.")]
     glob_case_insensitive: Annotated[bool, Flag("Ignore case in every glob.")]
     type_clear: Annotated[Strings, Flag("Forget the globs of this type.")]
-    type_add: Annotated[Strings, Flag("Add a glob to a type, e.g. web:*.vue, or types to a type, e.g. web:include:js.")]
+    type_add: Annotated[
+        Strings, Flag("Add a glob to a type, e.g. `web:*.vue`, or types to a type, e.g. `web:include:js`.")
+    ]
     type: Annotated[Strings, Flag("Only files of this type; `file_types()` lists them.", short="t")]
     type_not: Annotated[Strings, Flag("No files of this type.", short="T")]
     hidden: Annotated[bool, Flag("Hidden files and directories too.", short=".", default=True)]

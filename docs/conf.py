@@ -1,0 +1,143 @@
+"""How Sphinx makes the documentation: `python -m nox -s docs`."""
+
+import inspect
+import os
+import re
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+import ripwrap
+
+project = "ripwrap"
+author = copyright = "The ripwrap maintainers"
+version = release = installed_version("ripwrap")
+
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "cyclopts.ext.sphinx"]
+exclude_patterns = ["_build", "demo"]
+nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(?!ripwrap\.|_).*")]  # other people's names; there is no network to look them up
+
+myst_heading_anchors = 3
+nb_execution_mode = "off"  # `scripts/pictures.py` has run it
+
+default_role = "code"  # for what `cyclopts` makes of docstrings, which are written in Markdown's words
+python_maximum_signature_line_length = 88
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"exclude-members": "model_config,model_post_init"}
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = f"ripwrap {version}"
+html_static_path = ["pictures/style.css"]
+html_css_files = ["style.css"]
+html_copy_source = False
+
+ROOT = Path(__file__).parent.parent
+# What stands outside of the folder that Sphinx reads, and the page that shows it.
+ELSEWHERE = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "project/changes.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "SECURITY.md": "project/security.md",
+    "VERSIONING.md": "project/versioning.md",
+    "examples": "how-to/examples.md",
+    "examples/notebook.ipynb": "_generated/notebook.ipynb",
+}
+_LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)[^)#\s]+")
+_FENCE = re.compile(r"^```(\w+)$")
+_ANNOTATED = re.compile(r"~?(?:typing\.)?Annotated\[str, <ripwrap[^>]*>\]")
+_ROOM = re.compile(r"\bripwrap\.(?:\w+\.)*(?=[A-Z])")
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+
+
+def _follow(app: Sphinx, text: str, folder: Path) -> str:
+    """A page's Markdown with links as they are from where it is shown; they are written for who reads the files."""
+
+    def link(found: re.Match[str]) -> str:
+        target = os.path.relpath(folder / found[0], ROOT)
+        shown = app.srcdir / ELSEWHERE[target] if target in ELSEWHERE else ROOT / target
+        return os.path.relpath(shown, Path(app.env.doc2path(app.env.current_document.docname)).parent)
+
+    return _LINK.sub(link, text)
+
+
+def _read(app: Sphinx, page: str, content: list[str]) -> None:
+    path = Path(app.env.doc2path(page))
+    if path.suffix == ".md":
+        content[0] = _follow(app, content[0], path.parent)
+
+
+def _include(app: Sphinx, path: Path, page: str, content: list[str]) -> None:
+    content[0] = _follow(app, content[0], (app.srcdir / path).resolve().parent)
+
+
+def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Markdown's fences and public names in a docstring as reStructuredText has them."""
+    fenced = False
+    for number, line in enumerate(lines):
+        if fence := _FENCE.match(line):
+            lines[number], fenced = f".. code-block:: {fence[1]}\n", True
+        elif fenced and line == "```":
+            lines[number], fenced = "", False
+        elif fenced:
+            lines[number] = f"    {line}"
+        else:
+            lines[number] = _CODE.sub(_reference, line)
+    lines[:] = "\n".join(lines).split("\n")
+    if inspect.isclass(thing):  # what is written once for two models that share a base
+        for base in thing.__mro__[1:]:
+            attributes = (inspect.cleandoc(base.__doc__ or "")).partition("\nAttributes:\n")[2]
+            if base.__name__.startswith("_") and attributes:
+                lines += ["", "Attributes:", *_CODE.sub(_reference, attributes).split("\n")]
+
+
+def _plain(text: str) -> str:
+    """Types as they are read, without what Pydantic is told by their annotations."""
+    return _ANNOTATED.sub("str", text)
+
+
+def _signature(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, arguments: str | None, gives: str | None
+) -> tuple[str | None, str | None]:
+    return arguments and _plain(arguments), gives and _plain(gives)
+
+
+def _types(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    lines[:] = [_ROOM.sub("", _plain(line)) if line.startswith(":vartype") else line for line in lines]
+
+
+def _reference(found: re.Match[str]) -> str:
+    name = found[1].removeprefix("ripwrap.").removesuffix("()").partition(".")[0]
+    # A small word alone may be an argument or a method of that name.
+    if name in ripwrap.__all__ and (found[1].endswith("()") or not name.islower()):
+        return f":py:obj:`{found[1]} <ripwrap.{name}>`"
+    return f"``{found[1].strip()}``"
+
+
+def _public(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.TextElement) -> nodes.Node | None:
+    """A name by the room that it is defined in is the public one."""
+    name = node.get("reftarget", "").rpartition(".")[2]
+    python = env.domains.python_domain
+    for module in ("ripwrap", "ripwrap.binary", "ripwrap.workspace", "ripwrap.mcp"):
+        if node.get("refdomain") == "py" and f"{module}.{name}" in python.objects:
+            return python.resolve_xref(
+                env, node["refdoc"], app.builder, "obj", f"{module}.{name}", pending_xref("", **node.attributes), shown
+            )
+    return None
+
+
+def setup(app: Sphinx) -> None:
+    """What is ours beside what the extensions do."""
+    app.connect("source-read", _read)
+    app.connect("include-read", _include)
+    app.connect("autodoc-process-docstring", _docstring, priority=400)  # before Napoleon
+    app.connect("autodoc-process-docstring", _types, priority=600)  # after it
+    app.connect("autodoc-process-signature", _signature)
+    app.connect("missing-reference", _public)

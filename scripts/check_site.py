@@ -1,0 +1,116 @@
+"""Looks at the documentation that Sphinx made: `python scripts/check_site.py SITE SCREENSHOTS`; exit 1 if it is wrong.
+
+Every link inside leads to a page and a place on it, every public name is described; and in a browser, wide and narrow,
+no page is broader than its window or lacks a picture. The browser is the Chromium that is installed, if there is one.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from playwright.sync_api import Page, sync_playwright
+from sphinx.util.inventory import InventoryFile
+
+import ripwrap
+from ripwrap import binary, mcp, sync, workspace
+
+WIDTHS = {1280: 800, 390: 844}
+SHOWN = {"front": "index.html", "reference": "reference/api/operations.html"}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+TWINS = ("Workspace", "render_tree")  # `api/sync.md` says that these are as `ripwrap`'s
+
+
+class _Parts(HTMLParser):
+    """The links of a page, and the places on it that links may lead to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.places: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, _: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if value and name == "id":
+                self.places.add(value)
+            elif value and name in ("href", "src"):
+                self.links.append(value)
+
+
+def broken_links(site: Path) -> Iterator[str]:
+    """Links to a file of the site that is not there, or to a place that is not on it."""
+    pages = {page: _Parts(page.read_text()) for page in site.rglob("*.html")}
+    for page, parts in pages.items():
+        for link in parts.links:
+            target = urlsplit(link)
+            if target.scheme or target.netloc:
+                continue
+            there = (page.parent / unquote(target.path)).resolve() if target.path else page
+            if not there.is_file():
+                yield f"{page.relative_to(site)}: {link} leads nowhere"
+            elif target.fragment and there in pages and unquote(target.fragment) not in pages[there].places:
+                yield f"{page.relative_to(site)}: {link} is not on that page"
+
+
+def missing_names(site: Path) -> Iterator[str]:
+    """Public names without a description."""
+    inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="")
+    described = {name for kind in inventory.data if kind.startswith("py:") for name in inventory.data[kind]}
+    public = {f"{module.__name__}.{name}" for module in (ripwrap, binary, mcp, workspace) for name in module.__all__}
+    public -= {f"ripwrap.{alias}.{name}" for alias in ("binary", "workspace") for name in ripwrap.__all__}
+    public |= {f"ripwrap.sync.{name}" for name in sync.__all__ if name not in TWINS}
+    for name in sorted(public - described):
+        yield f"{name} is public and not in the reference"
+
+
+def wrong_in(page: Page) -> Iterator[str]:
+    """What a reader would see to be wrong on the page that is open."""
+    for image in page.locator("img").all():
+        if not image.evaluate("image => image.decode().then(() => image.naturalWidth > 0, () => false)"):
+            yield f"does not show {image.get_attribute('src')}"
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    if wide > 0:
+        yield f"is {wide} pixels broader than its window"
+
+
+def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:
+    """Open every page at every width; keep pictures of two."""
+    screenshots.mkdir(parents=True, exist_ok=True)
+    errors: list[str] = []
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        for width, height in WIDTHS.items():
+            page = chromium.new_page(viewport={"width": width, "height": height})
+            page.on("pageerror", lambda error: errors.append(f"fails with {error}"))
+            for path in sorted(site.rglob("*.html")):
+                page.goto(path.as_uri())
+                for wrong in (*wrong_in(page), *errors):
+                    yield f"{path.relative_to(site)} at {width} pixels {wrong}"
+                errors.clear()
+            for name, shown in SHOWN.items():
+                page.goto((site / shown).as_uri())
+                page.screenshot(path=screenshots / f"{name}-{width}.png")
+        chromium.close()
+
+
+def main(site: Path, screenshots: Path) -> int:
+    """Print all that is wrong."""
+    wrong = [*broken_links(site), *missing_names(site)]
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser:
+        wrong += seen(site, screenshots, browser)
+        print(f"screenshots: {screenshots}")
+    else:
+        print(f"screenshots LEFT OUT: there is none of {', '.join(BROWSERS)}", file=sys.stderr)
+        if os.environ.get("RIPWRAP_ALL_BROWSERS"):
+            wrong.append("RIPWRAP_ALL_BROWSERS is set, so that is an error")
+    print("\n".join(wrong) or f"{len(list(site.rglob('*.html')))} pages: nothing is wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]).resolve(), Path(sys.argv[2])))

@@ -1,0 +1,117 @@
+"""Makes the pictures of the documentation; `nox -s docs` runs it, and `docs/pictures` keeps what it made.
+
+What commands print is what they printed just now, in a terminal; folders of this machine are shortened.
+"""
+
+import os
+import platform
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+import termios
+from collections.abc import Sequence
+from contextlib import suppress
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
+
+import pipeline
+from mirror import Mirror, serving, targz
+from ripwrap.binary.platforms import current, targets
+from ripwrap.binary.releases import asset_name, folder_name
+from ripwrap.sync import resolve
+
+ROOT = Path(__file__).parent.parent
+PICTURES = ROOT / "docs/pictures"
+NOTEBOOK = ROOT / "examples/notebook.ipynb"
+VERSION = "15.2.0"
+COLUMNS, LINES = 92, 30
+COMMANDS = {
+    "search": ["search", r"TODO: (\w+)", "--cwd", "docs/demo", "--glob", "*.py", "--sort", "path"],
+    "tree": ["tree", "--cwd", "docs/demo"],
+    "doctor": ["doctor"],
+    "install": ["install"],
+}
+
+
+def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
+    """What a command prints in a terminal."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (LINES, COLUMNS))
+    command = [sys.executable, "-m", "ripwrap", *arguments]
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as child:
+        os.close(theirs)
+        said = b""
+        with suppress(OSError):  # Linux ends a terminal that nobody has open any more with an error.
+            while piece := os.read(ours, 65536):
+                said += piece
+        os.close(ours)
+    if child.returncode != 0:
+        raise SystemExit(f"{command} failed with {child.returncode}:\n{said.decode()}")
+    return said.decode()
+
+
+def capture(name: str, arguments: Sequence[str], environment: dict[str, str], shorter: dict[str, str]) -> str:
+    """A picture of a terminal in which a command was run."""
+    text = printed(arguments, environment)
+    for folder, short in shorter.items():
+        text = text.replace(folder, short)
+    shown = " ".join(f'"{one}"' if re.search(r"[^\w./=-]", one) else one for one in arguments)
+    console = Console(record=True, width=COLUMNS, file=StringIO(), color_system="truecolor", force_terminal=True)
+    console.print(Text(f"$ ripwrap {shown}", "bold"), soft_wrap=True)
+    console.print(Text.from_ansi(text.replace("\r\n", "\n")))
+    made = console.export_svg(title="", theme=MONOKAI, unique_id=f"ripwrap-{name}")
+    return re.sub(r"@font-face {.*?}\n", "", made, flags=re.DOTALL)  # A page loads none for a picture anyway.
+
+
+def keep(path: Path, picture: str) -> None:
+    """Write a picture, unless the one that is there differs in figures alone, such as the speed of a download."""
+    if not path.exists() or re.sub(r"\d+", "", path.read_text()) != re.sub(r"\d+", "", picture):
+        path.write_text(picture)
+
+
+def captures() -> None:
+    """Run each command in a home of its own; `install` gets a real rg from a mirror on this machine."""
+    mirror, target = Mirror(), targets(current(), VERSION)[0]
+    rg = Path(resolve().path).read_bytes()
+    with tempfile.TemporaryDirectory() as home, serving(mirror):
+        digest = mirror.put(VERSION, asset_name(VERSION, target), targz(folder_name(VERSION, target), rg))
+        environment = {
+            "HOME": home,
+            "PATH": os.path.dirname(sys.executable),
+            "TERM": "xterm-256color",
+        }
+        from_mirror = {"RIPWRAP_MIRROR": mirror.url, "RIPWRAP_SHA256": digest}
+        shorter = {home: "~", sys.prefix: ".venv"}
+        for name, arguments in COMMANDS.items():
+            more = from_mirror if name == "install" else {}
+            keep(PICTURES / f"{name}.svg", capture(name, arguments, environment | more, shorter))
+
+
+def notebook(path: Path) -> None:
+    """Run the notebook where it is, and keep it with what it showed for Sphinx."""
+    run: Any = nbformat.read(NOTEBOOK, as_version=4)
+    NotebookClient(run, timeout=120, kernel_name="python3", resources={"metadata": {"path": NOTEBOOK.parent}}).execute()
+    path.parent.mkdir(exist_ok=True)
+    nbformat.write(run, path)
+
+
+def main() -> None:
+    """Make all of them."""
+    PICTURES.mkdir(exist_ok=True)
+    (PICTURES / "pipeline.svg").write_text(pipeline.picture())
+    captures()
+    notebook(ROOT / "docs/_generated/notebook.ipynb")
+    print(f"pictures made on {platform.system()} with Python {platform.python_version()}")
+
+
+if __name__ == "__main__":
+    main()
