@@ -84,13 +84,14 @@ def frameworks(session: nox.Session) -> None:
     session.run("pytest", *PARALLEL, *(session.posargs or (*FRAMEWORKS, "-k", f"not {AGENTS}")), env=everything)
 
 
-@nox.session(venv_location=".nox/frameworks")
+@nox.session
 def examples(session: nox.Session) -> None:
-    """Every program in `examples/`, the notebook, and the page whose code needs data frames."""
+    """Every program in `examples/`, the notebook, and the pages whose code needs data frames or a kernel."""
     _install(session, "test", "frameworks", "examples", extras="bin,cli,mcp")
     everything = {"RIPWRAP_ALL_FRAMEWORKS": "1", "RIPWRAP_ALL_EXAMPLES": "1"}
-    session.run("pytest", *PARALLEL, EXAMPLES, *session.posargs, env=everything)
-    session.run("pytest", *PARALLEL, FRAMEWORKS[0], "-k", AGENTS, env=everything)
+    session.run("pytest", *PARALLEL, *(session.posargs or [EXAMPLES]), env=everything)
+    if not session.posargs:
+        session.run("pytest", *PARALLEL, FRAMEWORKS[0], "-k", AGENTS, env=everything)
 
 
 @nox.session

@@ -2,7 +2,9 @@
 
 import inspect
 import os
+import pydoc
 import re
+from functools import partial
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
@@ -50,7 +52,7 @@ ELSEWHERE = {
     "examples": "how-to/examples.md",
     "examples/notebook.ipynb": "_generated/notebook.ipynb",
 }
-_LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#)[^)#\s]+")
+_LINK = re.compile(r"^```.*?^```|`[^`\n]*`|(?<=\]\()(?![a-z]+:|#)[^)#\s]+", re.MULTILINE | re.DOTALL)  # not in code
 _FENCE = re.compile(r"^```(\w+)$")
 _ANNOTATED = re.compile(r"~?(?:typing\.)?Annotated\[str, <ripwrap[^>]*>\]")
 _ROOM = re.compile(r"\bripwrap\.(?:\w+\.)*(?=[A-Z])")
@@ -61,6 +63,8 @@ def _follow(app: Sphinx, text: str, folder: Path) -> str:
     """A page's Markdown with links as they are from where it is shown; they are written for who reads the files."""
 
     def link(found: re.Match[str]) -> str:
+        if found[0].startswith("`"):
+            return found[0]
         target = os.path.relpath(folder / found[0], ROOT)
         shown = app.srcdir / ELSEWHERE[target] if target in ELSEWHERE else ROOT / target
         return os.path.relpath(shown, Path(app.env.doc2path(app.env.current_document.docname)).parent)
@@ -89,13 +93,13 @@ def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, line
         elif fenced:
             lines[number] = f"    {line}"
         else:
-            lines[number] = _CODE.sub(_reference, line)
+            lines[number] = _CODE.sub(partial(_reference, name), line)
     lines[:] = "\n".join(lines).split("\n")
     if inspect.isclass(thing):  # what is written once for two models that share a base
         for base in thing.__mro__[1:]:
             attributes = (inspect.cleandoc(base.__doc__ or "")).partition("\nAttributes:\n")[2]
             if base.__name__.startswith("_") and attributes:
-                lines += ["", "Attributes:", *_CODE.sub(_reference, attributes).split("\n")]
+                lines += ["", "Attributes:", *_CODE.sub(partial(_reference, name), attributes).split("\n")]
 
 
 def _plain(text: str) -> str:
@@ -113,17 +117,24 @@ def _types(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: l
     lines[:] = [_ROOM.sub("", _plain(line)) if line.startswith(":vartype") else line for line in lines]
 
 
-def _reference(found: re.Match[str]) -> str:
-    name = found[1].removeprefix("ripwrap.").removesuffix("()").partition(".")[0]
-    # A small word alone may be an argument or a method of that name.
-    if name in ripwrap.__all__ and (found[1].endswith("()") or not name.islower()):
-        return f":py:obj:`{found[1]} <ripwrap.{name}>`"
+def _reference(described: str, found: re.Match[str]) -> str:
+    """A link, if code in the docstring of a public thing is the name of another, or of a method of the same class."""
+    name = found[1].removeprefix("ripwrap.").removesuffix("()")
+    if found[1].endswith("()"):  # a small word without may be an argument
+        for owner in (described, described.rpartition(".")[0]):
+            if inspect.isclass(thing := pydoc.locate(owner)) and hasattr(thing, name):
+                return f":py:meth:`{found[1]} <{owner}.{name}>`"
+    first, _, rest = name.partition(".")
+    if first in ripwrap.__all__ and not rest and (found[1].endswith("()") or not first.islower()):
+        return f":py:obj:`{found[1]} <ripwrap.{first}>`"
     return f"``{found[1].strip()}``"
 
 
 def _public(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.TextElement) -> nodes.Node | None:
     """A name by the room that it is defined in is the public one."""
-    name = node.get("reftarget", "").rpartition(".")[2]
+    room, _, name = node.get("reftarget", "").rpartition(".")
+    if room and not room.startswith("ripwrap."):
+        return None
     python = env.domains.python_domain
     for module in ("ripwrap", "ripwrap.binary", "ripwrap.workspace", "ripwrap.mcp"):
         if node.get("refdomain") == "py" and f"{module}.{name}" in python.objects:

@@ -91,8 +91,12 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments:
         print("usage: python examples/check_forbidden.py FILE…", file=sys.stderr)
         return 2
-    files = [file for file in arguments if Path(file).is_file()]  # a pipe would be waited for, for ever
-    unread = [f"{file}: no such file" for file in arguments if not Path(file).is_file()]
+    files, unread = list[str](), list[str]()
+    for file in arguments:
+        if Path(file).is_file():  # a pipe would be waited for, for ever
+            files.append(file)
+        else:
+            unread.append(f"{file}: no such file")
     try:
         found = sorted(check(files, unread))
     except (OSError, RipwrapError) as error:

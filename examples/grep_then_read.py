@@ -12,17 +12,19 @@ import json
 import re
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import TypeAdapter, ValidationError, validate_call
+from pydantic import Field, TypeAdapter, ValidationError, validate_call
 
 from ripwrap import Workspace
 from ripwrap.workspace import schemas
 
 DEMO = Path(__file__).parent.parent / "docs" / "demo"
 MAX_TURNS = 10
+MAX_LINE = 500  # characters: what a tool answers has a bound
 NOTHING = "I found nothing about it."
 
 Message: TypeAlias = dict[str, Any]
@@ -35,16 +37,19 @@ class Toolbox:
     def __init__(self, folder: str) -> None:
         self.workspace = Workspace(folder)
 
-    def read_lines(self, path: str, line: int, around: int = 3) -> str:
+    def read_lines(self, path: str, line: int, around: Annotated[int, Field(ge=0, le=50)] = 3) -> str:
         """Read the lines of a file around one whose number a search gave."""
         root = self.workspace.roots[0]
         file = Path(root, path).resolve()
         if not file.is_relative_to(root):
             raise PermissionError(f"{path} is outside of the folder")
+        if not file.is_file():  # a pipe would be waited for, for ever
+            raise FileNotFoundError(f"{path} is no file")
         first = max(1, line - around)
-        with file.open(encoding="utf-8", errors="replace") as lines:
+        with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
             shown = islice(enumerate(lines, 1), first - 1, max(0, line + around))
-            return "".join(f"{number}: {text.rstrip()}\n" for number, text in shown) or "There are no such lines."
+            found = "".join(f"{number}: {text.rstrip()[:MAX_LINE]}\n" for number, text in shown)
+        return found or "There are no such lines."
 
     def offers(self) -> list[dict[str, Any]]:
         """What the model is told: a name, a description and the JSON schema of the arguments of each tool."""
@@ -60,7 +65,7 @@ class Toolbox:
         if name != "read_lines":
             return await self.workspace.call(name, arguments)
         try:
-            return validate_call(self.read_lines)(**json.loads(arguments))
+            return await asyncio.to_thread(partial(validate_call(self.read_lines), **json.loads(arguments)))
         except (OSError, ValueError, TypeError, ValidationError) as error:
             return f"Error: {error}"
 

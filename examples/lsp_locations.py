@@ -2,7 +2,7 @@
 
 `LocationProvider` gives `Location` objects of the Language Server Protocol; `Server` speaks, over stdin and stdout, as
 much of it as an editor needs to find symbols, definitions and references. DIR is searched if the editor names no root.
-A definition is a line that begins with a keyword (`def`, `pub fn`, `export class`, …) and the name, in any language;
+A definition is a line that begins with a keyword (`def`, `pub fn`, `export class`, …) and the name;
 files are read from disk, not as they are being edited. Exit 0 after `shutdown` and `exit`, 1 without, 2 for no DIR.
 """
 
@@ -42,8 +42,11 @@ def path_of(uri: str) -> Path:
 
 def word_at(params: Json) -> str:
     """The word at the position of a request, or right before it; empty if there is none."""
-    text = path_of(params["textDocument"]["uri"]).read_text(encoding="utf-8", errors="replace")
-    line, units = text.split("\n")[params["position"]["line"]], 2 * params["position"]["character"]
+    path, number = path_of(params["textDocument"]["uri"]), params["position"]["line"]
+    if not path.is_file():  # a pipe would be waited for, for ever
+        raise FileNotFoundError(f"no such file: {path}")
+    lines = path.read_bytes().decode("utf-8", "replace").split("\n")
+    line, units = lines[number] if 0 <= number < len(lines) else "", 2 * params["position"]["character"]
     column = len(line.encode("utf-16-le")[:units].decode("utf-16-le", "ignore"))
     return next((word[0] for word in re.finditer(r"\w+", line) if word.start() <= column <= word.end()), "")
 
@@ -66,7 +69,9 @@ class LocationProvider:
 
     async def symbols(self, query: str) -> list[Json]:
         """The definitions whose name has the query in it, in any case, as `SymbolInformation`."""
-        found = await self._find(rf"{DEFINITION}\w*(?i:{re.escape(query)})\w*", MOST_SYMBOLS)
+        if query and not re.fullmatch(r"\w+", query):
+            return []
+        found = await self._find(DEFINITION + (rf"\w*(?i:{query})\w*" if query else r"\w+"), MOST_SYMBOLS)
         return [{"name": words[-1], "kind": KINDS.get(words[-2], FUNCTION), "location": at} for words, at in found]
 
     async def _find(self, pattern: str, limit: int | None = None) -> list[tuple[list[str], Json]]:
@@ -98,10 +103,13 @@ class Server:
     async def serve(self) -> int:
         """Answer until the editor says `exit`, or is gone; gives the exit code."""
         async with anyio.create_task_group() as group:
-            while (body := await anyio.to_thread.run_sync(self._read)) is not None and self._take(body, group):
+            while (body := await self._next()) is not None and self._take(body, group):
                 pass
             group.cancel_scope.cancel()
         return 0 if self._state == "shut down" else 1
+
+    async def _next(self) -> bytes | None:
+        return await anyio.to_thread.run_sync(self._read, abandon_on_cancel=True)  # or Ctrl-C would wait for a message
 
     def _read(self) -> bytes | None:
         """The next message; `None` at the end of the stream."""
@@ -109,6 +117,9 @@ class Server:
         for line in iter(self._receive.readline, b""):
             name, _, value = line.partition(b":")
             if name.lower() == b"content-length":
+                if not re.fullmatch(rb"\s*[0-9]{1,9}\s*", value):
+                    print(f"error: what is a Content-Length of {value!r}?", file=sys.stderr)
+                    return None
                 length = int(value)
             if not line.strip():
                 return self._receive.read(length)
@@ -129,6 +140,8 @@ class Server:
             method, number, params = message.get("method"), message.get("id"), message.get("params") or {}
             if method == "$/cancelRequest" and params["id"] in self._running:
                 self._running[params["id"]].cancel()
+            elif number in self._running:
+                raise ValueError(f"there is a request {number} already")
             elif method is not None and number is not None:
                 self._running[number] = anyio.CancelScope()  # here: even one that has not begun can be cancelled
                 group.start_soon(self._answer, number, method, params)
@@ -168,11 +181,12 @@ class Server:
             case "workspace/symbol":
                 return await self._provider.symbols(params["query"])
             case "textDocument/definition":
-                return await self._provider.definitions(word_at(params))
+                return await self._provider.definitions(await anyio.to_thread.run_sync(word_at, params))
             case "textDocument/references":
-                found = await self._provider.references(word_at(params))
+                word = await anyio.to_thread.run_sync(word_at, params)
+                found = await self._provider.references(word)
                 wanted = params.get("context", {}).get("includeDeclaration", True)
-                without = [] if wanted else await self._provider.definitions(word_at(params))
+                without = [] if wanted else await self._provider.definitions(word)
                 return [location for location in found if location not in without]
         raise RefusedError(NO_METHOD, f"unknown method: {method}")
 
@@ -184,7 +198,12 @@ def main() -> int:
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    return anyio.run(server.serve)
+    code = 1
+    try:
+        code = anyio.run(server.serve)
+    except* BrokenPipeError:  # the editor is gone
+        pass
+    return code
 
 
 if __name__ == "__main__":

@@ -49,16 +49,21 @@ async def search(
             await results.send((repository, error))
 
 
+def printable(path: str) -> str:
+    """A path that can be printed anywhere."""
+    return os.fsencode(path).decode(errors="replace")
+
+
 def shown(repository: str, match: ripwrap.Match) -> str:
     """A hit on one line."""
-    path = os.fsencode(os.path.join(repository, match.path or "")).decode(errors="replace")
+    path = printable(os.path.join(repository, match.path or ""))
     return f"{path}:{match.line_number}: {match.text.strip()}"
 
 
 async def search_all(pattern: str, found: Sequence[str], limit: int, at_once: int) -> int:
     """Search all of them, print what comes, and give the exit code."""
     counts = Counter[str]()
-    failures: dict[str, str] = {}
+    failures: dict[str, list[str]] = {}
     turns = anyio.CapacityLimiter(at_once)
     send, receive = anyio.create_memory_object_stream[Item](0)
     async with anyio.create_task_group() as group:
@@ -68,18 +73,19 @@ async def search_all(pattern: str, found: Sequence[str], limit: int, at_once: in
         async with receive:
             async for repository, item in receive:
                 if isinstance(item, Exception):
-                    failures.setdefault(str(item), repository)
+                    failures.setdefault(str(item), []).append(repository)
                     continue
                 counts[repository] += 1
                 if counts[repository] <= limit:
                     print(shown(repository, item), flush=True)
     print()
+    failed = {repository for several in failures.values() for repository in several}
     for repository in found:
         count = counts[repository]
-        name = os.fsencode(repository).decode(errors="replace")
-        print(f"{min(count, limit)}{'+' if count > limit else ''} in {name}")
-    for message, repository in failures.items():
-        print(f"error: {repository}: {message}", file=sys.stderr)
+        more = "+" if count > limit or repository in failed else ""  # what failed may have had more
+        print(f"{min(count, limit)}{more} in {printable(repository)}" + (" (failed)" if repository in failed else ""))
+    for message, several in failures.items():
+        print(f"error: {', '.join(map(printable, several))}: {message}", file=sys.stderr)
     return 2 if failures else 0 if counts else 1
 
 

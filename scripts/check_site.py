@@ -5,6 +5,7 @@ no page is broader than its window or lacks a picture. The browser is the Chromi
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from ripwrap import binary, mcp, sync, workspace
 WIDTHS = {1280: 800, 390: 844}
 SHOWN = {"front": "index.html", "reference": "reference/api/operations.html"}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-TWINS = ("Workspace", "render_tree")  # `api/sync.md` says that these are as `ripwrap`'s
+_INSIDES = re.compile(r"Annotated\[|object at 0x|```")
 
 
 class _Parts(HTMLParser):
@@ -62,9 +63,16 @@ def missing_names(site: Path) -> Iterator[str]:
     described = {name for kind in inventory.data if kind.startswith("py:") for name in inventory.data[kind]}
     public = {f"{module.__name__}.{name}" for module in (ripwrap, binary, mcp, workspace) for name in module.__all__}
     public -= {f"ripwrap.{alias}.{name}" for alias in ("binary", "workspace") for name in ripwrap.__all__}
-    public |= {f"ripwrap.sync.{name}" for name in sync.__all__ if name not in TWINS}
+    public |= {f"ripwrap.sync.{name}" for name in sync.__all__}
     for name in sorted(public - described):
         yield f"{name} is public and not in the reference"
+
+
+def insides(site: Path) -> Iterator[str]:
+    """What no reader should see: what Python or Markdown write for themselves."""
+    for page in site.rglob("*.html"):
+        for found in _INSIDES.finditer(page.read_text()):
+            yield f"{page.relative_to(site)} has {found[0]!r} in it"
 
 
 def wrong_in(page: Page) -> Iterator[str]:
@@ -99,7 +107,7 @@ def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:
 
 def main(site: Path, screenshots: Path) -> int:
     """Print all that is wrong."""
-    wrong = [*broken_links(site), *missing_names(site)]
+    wrong = [*broken_links(site), *missing_names(site), *insides(site)]
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser:
         wrong += seen(site, screenshots, browser)

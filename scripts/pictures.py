@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import termios
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from io import StringIO
@@ -26,13 +27,13 @@ from rich.text import Text
 import pipeline
 from mirror import Mirror, serving, targz
 from ripwrap.binary.platforms import current, targets
+from ripwrap.binary.probe import dotted
 from ripwrap.binary.releases import asset_name, folder_name
 from ripwrap.sync import resolve
 
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs/pictures"
 NOTEBOOK = ROOT / "examples/notebook.ipynb"
-VERSION = "15.2.0"
 COLUMNS, LINES = 92, 30
 COMMANDS = {
     "search": ["search", r"TODO: (\w+)", "--cwd", "docs/demo", "--glob", "*.py", "--sort", "path"],
@@ -50,10 +51,14 @@ def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as child:
         os.close(theirs)
         said = b""
+        killer = threading.Timer(60, child.kill)
+        killer.start()
         with suppress(OSError):  # Linux ends a terminal that nobody has open any more with an error.
             while piece := os.read(ours, 65536):
                 said += piece
         os.close(ours)
+        child.wait()
+        killer.cancel()
     if child.returncode != 0:
         raise SystemExit(f"{command} failed with {child.returncode}:\n{said.decode()}")
     return said.decode()
@@ -73,23 +78,27 @@ def capture(name: str, arguments: Sequence[str], environment: dict[str, str], sh
 
 
 def keep(path: Path, picture: str) -> None:
-    """Write a picture, unless the one that is there differs in figures alone, such as the speed of a download."""
-    if not path.exists() or re.sub(r"\d+", "", path.read_text()) != re.sub(r"\d+", "", picture):
+    """Write a picture, unless the one that is there differs in the speed of a download alone."""
+    speed = re.compile(r"[\d.]+&#160;[kMG]?B/s")
+    if not path.exists() or speed.sub("", path.read_text()) != speed.sub("", picture):
         path.write_text(picture)
 
 
 def captures() -> None:
     """Run each command in a home of its own; `install` gets a real rg from a mirror on this machine."""
-    mirror, target = Mirror(), targets(current(), VERSION)[0]
-    rg = Path(resolve().path).read_bytes()
+    rg = resolve()
+    version = dotted(rg.version)
+    mirror, target = Mirror(), targets(current(), version)[0]
     with tempfile.TemporaryDirectory() as home, serving(mirror):
-        digest = mirror.put(VERSION, asset_name(VERSION, target), targz(folder_name(VERSION, target), rg))
+        digest = mirror.put(
+            version, asset_name(version, target), targz(folder_name(version, target), Path(rg.path).read_bytes())
+        )
         environment = {
             "HOME": home,
             "PATH": os.path.dirname(sys.executable),
             "TERM": "xterm-256color",
         }
-        from_mirror = {"RIPWRAP_MIRROR": mirror.url, "RIPWRAP_SHA256": digest}
+        from_mirror = {"RIPWRAP_MIRROR": mirror.url, "RIPWRAP_SHA256": digest, "RIPWRAP_VERSION": version}
         shorter = {home: "~", sys.prefix: ".venv"}
         for name, arguments in COMMANDS.items():
             more = from_mirror if name == "install" else {}

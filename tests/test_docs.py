@@ -1,6 +1,8 @@
 """Every Python block of the README and the docs is run, and prints what stands below it."""
 
+import ast
 import inspect
+import os
 import re
 import shutil
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 import pipeline
 import ripwrap
 from ripwrap import binary, sync, workspace
+from ripwrap.sync import resolve
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -31,7 +34,13 @@ def run(block: "re.Match[str]", tmp_path: Path) -> None:
     """Run a block where it finds what is searched in the docs, and hold what it prints against what stands below it."""
     shutil.copytree(ROOT / "docs" / "demo", tmp_path / "docs" / "demo")
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", block["code"]], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-W", "error", "-c", block["code"]],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+        env={**os.environ, "PATH": os.pathsep.join([os.path.dirname(resolve().path), os.environ["PATH"]])},
     )
     assert (done.returncode, done.stderr) == (0, "")
     if block["output"] is not None:
@@ -46,6 +55,31 @@ def test_a_python_block_prints_what_stands_below_it(page: Path, block: "re.Match
 @pytest.mark.parametrize("block", IN_DOCSTRINGS, ids=lambda block: block["output"].partition("\n")[0])
 def test_so_does_one_in_a_docstring(block: "re.Match[str]", tmp_path: Path) -> None:
     run(block, tmp_path)
+
+
+NOT_RUN = {
+    "from-grep-tools.md": 2,  # needs python-ripgrep and rgapi,
+    "from-ripgrepy.md": 1,  # ripgrepy,
+    "from-rpygrep.md": 1,  # rpygrep,
+    "notebooks.md": 4,  # and a kernel: `examples/test_pages.py` runs them
+    "trio.md": 2,  # files for pytest: the test below
+}
+WRITTEN = {page.name: re.findall(r"^```py\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL) for page in PAGES}
+
+
+def test_code_that_is_not_run_is_python_and_there_is_no_more_of_it() -> None:
+    assert {name: len(blocks) for name, blocks in WRITTEN.items() if blocks} == NOT_RUN
+    for blocks in WRITTEN.values():
+        for block in blocks:
+            compile(block, "block", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+def test_the_tests_on_the_page_about_trio_pass(tmp_path: Path) -> None:
+    for block in WRITTEN["trio.md"]:
+        (tmp_path / block.partition("\n")[0].removeprefix("# ")).write_text(block)
+    argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "."]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=50)
+    assert "2 passed" in done.stdout
 
 
 def test_docstrings_have_examples() -> None:

@@ -173,3 +173,32 @@ async def test_a_file_is_told_while_rg_still_searches(
         (found,) = await taken(getattr(ripwrap, mode)(pattern, **options))
     assert getattr(found, "path", found) == "two.txt"
     assert list(getattr(sync, mode)(pattern, **options, timeout=30)) == [found]
+
+
+@pytest.mark.parametrize("options", [{"context": 1}, {"before_context": 1, "after_context": 2}, {"passthru": True}])
+@pytest.mark.parametrize("between", [0, 80_000])
+def test_a_file_that_is_binary_behind_its_match_is_listed_whatever_context_is_asked_for(
+    rg: RgBinary, plant: Plant, options: dict[str, Any], between: int
+) -> None:
+    folder = plant({"a": b"needle\n" + b"x\n" * between + b"\0\n", "b": "nothing\n"})
+    listed = {flag: raw(rg, folder, flag, "--regexp=needle") for flag in ("-l", "--files-without-match")}
+    assert listed == {"-l": b"./a\n" if between else b"", "--files-without-match": b"./b\n"}
+    for multiline in (False, True):
+        given: dict[str, Any] = {**options, "multiline": multiline, "cwd": folder, "rg": rg}
+        assert list(sync.files_with_matches("needle", **given)) == (["a"] if between else [])
+        assert list(sync.files_without_match("needle", **given)) == ["b"]
+
+
+@pytest.mark.parametrize(
+    "options", [{"invert_match": True}, {"multiline": True}, {"invert_match": True, "multiline": True}]
+)
+@pytest.mark.parametrize("pattern", ["^foo$", "[^x]", "foo"])
+def test_files_are_listed_as_rg_lists_them_where_it_cannot_count_up_to_one(
+    rg: RgBinary, plant: Plant, options: dict[str, Any], pattern: str
+) -> None:
+    end = {"nul": b"foo\n" + b"bar\n" * 30_000 + b"\0\n"}
+    folder = plant({"one": "foo\n", "two": "foo\nfoo\n", "mixed": "foo\nbar\n", "three": "foo\nbar\nfoo\n", **end})
+    flags = [f"--{name.replace('_', '-')}" for name in options]
+    for flag, operation in (("-l", sync.files_with_matches), ("--files-without-match", sync.files_without_match)):
+        listed = "".join(f"./{path}\n" for path in operation(pattern, cwd=folder, rg=rg, sort="path", **options))
+        assert listed.encode() == raw(rg, folder, flag, *flags, "--sort=path", f"--regexp={pattern}")

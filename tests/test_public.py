@@ -2,10 +2,12 @@
 
 import ast
 import inspect
+import re
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator
 from importlib import import_module
+from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
@@ -98,3 +100,16 @@ def test_a_public_module_is_there_as_type_checkers_have_it(name: str) -> None:
 def test_a_name_that_is_not_there_is_said_to_be_missing() -> None:
     with pytest.raises(AttributeError, match="module 'ripwrap' has no attribute 'serch'"):
         ripwrap.serch  # type: ignore[attr-defined]  # noqa: B018
+
+
+STARTING = re.compile(
+    r"\b(?:subprocess\.(?:Popen\(|run|call|check_)|os\.(?:exec|spawn|posix_spawn|system|popen)|pty\.)"
+)
+
+
+def test_one_module_alone_starts_programs() -> None:
+    package = Path(ripwrap.__file__).parent
+    starting = {
+        path.relative_to(package).as_posix() for path in package.rglob("*.py") if STARTING.search(path.read_text())
+    }
+    assert starting == {"_child.py"}

@@ -20,7 +20,7 @@ from ripwrap._page import files_in_turn, window_of
 from ripwrap._query import EVERYTHING, FairFound, Progress, Query, allowed_of
 from ripwrap._report import Page, content_matches, fitted, listed, notes_of, shortened
 from ripwrap._rg.collect import Collector, Plan, Step, Work
-from ripwrap._rg.decoder import CountDecoder, CountedPathDecoder
+from ripwrap._rg.decoder import CountDecoder, listing_decoder
 from ripwrap._rg.exit import Exit
 from ripwrap._rg.gather import Gathered
 from ripwrap._rg.sifter import Window
@@ -158,7 +158,7 @@ def _listed(search: Query) -> Plan[GrepContentResult]:
     def step(options: SearchOptions) -> Step[Gathered[FileCount | str]]:
         plain = {name: value for name, value in options.items() if not name.endswith("_context")}
         command = search.command(plain, "count" if counting else "files-with-matches")
-        decoder: Callable[[], Any] = CountDecoder if counting else partial(CountedPathDecoder, matching=True)
+        decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=command.counts)
         upto, allowed, progress = offset + most, search.allowed, search.progress
         return Step(
             command, lambda: Gathered(decoder(), upto, allowed=allowed, progress=progress), search.scope.timeout

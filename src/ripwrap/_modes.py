@@ -5,7 +5,7 @@ from typing import Unpack
 
 from ripwrap._files import Listing
 from ripwrap._rg.argv import search_command, types_command
-from ripwrap._rg.decoder import CountDecoder, CountedPathDecoder
+from ripwrap._rg.decoder import CountDecoder, listing_decoder
 from ripwrap._rg.limiter import turn
 from ripwrap._rg.stream import known_types, stream
 from ripwrap.binary.resolver import Rg, resolve
@@ -24,12 +24,13 @@ def files_with_matches(
 ) -> AsyncGenerator[str]:
     """Yield the path of each file with a match (`rg --files-with-matches`); rg leaves a file at its first match.
 
-    Options about lines of context change nothing here. What could not be read is logged as a warning.
+    Options about lines of context change nothing here. What could not be read is logged as a warning. With
+    `invert_match` or `multiline` rg keeps paths to itself until it has some, or ends (rg-facts 51).
 
     Args and errors are those of `search()`; `limit` counts files.
     """
     command = search_command(pattern, cwd, paths, options, "files-with-matches")
-    return stream(command, Listing(CountedPathDecoder(matching=True), limit), rg)
+    return stream(command, Listing(listing_decoder(counts=command.counts), limit), rg)
 
 
 def files_without_match(
@@ -46,7 +47,7 @@ def files_without_match(
     Args and errors are those of `search()`; `limit` counts files.
     """
     command = search_command(pattern, cwd, paths, options, "files-without-match")
-    return stream(command, Listing(CountedPathDecoder(matching=False), limit), rg)
+    return stream(command, Listing(listing_decoder(counts=command.counts, matching=False), limit), rg)
 
 
 def count(

@@ -27,8 +27,9 @@ def search(
 ) -> AsyncGenerator[Match]:
     r"""Search files for a pattern and yield each matching line as rg finds it.
 
-    What could not be read is logged as a warning; `search_messages()` gives it as data. A file that looks binary is
-    searched up to its first NUL byte (`End.binary_offset` says where); `text=True` searches all of it. To leave early,
+    What could not be read is logged as a warning; `search_messages()` gives it as data. A file with a NUL in its first
+    64 KiB is taken for binary and left out; one with a NUL further on is searched up to there (`End.binary_offset` says
+    where). `text=True` searches all of both; a file that is named in `paths` is searched in any case. To leave early,
     wrap the generator in `contextlib.aclosing`, or give a `limit`.
 
     ```python
@@ -37,16 +38,17 @@ def search(
     import ripwrap
 
 
-    async def first(pattern):
-        async for match in ripwrap.search(pattern, cwd="docs/demo", type="py", sort="path", limit=1):
-            return match.path, match.line_number, match.submatches[0].match
+    async def main():
+        async for match in ripwrap.search(r"TODO: \w+", cwd="docs/demo", type="py", sort="path"):
+            print(match.path, match.line_number, match.submatches[0].match)
 
 
-    print(asyncio.run(first(r"TODO: \w+")))
+    asyncio.run(main())
     ```
 
     ```text
-    ('shop/cart.py', 5, 'TODO: taxes')
+    shop/cart.py 5 TODO: taxes
+    shop/till.py 1 TODO: cards
     ```
 
     Args:

@@ -27,7 +27,7 @@ from ripwrap._files import Listing
 from ripwrap._grep import MAX_MATCHES, TIMEOUT, grep_plan
 from ripwrap._rg.argv import Command, files_command, search_command, types_command
 from ripwrap._rg.collect import carry_out_blocking
-from ripwrap._rg.decoder import CountDecoder, CountedPathDecoder, PathDecoder
+from ripwrap._rg.decoder import CountDecoder, PathDecoder, listing_decoder
 from ripwrap._rg.limiter import turn_blocking
 from ripwrap._rg.stream import able_blocking, known_types_blocking, stream_blocking
 from ripwrap._search import Matches, Messages
@@ -122,7 +122,8 @@ def files_with_matches(
 ) -> Generator[str]:
     """As `ripwrap.files_with_matches()`, blocking; raises `TimeoutError` after `timeout` seconds."""
     command = search_command(pattern, cwd, paths, options, "files-with-matches")
-    return stream_blocking(command, Listing(CountedPathDecoder(matching=True), limit), rg, check_timeout(timeout))
+    decoder = listing_decoder(counts=command.counts)
+    return stream_blocking(command, Listing(decoder, limit), rg, check_timeout(timeout))
 
 
 def files_without_match(
@@ -137,7 +138,9 @@ def files_without_match(
 ) -> Generator[str]:
     """As `ripwrap.files_without_match()`, blocking; raises `TimeoutError` after `timeout` seconds."""
     command = search_command(pattern, cwd, paths, options, "files-without-match")
-    return stream_blocking(command, Listing(CountedPathDecoder(matching=False), limit), rg, check_timeout(timeout))
+    return stream_blocking(
+        command, Listing(listing_decoder(counts=command.counts, matching=False), limit), rg, check_timeout(timeout)
+    )
 
 
 def count(

@@ -1,10 +1,13 @@
 """Running an example as its user does, and loading it as a module."""
 
 import importlib.util
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"
@@ -22,6 +25,33 @@ def run(name: str, *arguments: str | Path, cwd: Path = ROOT) -> tuple[int, str, 
         command(name, *arguments), cwd=cwd, capture_output=True, encoding="utf-8", timeout=50, check=False
     )
     return done.returncode, done.stdout, done.stderr
+
+
+EXECUTE = """
+import sys
+
+import nbformat
+from nbclient.cli import main
+
+nbformat.validate(nbformat.read(sys.argv[1], as_version=4))
+main()
+"""
+
+
+def executed(notebook: Path, home: Path) -> list[dict[str, Any]]:
+    """A notebook's code cells after a run, in a kernel of this Python and with nobody's settings."""
+    places = ("HOME", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+    done = subprocess.run(
+        [sys.executable, "-c", EXECUTE, str(notebook), "--inplace", "--timeout=40"],
+        env={**os.environ, "RIPWRAP_OFFLINE": "1", "JUPYTER_PATH": "", **dict.fromkeys(places, str(home))},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=55,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == "code"]
 
 
 def load(name: str) -> ModuleType:

@@ -45,7 +45,7 @@ def test_a_file_whose_name_is_not_utf8_cannot_be_read_but_is_named(plant: Callab
     code, out, err = run("grep_then_read.py", "cards", plant({b"n\xff.txt": b"cards \xff\n"}))
     assert (code, err) == (0, "")
     assert "File: n�.txt\n  1: cards �\n" in out
-    assert out.splitlines()[-1].startswith("n�.txt:1: Error: [Errno 2]")
+    assert out.splitlines()[-1].startswith("n�.txt:1: Error: n�.txt is no file")
 
 
 def test_an_error_is_told_and_no_answer(plant: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,8 +68,9 @@ CALLS = [
     ("read_lines", '{"path": "a.txt", "line": -9}', "There are no such lines."),
     ("read_lines", '{"path": "../secret.txt", "line": 1}', "Error: ../secret.txt is outside of the folder"),
     ("read_lines", '{"path": "link", "line": 1}', "Error: link is outside of the folder"),
-    ("read_lines", '{"path": "none", "line": 1}', "Error: [Errno 2] No such file"),
-    ("read_lines", '{"path": ".", "line": 1}', "Error: [Errno 21] Is a directory"),
+    ("read_lines", '{"path": "none", "line": 1}', "Error: none is no file"),
+    ("read_lines", '{"path": ".", "line": 1}', "Error: . is no file"),
+    ("read_lines", '{"path": "a.txt", "line": 1, "around": 51}', "Error: 1 validation error"),
     ("read_lines", '{"path": "a.txt"}', "Error: 1 validation error"),
     ("read_lines", '{"path": "a.txt", "line": "x"}', "Error: 1 validation error"),
     ("read_lines", "[]", "Error: "),

@@ -1,6 +1,7 @@
 """`lsp_locations.py` speaks the Language Server Protocol, counts as it does, and can be interrupted."""
 
 import json
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ SOURCES: dict[str | bytes, str | bytes] = {
     "lib.rs": "pub(crate) fn pay() {}\nstruct Payment;\n// the def pay is elsewhere\n",
     b"n\xff \xc3\xa9.py": b"# \xff\xf0\x9f\x98\x80 pay\r\n",
     "binary": b"\0pay\n",
+    "notes.txt": "type = 3\n",
 }
 
 
@@ -165,12 +167,30 @@ def test_where_no_name_is_nothing_is_found(editor: Editor, sources: Path) -> Non
 
 def test_what_cannot_be_done_is_answered_by_an_error(editor: Editor, sources: Path) -> None:
     assert editor.result("textDocument/hover", **place(sources, 0, 0)) == -32601
-    assert editor.result("textDocument/definition", **place(sources, 99, 0)) == -32602
+    assert editor.result("textDocument/definition", **place(sources, 99, 0)) == []
+    assert editor.result("textDocument/definition", **place(sources, -1, 0)) == []
     assert editor.result("textDocument/definition") == -32602
     assert editor.result("textDocument/definition", **place(sources, 0, 0, "gone.py")) == -32803
     for body in (b"{", b"[]", b'{"id": [], "method": "x"}', b'{"method": "$/cancelRequest", "params": []}'):
         editor.write(body)
         assert editor.read()["error"]["code"] == -32600
+
+
+def test_a_pipe_is_no_file(editor: Editor, sources: Path) -> None:
+    os.mkfifo(sources / "pipe")
+    assert editor.result("textDocument/definition", **place(sources, 0, 0, "pipe")) == -32803
+    assert editor.result("textDocument/references", **place(sources, 2, 0)) == []
+
+
+@pytest.mark.parametrize("length", [b"abc", b"-1", b"9" * 21])
+def test_a_header_that_is_none_ends_the_server_with_a_word(sources: Path, length: bytes) -> None:
+    done = subprocess.run(
+        command("lsp_locations.py", sources),
+        input=b"Content-Length: %b\r\n\r\n{}" % length,
+        capture_output=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (1, b"", 1)
 
 
 def test_before_and_after_nothing_is_answered(sources: Path) -> None:

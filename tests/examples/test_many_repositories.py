@@ -99,8 +99,9 @@ def test_nothing_found_is_exit_1(repos: Path) -> None:
 @LOOPS
 def test_what_is_wrong_with_all_is_said_once(repos: Path, loop: tuple[str, ...]) -> None:
     code, out, err = run("many_repositories.py", "(", repos, *loop)
-    assert (code, out) == (2, f"\n0 in {repos}/one\n0 in {repos}/two\n")
+    assert (code, out) == (2, f"\n0+ in {repos}/one (failed)\n0+ in {repos}/two (failed)\n")
     assert (err.count("error: "), err.count("unclosed group")) == (2, 1)  # ours, and rg's
+    assert err.startswith((f"error: {repos}/one, {repos}/two: ", f"error: {repos}/two, {repos}/one: "))
 
 
 @pytest.mark.parametrize("option", ["--limit=0", "--at-once=0", "--limit=x"])

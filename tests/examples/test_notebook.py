@@ -1,48 +1,23 @@
 """`notebook.ipynb` runs as it is, and what it shows is what was found."""
 
-import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from examples.runs import DEMO, EXAMPLES
-
-EXECUTE = """
-import sys
-
-import nbformat
-from nbclient.cli import main
-
-nbformat.validate(nbformat.read(sys.argv[1], as_version=4))
-main()
-"""
+from examples.runs import DEMO, EXAMPLES, executed
 
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The code cells after a run in a kernel of this Python, in a process of its own, which reads nobody's settings."""
+    """The code cells after a run."""
     checkout, home = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("home")
     shutil.copytree(DEMO, checkout / "docs" / "demo")
     (checkout / "examples").mkdir()
     notebook = Path(shutil.copy(EXAMPLES / "notebook.ipynb", checkout / "examples"))
-    places = ("HOME", "IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
-    done = subprocess.run(
-        [sys.executable, "-c", EXECUTE, str(notebook), "--inplace", "--timeout=40"],
-        env={**os.environ, "RIPWRAP_OFFLINE": "1", "JUPYTER_PATH": "", **dict.fromkeys(places, str(home))},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=55,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    executed = json.loads(notebook.read_text(encoding="utf-8"))
-    return {cell["id"]: cell for cell in executed["cells"] if cell["cell_type"] == "code"}
+    return {cell["id"]: cell for cell in executed(notebook, home)}
 
 
 def shown(cell: dict[str, Any], kind: str = "text/html") -> str:

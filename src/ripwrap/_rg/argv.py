@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar, get_type_hints
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -48,6 +48,11 @@ class Command:
         """Whether rg has nothing to do, of which it says nothing at all, not even a summary (rg-facts 25)."""
         return "--max-count=0" in self.arguments[: self.arguments.index(_END)]
 
+    @property
+    def counts(self) -> bool:
+        """Whether it answers with counts."""
+        return "--count" in self.arguments[: self.arguments.index(_END)]
+
     def single_threaded(self) -> "Command":
         """The same with one thread; of two flags the last one wins."""
         end = self.arguments.index(_END)
@@ -79,11 +84,9 @@ def search_command(
     checked = _both_contexts(_checked(_SEARCH_OPTIONS, _SEARCH_FLAGS, options))
     patterns = _patterns(pattern)
     flag = f"--{mode}"
-    if mode in ("files-with-matches", "files-without-match"):
-        # As counts up to one: behind a path alone rg writes a NUL and no newline, so that `--line-buffered` would let
-        # it keep paths to itself until it has many, or ends (rg-facts 51).
+    if _lists_by_counts(mode, checked):
         flag, include_zero = "--count", mode == "files-without-match"
-        checked = {**checked, "max_count": min(checked.get("max_count", 1), 1)}
+        checked = {**_without_context(checked), "max_count": min(checked.get("max_count", 1), 1)}
     # In these modes a single file's name would be left out.
     framing = () if mode == "json" else ("--null", "--with-filename")
     zero = ("--include-zero",) if include_zero else ()
@@ -120,6 +123,23 @@ def _both_contexts(options: SearchOptions) -> SearchOptions:
         return options
     sides: SearchOptions = {"before_context": both, "after_context": both}
     return {**sides, **options}
+
+
+def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
+    """Whether files that match are asked for as counts up to one.
+
+    Behind a path alone rg writes a NUL and no newline, so that `--line-buffered` would let it keep paths to itself
+    until it has many, or ends. But rg 15 counts up to one wrongly where lines that do not match count, or several are
+    one (rg-facts 51).
+    """
+    listing = mode in ("files-with-matches", "files-without-match")
+    return listing and not options.get("invert_match") and not options.get("multiline")
+
+
+def _without_context(options: SearchOptions) -> SearchOptions:
+    """Options for a mode that shows no lines; rg 15 would read on for context, and may meet a NUL there (fact 51)."""
+    context = ("context", "before_context", "after_context", "passthru")
+    return cast("SearchOptions", {name: value for name, value in options.items() if name not in context})
 
 
 def _needs(options: SearchOptions, mode: Mode) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -223,6 +223,11 @@ class CountedPathDecoder:
         self._counts.close()
 
 
+def listing_decoder(*, counts: bool, matching: bool = True) -> CountedPathDecoder | PathDecoder:
+    """The decoder for files that match, or that do not, which rg lists as counts or as they are."""
+    return CountedPathDecoder(matching=matching) if counts else PathDecoder()
+
+
 def decode_types(stdout: bytes) -> FileTypes:
     """What `rg --type-list` prints: a name, a colon, and globs with commas between them, on each line."""
     lines = (line.partition(": ") for line in stdout.decode("utf-8", "replace").split("\n") if line)
