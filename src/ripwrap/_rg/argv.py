@@ -86,7 +86,7 @@ def search_command(
     flag = f"--{mode}"
     if _lists_by_counts(mode, checked):
         flag, include_zero = "--count", mode == "files-without-match"
-        checked = {**_without_context(checked), "max_count": min(checked.get("max_count", 1), 1)}
+        checked = _up_to_one(checked)
     # In these modes a single file's name would be left out.
     framing = () if mode == "json" else ("--null", "--with-filename")
     zero = ("--include-zero",) if include_zero else ()
@@ -136,10 +136,12 @@ def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
     return listing and not options.get("invert_match") and not options.get("multiline")
 
 
-def _without_context(options: SearchOptions) -> SearchOptions:
-    """Options for a mode that shows no lines; rg 15 would read on for context, and may meet a NUL there (fact 51)."""
+def _up_to_one(options: SearchOptions) -> SearchOptions:
+    """The options for counts up to one; without context, for which rg 15 would read on and may meet a NUL (fact 51)."""
     context = ("context", "before_context", "after_context", "passthru")
-    return cast("SearchOptions", {name: value for name, value in options.items() if name not in context})
+    plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in context})
+    plain["max_count"] = min(options.get("max_count", 1), 1)
+    return plain
 
 
 def _needs(options: SearchOptions, mode: Mode) -> Iterator[tuple[str, tuple[int, ...]]]:
