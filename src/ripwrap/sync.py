@@ -138,9 +138,8 @@ def files_without_match(
 ) -> Generator[str]:
     """As `ripwrap.files_without_match()`, blocking; raises `TimeoutError` after `timeout` seconds."""
     command = search_command(pattern, cwd, paths, options, "files-without-match")
-    return stream_blocking(
-        command, Listing(listing_decoder(counts=command.counts, matching=False), limit), rg, check_timeout(timeout)
-    )
+    decoder = listing_decoder(counts=command.counts, matching=False)
+    return stream_blocking(command, Listing(decoder, limit), rg, check_timeout(timeout))
 
 
 def count(
