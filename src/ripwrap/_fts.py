@@ -1,0 +1,60 @@
+"""SQLite's full-text search: chunks in, the pool of those that answer a query best out; with and without an index."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ripwrap._ranking.score import PATH_WEIGHT, POOL
+from ripwrap._ranking.tokens import TOKENIZE, Query, split_humps
+from ripwrap.errors import RipwrapError
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+TABLE = f"CREATE VIRTUAL TABLE fts USING fts5(path, body, content='', tokenize='{TOKENIZE}')"
+"""Contentless: the text is elsewhere. `detail` stays full, because phrases and BM25 need it."""
+
+_BM25 = f"SELECT rowid, -bm25(fts, {PATH_WEIGHT}, 1.0) AS score FROM fts WHERE fts MATCH ?"  # noqa: S608 - a number of ours
+
+
+def memory() -> "Connection":
+    """A database in memory that has the table, for one thread.
+
+    Raises:
+        RipwrapError: This Python has no SQLite, or one without FTS5.
+    """
+    try:
+        import sqlite3  # only now: it takes some milliseconds
+    except ModuleNotFoundError as error:  # a Python that was built without it
+        raise RipwrapError(_wanting(error)) from error
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        database.execute(TABLE)
+        database.execute("BEGIN")
+    except sqlite3.OperationalError as error:
+        database.close()
+        raise RipwrapError(_wanting(error)) from error
+    return database
+
+
+def _wanting(error: Exception) -> str:
+    return f"ranking needs SQLite with its full-text search FTS5, which this Python lacks: {error}; use another Python"
+
+
+def store(database: "Connection", row: int, path: str, texts: Iterable[str]) -> None:
+    """Put the chunks of a file into the table, in rows from this one on."""
+    named = split_humps(path)
+    rows = ((number, named, split_humps(text)) for number, text in enumerate(texts, row))
+    database.executemany("INSERT INTO fts(rowid, path, body) VALUES (?, ?, ?)", rows)
+
+
+def pool_of(database: "Connection", query: Query, most: int = POOL) -> list[tuple[int, float]]:
+    """The rows that are to be ranked, each with its BM25: the best ones, and those that may define a symbol."""
+    best = _BM25 + " ORDER BY score DESC, rowid LIMIT ?"
+    pool: list[tuple[int, float]] = database.execute(best, (query.match, most)).fetchall()
+    if query.definitions:
+        known = {row for row, _ in pool}
+        defining = "SELECT rowid FROM fts WHERE fts MATCH ? ORDER BY rowid LIMIT ?"
+        rows = [row for (row,) in database.execute(defining, (query.definitions, most)) if row not in known]
+        for row in rows:
+            pool += database.execute(_BM25 + " AND rowid = ?", (query.match, row)).fetchall()
+    return pool
