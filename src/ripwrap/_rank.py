@@ -4,11 +4,10 @@ import codecs
 import logging
 import os
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Unpack
 
 from ripwrap._fts import memory, pool_of, store
@@ -70,7 +69,7 @@ async def rank(
     return await carry_out(rank_plan(query, cwd, paths, limit, options, None), rg)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Source:
     """A file that was read.
 
@@ -83,6 +82,11 @@ class _Source:
     path: str
     text: str
     exact: bool
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines."""
+        return self.text.split("\n")
 
 
 def rank_plan(
@@ -132,15 +136,11 @@ def _places(query: Query, cwd: str, hits: Hits, limit: int | None, deadline: _De
     sources = list(_read(cwd, order, deadline))
     pool = _pool(query, sources, deadline)
     of_path = {source.path: source for source in sources}
-    chunks: dict[str, list[Ranked]] = defaultdict(list)
-    best = ranked(query, pool, limit)
-    for entry in best:
-        chunks[entry.candidate.path].append(entry)
-    symbols: dict[int, str | None] = {}
-    for path, of_file in chunks.items():
+    places: list[RankedChunk] = []
+    for entry in ranked(query, pool, limit):
         deadline.check()
-        symbols.update(zip(map(id, of_file), _symbols(query, of_path[path], of_file), strict=True))
-    return [_place(entry, of_path[entry.candidate.path], symbols[id(entry)]) for entry in best]
+        places.append(_place(query, entry, of_path[entry.candidate.path]))
+    return places
 
 
 def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:
@@ -203,24 +203,18 @@ def _candidate(source: _Source, chunk: Chunk, bm25: float) -> Candidate:
     return Candidate(source.path, chunk.start_line, chunk.end_line, source.text[chunk.start : chunk.end], bm25)
 
 
-def _symbols(query: Query, source: _Source, entries: Sequence[Ranked]) -> Iterator[str | None]:
-    """The definitions that enclose what says most in chunks of a file; what follows them is not looked at."""
-    from ripwrap._sections.outline import Outline  # the patterns of all languages, only now
+def _place(query: Query, entry: Ranked, source: _Source) -> RankedChunk:
+    """A place for a caller, with the definition that encloses what says most in it."""
+    from ripwrap._sections.outline import section_at  # the patterns of all languages, only now
 
-    last = max(entry.candidate.end_line for entry in entries)
-    outline = Outline(source.path, source.text.split("\n", last)[:last])
-    for entry in entries:
-        section = outline.at(entry.candidate.start_line + telling_line(entry.candidate.text, query))
-        yield section.name if section and section.name else None
-
-
-def _place(entry: Ranked, source: _Source, symbol: str | None) -> RankedChunk:
     candidate = entry.candidate
+    line = candidate.start_line + telling_line(candidate.text, query)
+    section = section_at(source.path, source.lines, line)
     return RankedChunk(
         path=candidate.path,
         start_line=candidate.start_line,
         end_line=candidate.end_line,
-        symbol=symbol,
+        symbol=section.name if section and section.name else None,
         text=candidate.text if source.exact else text_of(raw_bytes(candidate.text)),
         score=entry.score,
         reasons=tuple(entry.reasons),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 TOKENIZE = "porter unicode61"
 """The tokenizer of FTS5: folds case, takes `_` for a space, and stems."""
@@ -95,11 +96,12 @@ def split_humps(text: str) -> str:
 
 
 def parts_of(identifier: str) -> list[str]:
-    """The parts of an identifier in lower case: http, server and v2 of `HTTPServer_v2`; no single letters with others."""
+    """The parts of an identifier in lower case: `HTTPServer_v2` is http, server, v2; no single letters with others."""
     parts = split_humps(identifier).replace("_", " ").lower().split()
     return [part for part in parts if len(part) > 1] or parts
 
 
+@lru_cache(maxsize=4096)
 def root_of(word: str) -> str:
     """What a word has in common with its other forms, or less: `parse` and `parsing` become `pars`.
 

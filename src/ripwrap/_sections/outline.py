@@ -11,6 +11,7 @@ from ripwrap._sections.languages import Braced, Document, Indented, Language, la
 from ripwrap._sections.scanner import WIDTH, source_of
 
 _LONGEST = 200
+_BEHIND = 40  # Lines in which what a decorator or comment belongs to, and the brace of a signature, should come.
 _NO_PATH = {"html", "ini", "markdown", "rst", "toml", "sql"}
 
 
@@ -86,6 +87,24 @@ class Outline:
                 stack.pop()
             end = min(upto, self._drafts[stack[-1]].end + 1) if stack else upto
             owners.extend([stack[-1] if stack else -1] * (end - len(owners)))
+
+
+def section_at(path: str, lines: Sequence[str], line_number: int) -> Section | None:
+    """As `Outline.at()`, for one line of a file alone, of which no more is read than it takes.
+
+    Where indentation tells what a block is, that is from the last definition at the left margin on; of what follows the
+    line, a little.
+    """
+    language, first = language_of(path, lines), 0
+    if isinstance(language, Indented):
+        above = range(min(line_number, len(lines)) - 1, 0, -1)
+        first = next((index for index in above if _at_margin(language, lines[index])), 0)
+    section = Outline(path, lines[first : line_number + _BEHIND]).at(line_number - first)
+    return section and section.model_copy(update={"line": section.line + first, "end_line": section.end_line + first})
+
+
+def _at_margin(language: Indented, line: str) -> bool:
+    return not line[:1].isspace() and language.definition.match(line) is not None
 
 
 def _read(language: Language, lines: Sequence[str]) -> list[Draft]:
