@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from ripwrap._fts import memory, pool_of, store
 from ripwrap._ranking.choose import chosen, pattern_of, roots_of, words_of
@@ -23,6 +23,9 @@ from ripwrap.binary.probe import CANCELLED
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import RankedChunk
+
+if TYPE_CHECKING:
+    from ripwrap._sections.outline import Places
 
 LIMIT = 10
 
@@ -84,9 +87,11 @@ class _Source:
     exact: bool
 
     @cached_property
-    def lines(self) -> list[str]:
-        """Its lines."""
-        return self.text.split("\n")
+    def sections(self) -> "Places":
+        """Its definitions."""
+        from ripwrap._sections.outline import Places  # the patterns of all languages, only now
+
+        return Places(self.path, self.text.split("\n"))
 
 
 def rank_plan(
@@ -205,16 +210,13 @@ def _candidate(source: _Source, chunk: Chunk, bm25: float) -> Candidate:
 
 def _place(query: Query, entry: Ranked, source: _Source) -> RankedChunk:
     """A place for a caller, with the definition that encloses what says most in it."""
-    from ripwrap._sections.outline import section_at  # the patterns of all languages, only now
-
     candidate = entry.candidate
     line = candidate.start_line + telling_line(candidate.text, query)
-    section = section_at(source.path, source.lines, line)
     return RankedChunk(
         path=candidate.path,
         start_line=candidate.start_line,
         end_line=candidate.end_line,
-        symbol=section.name if section and section.name else None,
+        symbol=source.sections.at(line) or None,
         text=candidate.text if source.exact else text_of(raw_bytes(candidate.text)),
         score=entry.score,
         reasons=tuple(entry.reasons),

@@ -89,22 +89,38 @@ class Outline:
             owners.extend([stack[-1] if stack else -1] * (end - len(owners)))
 
 
-def section_at(path: str, lines: Sequence[str], line_number: int) -> Section | None:
-    """As `Outline.at()`, for one line of a file alone, of which no more is read than it takes.
+class Places:
+    """As an `Outline`, for a few lines of a file, of which no more is read than they take.
 
-    Where indentation tells what a block is, that is from the last definition at the left margin on; of what follows the
+    Where indentation tells what a block is, that is from the last definition at the left margin on; of what follows a
     line, a little.
     """
-    language, first = language_of(path, lines), 0
-    if isinstance(language, Indented):
-        above = range(min(line_number, len(lines)) - 1, 0, -1)
-        first = next((index for index in above if _at_margin(language, lines[index])), 0)
-    section = Outline(path, lines[first : line_number + _BEHIND]).at(line_number - first)
-    return section and section.model_copy(update={"line": section.line + first, "end_line": section.end_line + first})
 
+    def __init__(self, path: str, lines: Sequence[str]) -> None:
+        """Take a file; arguments are those of `Outline`."""
+        self._path = path
+        self._lines = lines
+        self._language = language_of(path, lines)
+        self._outlines: dict[int, tuple[int, Outline]] = {}
 
-def _at_margin(language: Indented, line: str) -> bool:
-    return not line[:1].isspace() and language.definition.match(line) is not None
+    def at(self, line_number: int) -> str:
+        """The name of the innermost section that encloses a line, from 1; empty if it has none."""
+        first = self._margin(line_number)
+        upto, outline = self._outlines.get(first, (0, None))
+        if outline is None or upto < line_number:
+            upto = line_number + _BEHIND if isinstance(self._language, Indented) else len(self._lines)
+            outline = Outline(self._path, self._lines[first:upto])
+            self._outlines[first] = (upto, outline)
+        section = outline.at(line_number - first)
+        return section.name if section else ""
+
+    def _margin(self, line_number: int) -> int:
+        language = self._language
+        if not isinstance(language, Indented):
+            return 0
+        above = range(min(line_number, len(self._lines)) - 1, 0, -1)
+        starts = (index for index in above if not self._lines[index][:1].isspace())
+        return next((index for index in starts if language.definition.match(self._lines[index])), 0)
 
 
 def _read(language: Language, lines: Sequence[str]) -> list[Draft]:
