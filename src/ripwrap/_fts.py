@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 TABLE = f"CREATE VIRTUAL TABLE fts USING fts5(path, body, content='', tokenize='{TOKENIZE}')"
 """Contentless: the text is elsewhere. `detail` stays full, because phrases and BM25 need it."""
 
-_BM25 = f"SELECT rowid, -bm25(fts, {PATH_WEIGHT}, 1.0) AS score FROM fts WHERE fts MATCH ?"  # noqa: S608 - a number of ours
+BM25 = f"SELECT rowid, -bm25(fts, {PATH_WEIGHT}, 1.0) AS score FROM fts WHERE fts MATCH ?"  # noqa: S608 - a number of ours
 
 
 def memory() -> "Connection":
@@ -25,18 +25,19 @@ def memory() -> "Connection":
     try:
         import sqlite3  # only now: it takes some milliseconds
     except ModuleNotFoundError as error:  # a Python that was built without it
-        raise RipwrapError(_wanting(error)) from error
+        raise RipwrapError(wanting(error)) from error
     database = sqlite3.connect(":memory:", isolation_level=None)
     try:
         database.execute(TABLE)
         database.execute("BEGIN")
     except sqlite3.OperationalError as error:
         database.close()
-        raise RipwrapError(_wanting(error)) from error
+        raise RipwrapError(wanting(error)) from error
     return database
 
 
-def _wanting(error: Exception) -> str:
+def wanting(error: Exception) -> str:
+    """What to say of a Python without SQLite, or one without FTS5."""
     return f"ranking needs SQLite with its full-text search FTS5, which this Python lacks: {error}; use another Python"
 
 
@@ -49,12 +50,12 @@ def store(database: "Connection", row: int, path: str, texts: Iterable[str]) -> 
 
 def pool_of(database: "Connection", query: Query, most: int = POOL) -> list[tuple[int, float]]:
     """The rows that are to be ranked, each with its BM25: the best ones, and those that may define a symbol."""
-    best = _BM25 + " ORDER BY score DESC, rowid LIMIT ?"
+    best = BM25 + " ORDER BY score DESC, rowid LIMIT ?"
     pool: list[tuple[int, float]] = database.execute(best, (query.match, most)).fetchall()
     if query.definitions:
         known = {row for row, _ in pool}
         defining = "SELECT rowid FROM fts WHERE fts MATCH ? ORDER BY rowid LIMIT ?"
         rows = [row for (row,) in database.execute(defining, (query.definitions, most)) if row not in known]
         for row in rows:
-            pool += database.execute(_BM25 + " AND rowid = ?", (query.match, row)).fetchall()
+            pool += database.execute(BM25 + " AND rowid = ?", (query.match, row)).fetchall()
     return pool

@@ -1,39 +1,34 @@
 """Ranked search without an index: rg finds the files that have the words, and SQLite, in memory, the places in them."""
 
-import codecs
 import logging
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Unpack
+from functools import partial
+from typing import Unpack
 
 from ripwrap._fts import memory, pool_of, store
 from ripwrap._ranking.choose import chosen, pattern_of, roots_of, words_of
 from ripwrap._ranking.chunks import Chunk, chunks_of
-from ripwrap._ranking.score import Candidate, Ranked, ranked, telling_line
+from ripwrap._ranking.score import Candidate, ranked
 from ripwrap._ranking.tokens import Query, understood
 from ripwrap._rg.argv import words_command
 from ripwrap._rg.collect import Plan, Step, Work, carry_out
 from ripwrap._rg.hits import Hits
+from ripwrap._source import MAX_FILE, Source, beginning, decoded, place_of
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.binary.probe import CANCELLED
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import RankedChunk
 
-if TYPE_CHECKING:
-    from ripwrap._sections.outline import Places
-
 LIMIT = 10
 
 _LOGGER = logging.getLogger("ripwrap")
 _MAX_LINES = 1_000  # Of a file that rg gives hits of; more say nothing new.
-_MAX_FILE = 1_000_000  # Bytes of a file that are read.
 _MAX_TEXT = 8_000_000  # Bytes of all of them; those that matter less come last.
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 async def rank(
@@ -70,28 +65,6 @@ async def rank(
     It raises what `files()` raises, too.
     """
     return await carry_out(rank_plan(query, cwd, paths, limit, options, None), rg)
-
-
-@dataclass(frozen=True)
-class _Source:
-    """A file that was read.
-
-    Attributes:
-        path: The path, as rg gives it.
-        text: Its text; of one that is not UTF-8, bytes that make none are lone surrogates.
-        exact: Whether it is UTF-8.
-    """
-
-    path: str
-    text: str
-    exact: bool
-
-    @cached_property
-    def sections(self) -> "Places":
-        """Its definitions."""
-        from ripwrap._sections.outline import Places  # the patterns of all languages, only now
-
-        return Places(self.path, self.text.split("\n"))
 
 
 def rank_plan(
@@ -144,7 +117,7 @@ def _places(query: Query, cwd: str, hits: Hits, limit: int | None, deadline: _De
     places: list[RankedChunk] = []
     for entry in ranked(query, pool, limit):
         deadline.check()
-        places.append(_place(query, entry, of_path[entry.candidate.path]))
+        places.append(place_of(query, entry, of_path[entry.candidate.path]))
     return places
 
 
@@ -157,41 +130,27 @@ def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:
     return sizes
 
 
-def _read(cwd: str, paths: Iterable[str], deadline: _Deadline) -> Iterator[_Source]:
+def _read(cwd: str, paths: Iterable[str], deadline: _Deadline) -> Iterator[Source]:
     left = _MAX_TEXT
     for path in paths:
         deadline.check()
         try:
             with open(os.path.join(cwd, path), "rb") as file:
-                raw = file.read(_MAX_FILE + 1)
+                raw = file.read(MAX_FILE + 1)
         except OSError as error:
             _LOGGER.warning("%s could not be read: %s", shown(path), error.strerror)
             continue
-        if len(raw) > _MAX_FILE:
-            raw = raw[: raw.rfind(b"\n", 0, _MAX_FILE) + 1 or _MAX_FILE]
+        raw = beginning(raw)
         left -= len(raw)
-        if (source := _decoded(path, raw)) is not None:
+        if (source := decoded(path, raw)) is not None:
             yield source
         if left <= 0:
             return
 
 
-def _decoded(path: str, raw: bytes) -> _Source | None:
-    """A file's text, as rg reads it; `None` if it is binary."""
-    for bom, encoding in _BOMS:
-        if raw.startswith(bom):
-            return _Source(path, raw[len(bom) :].decode(encoding, "replace"), exact=True)
-    if b"\0" in raw:
-        return None
-    try:
-        return _Source(path, raw.decode(), exact=True)
-    except UnicodeDecodeError:
-        return _Source(path, raw.decode("utf-8", "surrogateescape"), exact=False)
-
-
-def _pool(query: Query, sources: Sequence[_Source], deadline: _Deadline) -> list[Candidate]:
+def _pool(query: Query, sources: Sequence[Source], deadline: _Deadline) -> list[Candidate]:
     """The chunks that are to be ranked."""
-    pieces: list[tuple[_Source, Chunk]] = []
+    pieces: list[tuple[Source, Chunk]] = []
     with closing(memory()) as database:
         for source in sources:
             deadline.check()
@@ -204,20 +163,5 @@ def _pool(query: Query, sources: Sequence[_Source], deadline: _Deadline) -> list
     return [_candidate(*pieces[row], bm25) for row, bm25 in pool]
 
 
-def _candidate(source: _Source, chunk: Chunk, bm25: float) -> Candidate:
+def _candidate(source: Source, chunk: Chunk, bm25: float) -> Candidate:
     return Candidate(source.path, chunk.start_line, chunk.end_line, source.text[chunk.start : chunk.end], bm25)
-
-
-def _place(query: Query, entry: Ranked, source: _Source) -> RankedChunk:
-    """A place for a caller, with the definition that encloses what says most in it."""
-    candidate = entry.candidate
-    line = candidate.start_line + telling_line(candidate.text, query)
-    return RankedChunk(
-        path=candidate.path,
-        start_line=candidate.start_line,
-        end_line=candidate.end_line,
-        symbol=source.sections.at(line) or None,
-        text=candidate.text if source.exact else text_of(raw_bytes(candidate.text)),
-        score=entry.score,
-        reasons=tuple(entry.reasons),
-    )
