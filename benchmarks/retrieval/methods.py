@@ -5,13 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Protocol
+
+import anyio
 
 from ripwrap import sync
 from ripwrap._ranking.tokens import understood
 from ripwrap._rg.argv import words_command
 from ripwrap._rg.collect import Plan, Step, carry_out_blocking
 from ripwrap._rg.hits import Hits
+from ripwrap.index import Index
 
 PLACES = 10  # What `rank()` gives if nothing is said.
 
@@ -75,5 +79,19 @@ class IndexFree:
         return [Place(found.path, found.text) for found in sync.rank(query, cwd=self._root, limit=PLACES)]
 
 
-METHODS: dict[str, Callable[[Path], Method]] = {"rg-words": RgWords, "index-free": IndexFree}
+class WithIndex:
+    """`ripwrap.index.Index`, made when this is, and not refreshed before a question."""
+
+    def __init__(self, root: Path) -> None:
+        self._home = TemporaryDirectory()
+        self._index = Index(root, location=self._home.name)
+        anyio.run(self._index.refresh)
+
+    def answer(self, query: str) -> list[Place]:
+        """See `Method`."""
+        found = anyio.run(partial(self._index.search, query, limit=PLACES, refresh=False))
+        return [Place(one.path, one.text) for one in found]
+
+
+METHODS: dict[str, Callable[[Path], Method]] = {"rg-words": RgWords, "index-free": IndexFree, "index": WithIndex}
 """By the name that the table has; making one may take its time, which is shown, too."""

@@ -100,7 +100,7 @@ def test_a_writer_that_is_killed_at_any_moment_loses_nothing_but_its_refresh(pla
                 took = min(took, time.monotonic() - begun)
             killed += not said
 
-        async def sound() -> None:
+        async def sound(root: Path = root) -> None:
             async with Index(root, location=home) as index:
                 health = await index.health()
                 assert health.ok, health
@@ -184,7 +184,7 @@ async def test_a_file_cut_off_anywhere_is_made_anew(
 
 
 @pytest.mark.anyio
-async def test_junk_in_the_file_is_made_anew_or_harms_nothing(index: Index, plant: Plant) -> None:
+async def test_junk_in_any_page_is_seen_and_changes_no_answer(index: Index, plant: Plant) -> None:
     plant(many(30))
     expected = await paths(index)
     await index.aclose()
@@ -192,9 +192,8 @@ async def test_junk_in_the_file_is_made_anew_or_harms_nothing(index: Index, plan
     for page in range(len(whole) // 4096):
         junk = whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :]
         (index.location / NAME).write_bytes(junk)
-        health = await index.health()
-        found = await paths(index)
-        assert found == expected or not health.ok
+        assert not (await index.health()).ok
+        assert await paths(index) == expected
         await index.aclose()
 
 
@@ -427,7 +426,9 @@ assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
 assert len(anyio.run(index.search, "cookies")) == 1
 """
     root = plant({"a.py": "cookies\n"})
-    done = subprocess.run([sys.executable, "-c", code, root, home], capture_output=True, text=True, timeout=50)
+    done = subprocess.run(
+        [sys.executable, "-c", code, root, home], capture_output=True, text=True, timeout=50, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -186,7 +186,7 @@ class Index:
             listing: Gathered[str] = yield Step(self._command, lambda: Gathered(PathDecoder(), _EVERY), None)
             if listing.end is not None:
                 listing.end.warn()
-            paths = [path for path in listing.every() if not self._is_own(path)]
+            paths = self._without_own(listing.every())
             insist = attempt == _ATTEMPTS - 1
             done = yield Work(partial(self._refresh, view, paths, generation, progress, insist=insist))
             if done is not None:
@@ -209,9 +209,12 @@ class Index:
         # A branch may have been switched to meanwhile.
         return done if insist or self._view() == view else None
 
-    def _is_own(self, path: str) -> bool:
-        """Whether a path is that of the index itself."""
-        return os.path.join(self._root, path).startswith(os.path.join(self._store.folder, ""))
+    def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
+        """Paths but those of the index itself."""
+        if not self._store.folder.is_relative_to(self._root):
+            return paths
+        own = os.path.join(self._store.folder.relative_to(self._root), "")
+        return [path for path in paths if not path.startswith(own)]
 
     def _searched(self, text: str, limit: int | None, *, first: bool) -> Plan[list[RankedChunk]]:
         if not isinstance(text, str):

@@ -11,7 +11,6 @@ import os
 import secrets
 import stat
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -36,6 +35,7 @@ in steps of some milliseconds, and that of those that know whole milliseconds or
 _HEAD = 8_192  # Bytes in which most binary files have a NUL.
 _BATCH = 64  # Files after which progress is told.
 _DIGEST = 16  # Bytes.
+_MANY = 2_000  # Chunks that leave a large log behind.
 
 Stamp: TypeAlias = tuple[int, int, int]
 """Size, and the times of content and of anything, in nanoseconds."""
@@ -72,9 +72,17 @@ class View:
 class Row(NamedTuple):
     """A file of a view, as the index has it."""
 
+    path: str
     blob: int | None
-    stamp: Stamp
     note: str | None
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @property
+    def stamp(self) -> Stamp:
+        """What is compared with the file."""
+        return self[3:]
 
 
 @dataclass(slots=True)
@@ -142,37 +150,39 @@ def refresh(
     if generation != expected and not insist:
         return None
     tally = _Tally()
-    differing = [path for path, stamp in stamps.items() if (row := known.get(path)) is None or row.stamp != stamp]
+    differing = [path for path, stamp in stamps.items() if (row := known.get(path)) is None or row[3:] != stamp]
     gone = known.keys() - stamps.keys()
     if differing or gone or generation is None:
         with writing(database):
             if generation_of(database, view) != generation:
                 return None
             _write(database, view, chunker, known, stamps, sorted(differing), gone, tally, progress)
-        if tally.chunks:
+        if tally.chunks > _MANY:
             checkpoint(database)
-        with reading(database):
-            known = rows_of(database, number_of(database, view))
     return _told(known, tally, len(gone), time.monotonic() - begun)
 
 
 def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
     """The files of a view."""
-    rows = database.execute("SELECT path, blob, size, mtime_ns, ctime_ns, note FROM tree WHERE view = ?", (number,))
-    return {restored(path): Row(blob, (size, mtime, ctime), note) for path, blob, size, mtime, ctime, note in rows}
+    statement = "SELECT path, blob, note, size, mtime_ns, ctime_ns FROM tree WHERE view = ?"
+    rows = {row[0]: row for row in map(Row._make, database.execute(statement, (number,)))}
+    for path in [path for path in rows if isinstance(path, bytes)]:  # few are
+        row = rows.pop(path)
+        rows[restored(path)] = row._replace(path=restored(path))
+    return rows
 
 
 def _stamps(root: str, paths: Iterable[str]) -> dict[str, Stamp]:
     """What is told of each file that is still there, without reading it."""
     stamps: dict[str, Stamp] = {}
-    prefix = os.path.join(root, "")
+    prefix, look, is_file = os.path.join(root, ""), os.stat, stat.S_ISREG
     for path in paths:
         try:
-            state = os.stat(prefix + path)
+            state = look(prefix + path)
         except OSError:
             continue
-        if stat.S_ISREG(state.st_mode):  # whoever opens a pipe waits for who writes
-            stamps[path] = _stamp(state)
+        if is_file(state.st_mode):  # whoever opens a pipe waits for who writes
+            stamps[path] = (state.st_size, state.st_mtime_ns, state.st_ctime_ns)
     return stamps
 
 
@@ -184,13 +194,14 @@ def _write(
     database: "Connection",
     view: View,
     chunker: Chunker,
-    known: Mapping[str, Row],
+    known: dict[str, Row],
     stamps: Mapping[str, Stamp],
     differing: Sequence[str],
     gone: Iterable[str],
     tally: _Tally,
     progress: Callable[[Progress], object] | None,
 ) -> None:
+    """Write what differs; `known` is then what is known."""
     before = _latest(database, view)
     number = _numbered(database, view)
     for done, path in enumerate(differing):
@@ -204,8 +215,12 @@ def _write(
         else:
             row = _row(database, view.root, path, chunker, tally)
         _put(database, number, path, old, row, tally)
+        if row is not None:
+            known[path] = row
+        elif old is not None:
+            del known[path]
     for path in gone:
-        _put(database, number, path, known[path], None, tally)
+        _put(database, number, path, known.pop(path), None, tally)
     for blob in sorted(tally.let_go):
         check()
         remove_unused(database, blob)
@@ -244,11 +259,11 @@ def _row(database: "Connection", root: str, path: str, chunker: Chunker, tally: 
         tally.unreadable.append(path)
         return None
     if read.source is None:
-        return Row(None, read.stamp, "binary")
+        return Row(path, None, "binary", *read.stamp)
     blob = _known(database, path, read.digest)
     if blob is None:
         blob = _add(database, read, chunker, tally)
-    return Row(blob, read.stamp, "cut" if read.cut else None)
+    return Row(path, blob, "cut" if read.cut else None, *read.stamp)
 
 
 def _read(root: str, path: str) -> _Read:
@@ -314,9 +329,9 @@ def _put(database: "Connection", number: int, path: str, old: Row | None, row: R
         database.execute("DELETE FROM tree WHERE view = ? AND path = ?", (number, stored(path)))
     else:
         database.execute(
-            "INSERT OR REPLACE INTO tree (view, path, blob, size, mtime_ns, ctime_ns, note)"
+            "INSERT OR REPLACE INTO tree (view, path, blob, note, size, mtime_ns, ctime_ns)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (number, stored(path), row.blob, *row.stamp, row.note),
+            (number, stored(path), *row[1:]),
         )
         if old is None:
             tally.added += 1
@@ -348,9 +363,9 @@ def remove_unused(database: "Connection", blob: int) -> int:
 
 
 def _told(known: Mapping[str, Row], tally: _Tally, gone: int, seconds: float) -> Refreshed:
-    binary = [path for path, row in known.items() if row.note == "binary"]
+    noted = [row for row in known.values() if row.note]
+    binary = [row.path for row in noted if row.note == "binary"]
     left_out: tuple[tuple[SkipReason, list[str]], ...] = (("binary", binary), ("unreadable", tally.unreadable))
-    notes = Counter(row.note for row in known.values())
     return Refreshed(
         added=tally.added,
         changed=tally.changed,
@@ -359,7 +374,7 @@ def _told(known: Mapping[str, Row], tally: _Tally, gone: int, seconds: float) ->
         skipped=tuple(
             Skipped(reason=reason, files=len(paths), example=min(paths)) for reason, paths in left_out if paths
         ),
-        cut=notes["cut"],
+        cut=len(noted) - len(binary),
         chunks=tally.chunks,
         seconds=seconds,
     )

@@ -64,6 +64,7 @@ _TABLES = (
 _CONTENT = ("view", "blob", "chunk", "tree")
 
 _CACHE = "PRAGMA cache_size = -32768"  # KiB
+_LOG = "PRAGMA journal_size_limit = 4194304"  # Bytes of the log that are kept for the next time.
 _BUSY = 5_000  # Milliseconds that a statement may wait for another process's, which is short.
 _PATIENCE = 300.0  # Seconds to wait for another writer.
 _LOCKED = 30.0  # Seconds to wait for another process to open or throw away the file.
@@ -203,6 +204,7 @@ class Store:
                     database.execute("PRAGMA journal_mode = WAL")
                 database.execute("PRAGMA synchronous = NORMAL")
                 database.execute(_CACHE)
+                database.execute(_LOG)
                 database.execute("SELECT count(*) FROM sqlite_master").fetchone()
             except sqlite3.Error as error:
                 database.close()
