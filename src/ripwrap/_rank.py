@@ -200,7 +200,7 @@ def _pool(query: Query, sources: Sequence[_Source], deadline: _Deadline) -> list
             store(database, len(pieces), shown(source.path), (text[chunk.start : chunk.end] for chunk in chunks))
             pieces += [(source, chunk) for chunk in chunks]
         deadline.check()
-        pool = pool_of(database, query)
+        pool = pool_of(database, query, lambda row: pieces[row][0].path)
     return [_candidate(*pieces[row], bm25) for row, bm25 in pool]
 
 
