@@ -335,7 +335,7 @@ STREAM = b"./d/new\nline\n\0cookie\nCookie\n\n./a.txt\0cookie\njar\n\n./b.txt\0j
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=10))
 def test_cutting_the_stream_changes_nothing(sizes: list[int]) -> None:
-    chunks, at = [], 0
+    chunks, at = list[bytes](), 0
     while at < len(STREAM):
         size = sizes[len(chunks) % len(sizes)]
         chunks.append(STREAM[at : at + size])
