@@ -110,8 +110,14 @@ def rank_plan(
     command = words_command(pattern_of(roots), cwd, paths, options, _MAX_LINES)
     if limit == 0:
         return []
-    begun = time.monotonic()
-    hits: Hits = yield Step(command, partial(Hits, partial(words_of, roots=roots), timeout), timeout)
+    begun = 0.0
+
+    def collector() -> Hits:
+        nonlocal begun
+        begun = time.monotonic()  # as its turn does, or the second one that it gets
+        return Hits(partial(words_of, roots=roots), timeout)
+
+    hits: Hits = yield Step(command, collector, timeout)
     if hits.end is not None:
         hits.end.warn()
     if not hits.files:
