@@ -14,10 +14,11 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import median
 
-from judged import LIBRARY, NPM, WHEELS, Corpus, UnavailableError, corpora
-from measures import CHARACTERS, COLUMNS, TIMES, TOKENS, Measured, measured, row, verdicts
-from methods import METHODS, Place
+sys.path.append(str(Path(__file__).parent.parent))
 
+from retrieval.judged import LIBRARY, NPM, WHEELS, Corpus, UnavailableError, corpora
+from retrieval.measures import CHARACTERS, COLUMNS, TIMES, TOKENS, Measured, measured, row, verdicts
+from retrieval.methods import METHODS, Place
 from ripwrap import sync
 from ripwrap._ranking.chunks import chunks_of
 

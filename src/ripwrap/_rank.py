@@ -83,8 +83,14 @@ def rank_plan(
     command = words_command(pattern_of(roots), cwd, paths, options, _MAX_LINES)
     if limit == 0:
         return []
-    begun = time.monotonic()
-    hits: Hits = yield Step(command, partial(Hits, partial(words_of, roots=roots), timeout), timeout)
+    begun = 0.0
+
+    def collector() -> Hits:
+        nonlocal begun
+        begun = time.monotonic()  # as its turn does, or the second one that it gets
+        return Hits(partial(words_of, roots=roots), timeout)
+
+    hits: Hits = yield Step(command, collector, timeout)
     if hits.end is not None:
         hits.end.warn()
     if not hits.files:
@@ -159,7 +165,7 @@ def _pool(query: Query, sources: Sequence[Source], deadline: _Deadline) -> list[
             store(database, len(pieces), shown(source.path), (text[chunk.start : chunk.end] for chunk in chunks))
             pieces += [(source, chunk) for chunk in chunks]
         deadline.check()
-        pool = pool_of(database, query)
+        pool = pool_of(database, query, lambda row: pieces[row][0].path)
     return [_candidate(*pieces[row], bm25) for row, bm25 in pool]
 
 

@@ -25,7 +25,8 @@ def chosen(
 ) -> list[str]:
     """The files that are worth reading, the best first.
 
-    How many of the words a file has matters more than how often: a word that few files have counts most.
+    It is BM25, of whole files: a word that few files have counts most, more of the same counts ever less, and in a
+    large file a hit is worth less. A word in the name of file or folder counts like any number of hits.
 
     Args:
         query: What is asked for.
@@ -63,5 +64,8 @@ def pattern_of(roots: Sequence[str]) -> str:
 
 def words_of(hit: str, roots: Sequence[str]) -> tuple[str, ...]:
     """The roots that a hit of the pattern stands for: the one that it is, and those that this one begins with."""
-    word = hit.lower().lstrip("_")
-    return tuple(root for root in roots if word.startswith(root)) if word in roots else ()
+    word = hit.casefold().lstrip("_")
+    folded = [root.casefold() for root in roots]
+    return (
+        tuple(root for root, one in zip(roots, folded, strict=True) if word.startswith(one)) if word in folded else ()
+    )

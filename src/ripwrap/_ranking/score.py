@@ -33,7 +33,7 @@ SATURATION = 0.25
 
 _KEYWORDS = (
     r"class|def|function\*?|func|fun|fn|interface|struct|enum|trait|type|typedef|module|namespace|protocol|object|record|union"
-    r"|sub|macro_rules!|const|let|var|val|static|#define"
+    r"|sub|macro_rules!|const|let|var|val|static"
 )
 
 
@@ -147,7 +147,7 @@ def defines(text: str, symbol: str) -> bool:
 @lru_cache(maxsize=128)
 def _definition(symbol: str) -> re.Pattern[str]:
     name = re.escape(symbol)
-    before = rf"(?:\b(?:{_KEYWORDS})\s+(?:\([^()\n]*\)\s*)?(?:[\w.:]+(?:\.|::))?)"
+    before = rf"(?:(?:\b(?:{_KEYWORDS})|#[ \t]*define)\s+(?:\([^()\n]*\)\s*)?(?:[\w.:]+(?:\.|::))?)"
     return re.compile(
         rf"{before}{name}(?![\w$])"
         rf"|^[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?{name}\s*[:=]\s*"

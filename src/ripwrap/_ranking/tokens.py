@@ -35,8 +35,8 @@ const let var val define
 """
 _ENDING_NAMES = """
 ization izations isation isations ication ications ation ations ator ators ating ated ates ate izing izes ized izer
-izers ize ising ises ised iser ise ment ments ing ings ion ions er ers or ors ed es s ies y e ly able ible ness ful al
-ive ity ities ance ences ence ency
+izers ize ising ises ised iser ise ment ments ing ings ion ions er ers or ors ed es s ies ie y e ly able ible ness ful
+al ive ity ities ance ences ence ency
 """
 
 STOP_WORDS = frozenset(_STOP_WORDS.split())

@@ -105,6 +105,7 @@ class Hits:
     def _close_file(self) -> None:
         path = _REMARK.sub(b"", self._path or b"").removeprefix(_DOT)
         counts: dict[str, int] = {}
+        del self._counts[b""]  # where two chunks meet
         for hit, number in self._counts.items():
             words = self._known.get(hit)
             if words is None:

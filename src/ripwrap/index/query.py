@@ -23,6 +23,8 @@ Searcher: TypeAlias = "Callable[[Connection, int, Query], Pool]"
 RRF = 60
 """How soon a place in a pool counts little."""
 
+_DEPTH = 4  # How many times the pool is looked through for files that are not in it; more has found nothing more.
+_MOST = 5_000  # Chunks after which equally good ones are taken as they come.
 _VARIABLES = 500  # Of one statement; some SQLites take no more than 999.
 
 # Of what a view has: the chunk, its file and where it starts in that. CROSS keeps SQLite to this order.
@@ -92,17 +94,24 @@ def lexical(database: "Connection", view: int, query: Query) -> Pool:
 
 
 def _best(database: "Connection", view: int, query: Query) -> list[tuple[int, float]]:
-    wanted = 2 * POOL
+    """The best chunks, and the best one of each further file, so that none fills the pool."""
+    wanted = _DEPTH * POOL
     while True:
         check()
         statement = BM25 + " ORDER BY score DESC, rowid LIMIT ?"
         rows = database.execute(statement, (query.match, wanted)).fetchall()
         scores: dict[int, float] = dict(rows)
         places = _in_view(database, view, scores)
-        # Enough, if what is not known is worse than what is wanted.
-        if len(rows) < wanted or sum(scores[row] > rows[-1][1] for row in places) >= POOL:
+        # Enough, if what is not known is worse than what is wanted; or if so many are equally good that nobody cares.
+        better = sum(scores[row] > rows[-1][1] for row in places)
+        if len(rows) < wanted or better >= POOL or (len(rows) >= _MOST and len(places) >= POOL):
             order = sorted(places, key=lambda row: (-scores[row], places[row]))
-            return [(row, scores[row]) for row in order[:POOL]]
+            best, files = order[:POOL], {places[row][0] for row in order[:POOL]}
+            for row in order[POOL:]:
+                if places[row][0] not in files:
+                    files.add(places[row][0])
+                    best.append(row)
+            return [(row, scores[row]) for row in best]
         wanted *= 4
 
 

@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -331,7 +331,7 @@ def check() -> None:
 
 
 @contextmanager
-def writing(database: "Connection") -> Iterator[None]:
+def writing(database: "Connection") -> Generator[None]:
     """One transaction, which is the only one that writes; what raises in it leaves the old state.
 
     Raises:
@@ -349,7 +349,7 @@ def writing(database: "Connection") -> Iterator[None]:
 
 
 @contextmanager
-def reading(database: "Connection") -> Iterator[None]:
+def reading(database: "Connection") -> Generator[None]:
     """What is read in it is of one state."""
     database.execute("BEGIN")
     try:
