@@ -142,6 +142,14 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session(python=MEASURED)
+def retrieval(session: nox.Session) -> None:
+    """How good and how fast ranked search is: `-- DIR`, a folder with annotated queries."""
+    _install(session)
+    session.install("pip")
+    session.run("python", "benchmarks/retrieval/run.py", *session.posargs)
+
+
+@nox.session(python=MEASURED)
 def instructions(session: nox.Session) -> None:
     """How many instructions a decoded match takes, counted by callgrind: repeatable on a noisy machine."""
     _install(session)

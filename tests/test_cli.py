@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import get_type_hints
 import psutil
 import pytest
 
-from ripwrap import Match, TreeEntry
+from ripwrap import Match, RankedChunk, TreeEntry
 from ripwrap.options import SearchOptions
 
 Plant = Callable[..., Path]
@@ -117,6 +118,29 @@ def test_files_and_tree(plant: Plant) -> None:
     assert output("tree", "--exclude=node", cwd=folder) == "src/\n    a.py\n    b.c\nREADME\n"
     assert output("tree", "--limit=1", cwd=folder) == "node/\n    [1 truncated]\n[2 truncated]\n"
     assert output("tree", "--cwd=src", cwd=folder) == "a.py\nb.c\n"
+
+
+def test_rank_prints_where_why_and_the_first_lines(plant: Plant) -> None:
+    folder = plant(
+        {"src/jar.py": "class CookieJar:\n    x = 1\n" + "    y = 2\n" * 8, "src/b.js": "cookie()\n", "a.py": ""}
+    )
+    shown = output("rank", "CookieJar", cwd=folder).splitlines()
+    assert re.fullmatch(r"src/jar\.py:1-10  CookieJar  \d\.\d\d", shown[0])
+    assert shown[1].startswith('  defines "CookieJar"; path has "jar"; BM25 ')
+    assert shown[2:9] == [
+        "  1:class CookieJar:",
+        "  2:    x = 1",
+        *(f"  {number}:    y = 2" for number in range(3, 7)),
+        "  … 4 more lines",
+    ]
+    assert output("rank", "cookie jar", "src/b.js", "--limit=1", cwd=folder).startswith("src/b.js:1-1  ")
+    (place,) = output("rank", "jar", "--json", "-g*.py", cwd=folder).splitlines()
+    assert RankedChunk.model_validate_json(place).path == "src/jar.py"
+    assert run("rank", "zebra", cwd=folder, code=1).stdout == b""
+    assert b"there is no word in the query" in run("rank", "?", cwd=folder, code=2).stderr
+    assert "\x1b[35msrc/jar.py:1-10\x1b[0m  \x1b[1mCookieJar\x1b[0m" in on_terminal(
+        "rank", "CookieJar", cwd=folder
+    ).replace("\x1b[0m\x1b[1m  ", "\x1b[0m  \x1b[1m")
 
 
 def test_exit_codes_are_rgs(plant: Plant, folder: Path) -> None:

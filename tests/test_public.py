@@ -61,7 +61,7 @@ def test_every_public_name_has_a_docstring() -> None:
             assert inspect.getdoc(getattr(ripwrap, name)), name
 
 
-HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdirs", "trio", "asyncio"}
+HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdirs", "trio", "asyncio", "sqlite3"}
 
 
 @pytest.mark.parametrize(

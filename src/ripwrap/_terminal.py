@@ -9,16 +9,21 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel, TypeAdapter
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+from rich.text import Text
 
 from ripwrap._rich import heading, numbered_lines
 from ripwrap._text import FsPath, raw_bytes, shown
 from ripwrap.models import Begin, Context, End, Match, Message, Summary, TreeEntry
 from ripwrap.render import Gaps
+from ripwrap.results import RankedChunk
 
 Item = TypeVar("Item")
 
 FOUND, NOTHING, FAILED = 0, 1, 2
 """Exit codes, as rg's."""
+
+_SNIPPET = 6  # Lines of a ranked place that are shown.
+_WIDTH = 200  # Characters of each.
 
 _paths = TypeAdapter[str](FsPath)
 
@@ -76,6 +81,21 @@ def print_path(path: str) -> None:
 def print_entry(entry: TreeEntry) -> None:
     """As its line."""
     _write(os.fsencode(str(entry)) + b"\n")
+
+
+def print_place(place: RankedChunk) -> None:
+    """As where it is and why, and its first lines below that, each with its number."""
+    console = Console(highlight=False, soft_wrap=True)
+    where = f"{shown(place.path)}:{place.start_line}-{place.end_line}"
+    symbol = f"  {shown(place.symbol)}" if place.symbol else ""
+    console.print(Text.assemble((where, "magenta"), (symbol, "bold"), f"  {place.score:.2f}"))
+    console.print(Text("  " + "; ".join(place.reasons), "dim"))
+    lines = place.text.removesuffix("\n").split("\n")
+    for number, line in enumerate(lines[:_SNIPPET], place.start_line):
+        console.print(Text.assemble((f"  {number}", "green"), ":", line.removesuffix("\r")[:_WIDTH]))
+    if len(lines) > _SNIPPET:
+        console.print(Text(f"  … {len(lines) - _SNIPPET} more lines", "dim"))
+    console.print()
 
 
 def _write(line: bytes) -> None:

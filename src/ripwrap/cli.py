@@ -1,4 +1,4 @@
-"""The command line: `search`, `files`, `tree`, `doctor`, `install` and `mcp`, options as flags, rg's exit codes.
+"""The command line: `search`, `files`, `tree`, `rank`, `doctor`, `install`, `mcp`, options as flags, rg's exit codes.
 
 A terminal gets groups and colours, a pipe plain lines with the files' own bytes, `--json` the models, one a line.
 """
@@ -28,6 +28,7 @@ from ripwrap._terminal import (
     print_entry,
     print_json,
     print_path,
+    print_place,
 )
 from ripwrap._text import shown
 from ripwrap.binary.probe import dotted
@@ -35,6 +36,7 @@ from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import RipwrapError, SearchError
 from ripwrap.models import Match, TreeEntry
 from ripwrap.options import FileOptions, Paths, SearchOptions, Strings, flag_of
+from ripwrap.results import RankedChunk
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Json = Annotated[bool, Parameter(help="Print JSON, one value a line.", negative=())]
@@ -173,6 +175,31 @@ def tree(
     """
     entries = sync.tree(cwd=cwd, limit=limit, exclude=exclude, rg=rg, **options)
     return print_all(entries, print_json if json else print_entry, TreeEntry)
+
+
+@app.command
+@_flags(FileOptions)
+def rank(
+    query: str,
+    /,
+    *paths: str,
+    cwd: Cwd = ".",
+    limit: Annotated[int | None, Parameter(help="How many places at most.")] = 10,
+    rg: RgPath = None,
+    json: Json = False,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Find the places that answer a question in words, or define a name, the best first.
+
+    Parameters
+    ----------
+    query
+        Words, e.g. "how are cookies stored", or a name, e.g. CookieJar.
+    paths
+        Files and directories to search instead of all of the directory.
+    """
+    places = sync.rank(query, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
+    return print_all(places, print_json if json else print_place, RankedChunk)
 
 
 @app.command

@@ -1,0 +1,263 @@
+"""The index of a folder, as its users have it."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar, Unpack
+
+import anyio
+
+from ripwrap._ranking.chunks import chunks_of
+from ripwrap._ranking.tokens import TOKENIZE, Query, understood
+from ripwrap._rg.argv import files_command
+from ripwrap._rg.collect import Plan, Step, Work, carry_out
+from ripwrap._rg.decoder import PathDecoder
+from ripwrap._rg.gather import Gathered
+from ripwrap._text import shown
+from ripwrap.binary import cache
+from ripwrap.binary.resolver import Rg
+from ripwrap.errors import RipwrapError
+from ripwrap.index import health
+from ripwrap.index.models import Collected, IndexHealth, IndexStatus, Progress, Refreshed
+from ripwrap.index.query import Searcher, search
+from ripwrap.index.refresh import Chunker, View, generation_of, number_of, refresh
+from ripwrap.index.store import Store, reading
+from ripwrap.index.views import key_of, view_of
+from ripwrap.options import FileOptions, StrPath, check_limit
+from ripwrap.results import RankedChunk
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+LIMIT = 10
+FOLDER = ".ripwrap"
+"""Where a project has its index, if it is to have it."""
+
+WINDOWS = Chunker("windows-1", lambda _, text: chunks_of(text))
+"""Windows of lines."""
+
+_TOKENIZER = f"{TOKENIZE} 1"
+"""What text is made into words by; the number is that of how identifiers are split."""
+
+_ATTEMPTS = 3  # To refresh while others do, too.
+_EVERY = 2**62
+
+Location: TypeAlias = Literal["project"] | StrPath | None
+Report: TypeAlias = Callable[[Progress], object]
+
+T = TypeVar("T")
+
+
+class Index:
+    """An index of a folder's files, that answers as `rank()` does, and faster.
+
+    It is a file, made by the first refresh. Each search refreshes it first: what has changed is read again, so that no
+    answer is stale. Each branch has a view of its own, and content that several have is kept once. All of it can be
+    made again, and is by itself if it is damaged or of another version.
+
+    Several tasks, threads and processes may use an index of the same folder at once: one writes, the others read what
+    there was before. One that is killed, or cancelled, leaves what there was before.
+
+    Use it as `async with Index(root) as index:`, which closes the file in the end; or without, and call `aclose()`, or
+    leave that to the garbage collector.
+    """
+
+    def __init__(
+        self, root: StrPath = ".", *, location: Location = None, rg: Rg = None, **options: Unpack[FileOptions]
+    ) -> None:
+        """Say what is to be indexed; nothing is read or made yet.
+
+        Args:
+            root: The folder.
+            location: The folder that has the index: `None` is one below the user's cache, the same for all worktrees of
+                a repository; `"project"` is `.ripwrap` in `root`, which git and rg ignore; or a path.
+            rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
+            **options: rg's flags, which say what files there are; see `FileOptions`.
+
+        Raises:
+            pydantic.ValidationError: An option is unknown or ill-typed.
+            ValueError: A NUL is in a path or option.
+        """
+        self._command = files_command(os.path.realpath(root), (), options)
+        self._root = Path(self._command.cwd)
+        self._rg = rg
+        self._chunker = WINDOWS
+        self._searchers: Sequence[tuple[Searcher, float]] = ()
+        self._options = json.dumps(self._command.arguments)
+        versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER}
+        self._store = Store(_folder(self._root, location), versions, ignored=location == "project")
+
+    @property
+    def root(self) -> Path:
+        """The folder that is indexed, as a real path."""
+        return self._root
+
+    @property
+    def location(self) -> Path:
+        """The folder that has the index."""
+        return self._store.folder
+
+    async def refresh(self, progress: Report | None = None) -> Refreshed:
+        """Make the index agree with the files that there are; if there is none, it is made.
+
+        A file whose size and times are as they were is not read. What is not UTF-8 is indexed as rg reads it; of a file
+        the first million bytes are. What could not be read is logged as a warning.
+
+        All of it is one transaction. Cancelled, it ends within a file's time, and what was there before remains. If
+        another process is at it, this waits for that, and then has little or nothing left to do.
+
+        Args:
+            progress: Called in a worker thread, one call after another: at first, after every few files, and with the
+                last one. What it raises ends the refresh.
+
+        Raises:
+            RipwrapError: The index cannot be written, or another program's database is in its place.
+            FileNotFoundError: The folder does not exist.
+            NotADirectoryError: It is not a directory.
+            BinaryNotFoundError: There is no rg.
+            GlobError, UnknownTypeError, SearchError: rg cannot do this.
+        """
+        return await carry_out(self._refreshed(progress), self._rg)
+
+    async def search(self, query: str, *, limit: int | None = LIMIT, refresh: bool = True) -> list[RankedChunk]:
+        """Find the places that answer a question in words, or define a symbol, the best first.
+
+        Places are ranked as by `rank()`, out of all files and not only out of the 40 that promise most. How much a word
+        is worth is counted over all branches that are indexed; places are those of the current one alone.
+
+        Args:
+            query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar"; "where is CookieJar defined" is
+                one.
+            limit: How many places to give at most; `None` gives all that are ranked, which are some hundred.
+            refresh: Whether to refresh first. If not, answers are as old as the last refresh.
+
+        Raises:
+            ValueError: There is no word in the query, or `limit` is negative.
+            RipwrapError: The index cannot be used, or with `refresh=False` was not made yet.
+
+        With `refresh`, it raises what `refresh()` raises, too.
+        """
+        return await carry_out(self._searched(query, limit, first=refresh), self._rg)
+
+    async def status(self) -> IndexStatus:
+        """What there is, as of the last refresh."""
+        return await carry_out(self._looked(lambda: health.status(self._store, self._view())), self._rg)
+
+    async def health(self) -> IndexHealth:
+        """Whether the index is sound, and what to do if it is not; all of it is read, which may take a second."""
+        return await carry_out(self._looked(lambda: health.health(self._store)), self._rg)
+
+    async def gc(self) -> Collected:
+        """Remove the views of branches and worktrees that are no more, what no view has, and the space it took.
+
+        Raises:
+            RipwrapError: The index cannot be written, or another program's database is in its place.
+        """
+        call = partial(self._store.run, lambda database: health.collect(database, self._store))
+        return await carry_out(self._looked(call), self._rg)
+
+    async def aclose(self) -> None:
+        """Close the file; a later call opens it again."""
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._store.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _view(self) -> View:
+        return View(str(self._root), view_of(self._root), self._options)
+
+    def _looked(self, call: Callable[[], T]) -> Plan[T]:
+        told: T = yield Work(call)
+        return told
+
+    def _refreshed(self, progress: Report | None) -> Plan[Refreshed]:
+        for attempt in range(_ATTEMPTS):
+            view, generation = yield Work(self._begin)
+            listing: Gathered[str] = yield Step(self._command, lambda: Gathered(PathDecoder(), _EVERY), None)
+            if listing.end is not None:
+                listing.end.warn()
+            paths = self._without_own(listing.every())
+            insist = attempt == _ATTEMPTS - 1
+            done = yield Work(partial(self._refresh, view, paths, generation, progress, insist=insist))
+            if done is not None:
+                result: Refreshed = done
+                return result
+        raise AssertionError("the last attempt insists")
+
+    def _begin(self) -> tuple[View, int | None]:
+        view = self._view()
+        if not self._root.is_dir():
+            return view, None  # rg's turn says what is wrong
+        return view, self._store.run(lambda database: generation_of(database, view))
+
+    def _refresh(
+        self, view: View, paths: Sequence[str], generation: int | None, progress: Report | None, *, insist: bool
+    ) -> Refreshed | None:
+        done = self._store.run(
+            lambda database: refresh(database, view, paths, self._chunker, generation, progress, insist=insist)
+        )
+        # A branch may have been switched to meanwhile.
+        return done if insist or self._view() == view else None
+
+    def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
+        """Paths but those of the index itself."""
+        if not self._store.folder.is_relative_to(self._root):
+            return paths
+        own = os.path.join(self._store.folder.relative_to(self._root), "")
+        return [path for path in paths if not path.startswith(own)]
+
+    def _searched(self, text: str, limit: int | None, *, first: bool) -> Plan[list[RankedChunk]]:
+        if not isinstance(text, str):
+            raise TypeError(f"a query should be a str, not {type(text).__name__}")
+        query, limit = understood(text), check_limit(limit)
+        if limit == 0:
+            return []
+        for _ in range(_ATTEMPTS):
+            if first:
+                yield from self._refreshed(None)
+            found = yield Work(partial(self._found, query, limit))
+            if found is not None:
+                places: list[RankedChunk] = found
+                return places
+            if not first:
+                break
+        raise RipwrapError(
+            f"there is no index of {shown(str(self._root))} yet, or not of its current branch; refresh() makes it"
+        )
+
+    def _found(self, query: Query, limit: int | None) -> list[RankedChunk] | None:
+        view = self._view()
+
+        def find(database: "Connection") -> list[RankedChunk] | None:
+            with reading(database):
+                number = number_of(database, view)
+                return None if number is None else search(database, number, query, limit, self._searchers)
+
+        return self._store.run(find)
+
+
+def _folder(root: Path, location: Location) -> Path:
+    """The folder of an index.
+
+    Raises:
+        RipwrapError: The user's cache cannot be trusted.
+    """
+    if location == "project":
+        return root / FOLDER
+    if location is not None:
+        return Path(os.path.realpath(location))
+    folder = cache.folder()
+    if reason := cache.distrust(folder):
+        raise RipwrapError(f"an index cannot be kept in {shown(str(folder))}: {reason}; pass location=")
+    name = hashlib.blake2b(os.fsencode(key_of(root)), digest_size=16).hexdigest()
+    return folder / "index" / name
