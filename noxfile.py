@@ -8,13 +8,14 @@ import sys
 
 import nox
 
-nox.options.sessions = ["tests", "lowest", "frameworks", "lint", "types"]
+nox.options.sessions = ["tests", "lowest", "frameworks", "extras", "lint", "types"]
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
 PARALLEL = ["--numprocesses=5", "--dist=worksteal"]  # most tests wait for one rg at a time
 FRAMEWORKS = ["tests/frameworks", "tests/test_mcp.py"]  # they have a session of their own, on one Python
 LEFT = [f"--ignore={path}" for path in FRAMEWORKS]
+EXTRAS = ["tests/index"]  # they too, for the packages that they need
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
@@ -83,6 +84,13 @@ def frameworks(session: nox.Session) -> None:
 
 
 @nox.session
+def extras(session: nox.Session) -> None:
+    """What comes with the extra `vectors`: embedders against a server on this machine, the nearest of many vectors."""
+    _install(session, "test", "extras", extras="bin,cli,vectors")
+    session.run("pytest", *PARALLEL, *(session.posargs or EXTRAS), env={"RIPWRAP_ALL_EXTRAS": "1"})
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Format, lint, and the order of the layers."""
     _install(session, "lint")
@@ -94,7 +102,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy, pyright, and whether the public interface is typed in full."""
-    _install(session, "typing", extras="bin,cli,mcp")
+    _install(session, "typing", extras="bin,cli,mcp,vectors")
     session.run("mypy")
     session.run("pyright")
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")

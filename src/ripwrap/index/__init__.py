@@ -1,0 +1,1 @@
+"""A persisted index for ranked search; what embeds and what compares vectors comes with the extra `vectors`."""
