@@ -57,7 +57,7 @@ def _test(session: nox.Session, rg: str, *arguments: str) -> None:
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
     """The tests, on asyncio and trio, on the first Python with every rg of the matrix; arguments go to pytest."""
-    _install(session, "test", extras="bin,cli,deflate64")
+    _install(session, "test", extras="bin,cli,deflate64,syntax")
     # It has no wheels, and takes its time; where it is not, one test says that it is left out.
     if shutil.which("cc"):
         session.install("zipfile-deflate64")
@@ -68,9 +68,12 @@ def tests(session: nox.Session) -> None:
 def lowest(session: nox.Session) -> None:
     """The tests with the lowest versions of all that `pyproject.toml` names, but those of an rg that misbehaves."""
     project = GROUPS["project"]
-    named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
+    named = [
+        *project["dependencies"],
+        *(one for extra in ("cli", "syntax") for one in project["optional-dependencies"][extra]),
+    ]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
-    session.install(".[bin,cli]", *pins, "zipfile-deflate64", *nox.project.dependency_groups(GROUPS, "test"))
+    session.install(".[bin,cli,syntax]", *pins, "zipfile-deflate64", *nox.project.dependency_groups(GROUPS, "test"))
     _test(session, "13.0.0", "--ignore=tests/test_faults.py")  # they are about Python, and long
 
 
@@ -94,7 +97,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy, pyright, and whether the public interface is typed in full."""
-    _install(session, "typing", extras="bin,cli,mcp")
+    _install(session, "typing", extras="bin,cli,mcp,syntax")
     session.run("mypy")
     session.run("pyright")
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")
