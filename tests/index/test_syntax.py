@@ -404,6 +404,8 @@ def test_broken_source_is_cut_into_chunks_that_have_each_line(
 @given(st.sampled_from([*EXPECTED, "a.ts", "a.json"]), st.lists(JUNK | st.text(max_size=5), max_size=60).map("".join))
 @example("a.py", "\0")
 @example("shop.md", "\n\n#")
+@example("a.cc", "int (")
+@example("a.cc", "int &f(){}")
 def test_any_text_is_cut_into_chunks_that_have_each_line(name: str, text: str) -> None:
     check(text, chunks_of(name, text))
 

@@ -219,7 +219,7 @@ def _declarator(node: "Node") -> str | None:
             "reference_declarator",
             "attributed_declarator",
         }:
-            inner = found.named_child(0)
+            inner = next(iter(found.named_children), None)
         if inner is None:
             return "" if found.type.endswith("_declarator") else spelled(found)
         found = inner

@@ -139,7 +139,7 @@ class Outline:
                 first = child.start_point.row
                 if opened is not None:
                     yield opened._replace(last=first - 1)
-                heading = child.named_child(0) if section else child
+                heading = next(iter(child.named_children), None) if section else child
                 name = spelled(heading.child_by_field_name("heading_content")).strip("# ") if heading else ""
                 found = Found(first, _last(child), name, space=False, node=child if section else None)
                 opened = None if section else found
@@ -152,7 +152,7 @@ class Outline:
 def _unheaded(node: "Node") -> Iterator["Node"]:
     """What is in a section behind its heading; to the grammar, what is before a file's first heading is a section."""
     for number, child in enumerate(node.named_children):
-        first = child.named_child(0) if child.type == "section" else None
+        first = next(iter(child.named_children), None) if child.type == "section" else None
         if child.type == "section" and (first is None or not first.type.endswith("_heading")):
             yield from child.named_children
         elif number or not child.type.endswith("_heading") or node.type != "section":
