@@ -16,7 +16,8 @@ PARALLEL = ["--numprocesses=5", "--dist=worksteal"]  # most tests wait for one r
 FRAMEWORKS = ["tests/frameworks", "tests/test_mcp.py"]  # they have a session of their own, on one Python
 AGENTS = "test_the_example_runs"  # of those, the tests of `examples/agents_*.py`
 EXAMPLES = "tests/examples"  # and they
-INDEX = [f"tests/index/{name}" for name in ("test_embed.py", "test_syntax.py", "test_vectors.py")]  # and they
+NEEDY = ("test_apart.py", "test_embed.py", "test_syntax.py", "test_vectors.py")
+INDEX = [f"tests/index/{name}" for name in NEEDY]  # and they
 LEFT = [f"--ignore={path}" for path in (*FRAMEWORKS, EXAMPLES, *INDEX)]
 EVERYTHING = {f"RIPWRAP_ALL_{what}": "1" for what in ("FRAMEWORKS", "EXAMPLES", "EXTRAS")}  # or say what is missing
 GROUPS = nox.project.load_toml("pyproject.toml")
@@ -126,7 +127,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy, pyright, and whether the public interface is typed in full."""
-    _install(session, "typing", extras="bin,cli,mcp,vectors")
+    _install(session, "typing", extras="bin,cli,mcp,index")
     session.run("mypy")
     session.run("pyright")
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")

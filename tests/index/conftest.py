@@ -9,6 +9,8 @@ import pytest
 from index.embeddings import Provider, serving
 
 EXTRAS = {
+    "test_apart.py": ("tree_sitter", "semble_grammars"),
+    "test_syntax.py": ("tree_sitter", "semble_grammars"),
     "test_embed.py": ("numpy", "pydantic_ai", "openai", "google.genai", "tokenizers", "wordllama"),
     "test_vectors.py": ("numpy", "usearch"),
 }

@@ -25,12 +25,14 @@ class Chunk(NamedTuple):
         end: Offset behind its last.
         start_line: The number of its first line, from 1.
         end_line: The number of its last.
+        symbol: The definition that it is, or is a part of, if the file was parsed.
     """
 
     start: int
     end: int
     start_line: int
     end_line: int
+    symbol: str | None = None
 
 
 def chunks_of(text: str) -> Iterator[Chunk]:
