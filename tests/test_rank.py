@@ -23,6 +23,7 @@ from ripwrap._ranking.choose import FILES
 from ripwrap._rg.argv import words_command
 from ripwrap._rg.exit import Exit
 from ripwrap._rg.hits import Hits
+from ripwrap._source import MAX_FILE
 from ripwrap.binary import RgBinary
 from waiting import until
 

@@ -48,7 +48,7 @@ def test_a_file_that_the_parser_dies_of_is_cut_into_windows_and_the_next_is_not(
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 @pytest.mark.parametrize("sent", ["SIGSTOP", "SIGSEGV"])
 def test_a_process_that_hangs_or_dies_costs_one_file_its_symbols(sent: str) -> None:
-    with Chunker(seconds=2) as chunker:
+    with Chunker(seconds=10) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
         os.kill(children()[0].pid, signal.Signals[sent])
         assert chunker.chunks_of("a.py", SMALL) == list(windows_of(SMALL))
