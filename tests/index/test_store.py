@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import anyio
@@ -138,6 +138,8 @@ async def test_who_reads_while_another_writes_has_what_there_was_before(index: I
             group.start_soon(index.refresh, hold)
             await until(middle.is_set)
             assert await paths(reader, refresh=False) == {"a.py", "b.md"}
+            assert (await index.status()).files == 2
+            assert (await index.health()).ok
             group.start_soon(reader.refresh)  # waits its turn
             on.set()
         assert await paths(reader, refresh=False) == {"a.py", "b.md", "new.py"}
@@ -267,6 +269,46 @@ async def test_a_location_that_is_a_file_is_an_error(plant: Plant, tmp_path: Pat
         with pytest.raises(RipwrapError, match=r"an index cannot be kept in .*file.*; pass another location="):
             await index.refresh()
     assert (tmp_path / "file").read_text() == "precious"
+
+
+@pytest.mark.anyio
+async def test_a_link_that_a_repository_brought_along_is_not_followed(plant: Plant, tmp_path: Path) -> None:
+    root, elsewhere = plant({"a": "word\n"}), tmp_path / "elsewhere"
+    os.mkdir(elsewhere)
+    os.symlink(elsewhere, root / ".ripwrap")
+    async with Index(root, location="project") as index:
+        calls: list[Callable[[], Awaitable[object]]] = [index.refresh, index.gc]
+        for call in calls:
+            with pytest.raises(RipwrapError, match="is a link, or in one; remove it"):
+                await call()
+    os.unlink(root / ".ripwrap")
+    os.mkdir(root / ".ripwrap")
+    (elsewhere / "precious").write_text("precious")
+    os.symlink(elsewhere / "precious", root / ".ripwrap" / NAME)
+    async with Index(root, location="project") as index:
+        calls = [index.refresh, index.gc, index.status, index.health]
+        for call in calls:
+            with pytest.raises(RipwrapError, match="is a link, or in one; remove it"):
+                await call()
+    assert os.listdir(elsewhere) == ["precious"]
+    assert (elsewhere / "precious").read_text() == "precious"
+
+
+@pytest.mark.anyio
+async def test_who_waits_for_an_index_leaves_threads_to_others(index: Index, plant: Plant) -> None:
+    await index.refresh()
+    plant({"new.py": "cookies\n"})
+    other = sqlite3.connect(index.location / NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(index.search, "cookies")
+            with anyio.fail_after(20):
+                assert len(await ripwrap.rank("cookies", cwd=index.root)) == 3
+            other.execute("ROLLBACK")
+    finally:
+        other.close()
 
 
 UNPRIVILEGED = """

@@ -1,6 +1,7 @@
 """The index of a folder, as its users have it."""
 
 import hashlib
+import itertools
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -10,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar, Unpack
 
 import anyio
+from anyio.lowlevel import RunVar
 
 from ripwrap._ranking.chunks import chunks_of
 from ripwrap._ranking.tokens import TOKENIZE, Query, understood
@@ -43,6 +45,7 @@ WINDOWS = Chunker("windows-1", lambda _, text: chunks_of(text))
 _TOKENIZER = f"{TOKENIZE} 1"
 """What text is made into words by; the number is that of how identifiers are split."""
 
+_NUMBERS = itertools.count()
 _ATTEMPTS = 3  # To refresh while others do, too.
 _EVERY = 2**62
 
@@ -87,6 +90,7 @@ class Index:
         self._rg = rg
         self._chunker = WINDOWS
         self._searchers: Sequence[tuple[Searcher, float]] = ()
+        self._turn: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_NUMBERS)}")
         self._options = json.dumps(self._command.arguments)
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER}
         self._store = Store(_folder(self._root, location), versions, ignored=location == "project")
@@ -121,7 +125,7 @@ class Index:
             BinaryNotFoundError: There is no rg.
             GlobError, UnknownTypeError, SearchError: rg cannot do this.
         """
-        return await carry_out(self._refreshed(progress), self._rg)
+        return await self._in_turn(self._refreshed(progress))
 
     async def search(self, query: str, *, limit: int | None = LIMIT, refresh: bool = True) -> list[RankedChunk]:
         """Find the places that answer a question in words, or define a symbol, the best first.
@@ -141,10 +145,10 @@ class Index:
 
         With `refresh`, it raises what `refresh()` raises, too.
         """
-        return await carry_out(self._searched(query, limit, first=refresh), self._rg)
+        return await self._in_turn(self._searched(query, limit, first=refresh))
 
     async def status(self) -> IndexStatus:
-        """What there is, as of the last refresh."""
+        """What there is, as of the last refresh; while one is running, as of that before it."""
         return await carry_out(self._looked(lambda: health.status(self._store, self._view())), self._rg)
 
     async def health(self) -> IndexHealth:
@@ -158,7 +162,7 @@ class Index:
             RipwrapError: The index cannot be written, or another program's database is in its place.
         """
         call = partial(self._store.run, lambda database: health.collect(database, self._store))
-        return await carry_out(self._looked(call), self._rg)
+        return await self._in_turn(self._looked(call))
 
     async def aclose(self) -> None:
         """Close the file; a later call opens it again."""
@@ -172,6 +176,15 @@ class Index:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+    async def _in_turn(self, plan: Plan[T]) -> T:
+        """The result of a plan, one at a time in each event loop, so that others find threads free."""
+        turn = self._turn.get(None)
+        if turn is None:
+            turn = anyio.Lock()
+            self._turn.set(turn)
+        async with turn:
+            return await carry_out(plan, self._rg)
 
     def _view(self) -> View:
         return View(str(self._root), view_of(self._root), self._options)

@@ -63,6 +63,7 @@ _TABLES = (
 )
 _CONTENT = ("view", "blob", "chunk", "tree")
 
+_TRUST = "PRAGMA trusted_schema = OFF"  # A repository may have brought it along.
 _CACHE = "PRAGMA cache_size = -32768"  # KiB
 _LOG = "PRAGMA journal_size_limit = 4194304"  # Bytes of the log that are kept for the next time.
 _BUSY = 5_000  # Milliseconds that a statement may wait for another process's, which is short.
@@ -129,21 +130,22 @@ class Store:
         raise RipwrapError(f"{shown(str(self.path))} is damaged again whenever it is made; is the disk sound?")
 
     def look(self, call: "Callable[[Connection], T]") -> T | None:
-        """Call it with the database as it is; `None` if there is none. Nothing is made or mended.
+        """Call it with the database as it is, on a connection of its own; `None` if there is none.
+
+        Nothing is made or mended, and nobody is waited for: it can be called while a refresh is running.
 
         Raises:
             sqlite3.Error: What is wrong with it.
+            RipwrapError: It is a link.
         """
-        with self._mine():
-            if not self.path.exists():
-                return None
-            if self._database is not None and self._identity == self._seen():
-                return call(self._database)
-            database = self._connection(make=False)
-            try:
-                return call(database)
-            finally:
-                database.close()
+        if not self.path.exists():
+            return None
+        self._check_links()
+        database = self._connection(make=False)
+        try:
+            return call(database)
+        finally:
+            database.close()
 
     def size(self) -> int:
         """Bytes on disk."""
@@ -203,6 +205,7 @@ class Store:
                 if mode == "rwc":
                     database.execute("PRAGMA journal_mode = WAL")
                 database.execute("PRAGMA synchronous = NORMAL")
+                database.execute(_TRUST)
                 database.execute(_CACHE)
                 database.execute(_LOG)
                 database.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -256,7 +259,13 @@ class Store:
         finally:
             lock.release()
 
+    def _check_links(self) -> None:
+        """Raise if what a repository brought along leads elsewhere: what is there is not ours to write or remove."""
+        if self.path.is_symlink() or (self._ignored and self.folder.is_symlink()):
+            raise RipwrapError(f"the index {shown(str(self.path))} is a link, or in one; remove it")
+
     def _make_folder(self) -> None:
+        self._check_links()
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self._ignored and not (self.folder / _IGNORE).exists():
