@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 import ripwrap
-from ripwrap import RankedChunk, _fts, _rank, _source, sync
+from ripwrap import RankedChunk, _fts, _rank, sync
 from ripwrap._ranking.choose import FILES
 from ripwrap._rg.argv import words_command
 from ripwrap._rg.exit import Exit
@@ -210,11 +210,7 @@ def test_of_a_large_file_the_beginning_is_read_and_the_rest_of_the_tree_as_ever(
     places = sync.rank("cookie", cwd=folder, rg=rg.path, limit=None)
     assert time.monotonic() - begun < 30
     assert set(paths(places)) == {"generated.js", "minified.js", "a.py"}
-<<<<<<< HEAD
     assert max(place.end_line for place in places) <= MAX_FILE // len(line)
-=======
-    assert max(place.end_line for place in places) <= _source.MAX_FILE // len(line)
->>>>>>> 6b45512b04cd0e511acf3a2bfcff5cdd769b0338
 
 
 def test_symbols_are_the_definitions_around_what_says_most(plant: Plant, rg: RgBinary) -> None:
