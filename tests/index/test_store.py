@@ -78,6 +78,7 @@ async def paths(index: Index, query: str = "cookies", *, refresh: bool = True) -
 
 
 @pytest.mark.once
+@pytest.mark.once
 @pytest.mark.timeout(300)
 def test_a_writer_that_is_killed_at_any_moment_loses_nothing_but_its_refresh(plant: Plant, tmp_path: Path) -> None:
     chance = random.Random(9)
@@ -122,6 +123,7 @@ def test_of_two_processes_one_writes_and_the_other_finds_nothing_left_to_do(plan
     assert sorted(chunks)[:-1] == [0, 0, 0] and max(chunks) > 400
 
 
+@pytest.mark.once
 @pytest.mark.anyio
 async def test_who_reads_while_another_writes_has_what_there_was_before(index: Index, plant: Plant) -> None:
     await index.refresh()
@@ -168,6 +170,7 @@ async def test_who_has_listed_before_another_wrote_lists_again(
         assert "new.py" in await paths(other)
 
 
+@pytest.mark.once
 @pytest.mark.anyio
 async def test_a_file_cut_off_anywhere_is_made_anew(
     index: Index, plant: Plant, caplog: pytest.LogCaptureFixture
@@ -185,6 +188,7 @@ async def test_a_file_cut_off_anywhere_is_made_anew(
     assert "is made anew: it is damaged" in caplog.text
 
 
+@pytest.mark.once
 @pytest.mark.anyio
 async def test_junk_in_any_page_is_seen_and_changes_no_answer(index: Index, plant: Plant) -> None:
     plant(many(30))
