@@ -78,14 +78,13 @@ async def paths(index: Index, query: str = "cookies", *, refresh: bool = True) -
 
 
 @pytest.mark.once
-@pytest.mark.once
 @pytest.mark.timeout(300)
 def test_a_writer_that_is_killed_at_any_moment_loses_nothing_but_its_refresh(plant: Plant, tmp_path: Path) -> None:
     chance = random.Random(9)
     home = tmp_path / "home"
     took = 1.0
     killed = 0
-    for attempt in range(20):
+    for attempt in range(50):
         root = plant(many(60, attempt))
         running = child(root, home, 1)
         assert running.stdout is not None and running.stderr is not None
