@@ -13,6 +13,7 @@ EXTRAS = {
     "test_syntax.py": ("tree_sitter", "semble_grammars"),
     "test_embed.py": ("numpy", "pydantic_ai", "openai", "google.genai", "tokenizers", "wordllama"),
     "test_vectors.py": ("numpy", "usearch"),
+    "test_watch.py": ("watchfiles",),
 }
 
 

@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -146,6 +146,25 @@ class Index:
         With `refresh`, it raises what `refresh()` raises, too.
         """
         return await self._in_turn(self._searched(query, limit, first=refresh))
+
+    def watch(self) -> AsyncGenerator[Refreshed]:
+        """Refresh now, and again whenever files have changed, half a second after the last change.
+
+        The first item is what the first refresh did. One follows for each later refresh that found a difference, or
+        another branch. Changes behind symbolic links, and of files that ignore rules leave out, are not told; those of
+        a tree that is never quiet are told after ten seconds. Needs the extra `watch`.
+
+        To leave early, wrap the generator in `contextlib.aclosing`. Searches need none of this: they refresh by
+        themselves.
+
+        Raises:
+            RipwrapError: watchfiles is not there, or the system watches no more folders.
+
+        It raises what `refresh()` raises, too; all of it comes from iterating.
+        """
+        from ripwrap.index.watch import watched
+
+        return watched(self._root, self._store.folder, self.refresh)
 
     async def status(self) -> IndexStatus:
         """What there is, as of the last refresh; while one is running, as of that before it."""

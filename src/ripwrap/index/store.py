@@ -284,7 +284,7 @@ class Store:
         with self._locked():
             if seen is not None and seen != self._seen():
                 return
-            _LOGGER.warning("the index in %s is made anew: %s", shown(str(self.folder)), why)
+            _LOGGER.warning("the index in %s is made anew: %s", shown(str(self.folder)), why, extra={"mended": True})
             try:
                 for name in (NAME, f"{NAME}-wal", f"{NAME}-shm"):
                     (self.folder / name).unlink(missing_ok=True)
