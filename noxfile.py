@@ -16,7 +16,14 @@ PARALLEL = ["--numprocesses=5", "--dist=worksteal"]  # most tests wait for one r
 FRAMEWORKS = ["tests/frameworks", "tests/test_mcp.py"]  # they have a session of their own, on one Python
 AGENTS = "test_the_example_runs"  # of those, the tests of `examples/agents_*.py`
 EXAMPLES = "tests/examples"  # and they
-NEEDY = ("test_apart.py", "test_embed.py", "test_syntax.py", "test_vectors.py", "test_watch.py")
+NEEDY = (
+    "test_apart.py",
+    "test_embed.py",
+    "test_hybrid.py",
+    "test_syntax.py",
+    "test_vectors.py",
+    "test_watch.py",
+)
 INDEX = [f"tests/index/{name}" for name in NEEDY]  # and they
 LEFT = [f"--ignore={path}" for path in (*FRAMEWORKS, EXAMPLES, *INDEX)]
 EVERYTHING = {f"RIPWRAP_ALL_{what}": "1" for what in ("FRAMEWORKS", "EXAMPLES", "EXTRAS")}  # or say what is missing

@@ -64,15 +64,18 @@ def decoded(path: str, raw: bytes) -> Source | None:
         return Source(path, raw.decode("utf-8", "surrogateescape"), exact=False)
 
 
-def place_of(query: Query, entry: Ranked, source: Source) -> RankedChunk:
-    """A place for a caller, with the definition that encloses what says most in it."""
+def place_of(query: Query, entry: Ranked, source: Source, symbol: str | None = None) -> RankedChunk:
+    """A place for a caller, with its definition: the one that is given, or that encloses what says most in it."""
     candidate = entry.candidate
-    line = candidate.start_line + telling_line(candidate.text, query)
+    if symbol is not None:
+        symbol = symbol if source.exact else text_of(raw_bytes(symbol))
+    else:
+        symbol = source.sections.at(candidate.start_line + telling_line(candidate.text, query)) or None
     return RankedChunk(
         path=candidate.path,
         start_line=candidate.start_line,
         end_line=candidate.end_line,
-        symbol=source.sections.at(line) or None,
+        symbol=symbol,
         text=candidate.text if source.exact else text_of(raw_bytes(candidate.text)),
         score=entry.score,
         reasons=tuple(entry.reasons),

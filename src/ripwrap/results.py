@@ -125,8 +125,9 @@ class RankedChunk(BaseModel, frozen=True):
         path: The file, relative to `cwd` unless an absolute path was asked for.
         start_line: The number of the first line, from 1.
         end_line: The number of the last.
-        symbol: The definition that encloses the line that says most, as in `Shop.add`; `None` at the top level.
-        text: The lines, at most 1,000 characters of them unless it is a single one.
+        symbol: The definition that they are, or are a part of, as in `Shop.add`, where an index has cut the file at its
+            definitions; elsewhere the one that encloses the line that says most. `None` at the top level.
+        text: The lines, at most 1,000 characters of them, or 2,000 of a definition, unless it is a single line.
         score: By which they have their place; comparable within one answer alone.
         reasons: What made the score, for a person or an agent.
     """

@@ -12,6 +12,7 @@ EXTRAS = {
     "test_apart.py": ("tree_sitter", "semble_grammars"),
     "test_syntax.py": ("tree_sitter", "semble_grammars"),
     "test_embed.py": ("numpy", "pydantic_ai", "openai", "google.genai", "tokenizers", "wordllama"),
+    "test_hybrid.py": ("numpy", "pydantic_ai", "openai", "tokenizers", "wordllama", "tree_sitter", "semble_grammars"),
     "test_vectors.py": ("numpy", "usearch"),
     "test_watch.py": ("watchfiles",),
 }

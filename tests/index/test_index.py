@@ -69,13 +69,14 @@ async def test_the_first_search_makes_the_index_and_answers_with_the_place_and_w
 
 
 @pytest.mark.anyio
-async def test_it_answers_as_rank_does(index: Index) -> None:
-    for query in ("cookies", "Cart", "add item to the cart"):
-        with_index = await index.search(query)
-        without = await ripwrap.rank(query, cwd=index.root)
-        assert [(one.path, one.start_line, one.symbol) for one in with_index] == [
-            (one.path, one.start_line, one.symbol) for one in without
-        ]
+async def test_in_windows_of_lines_it_answers_as_rank_does(plant: Plant, home: Path) -> None:
+    async with Index(plant(SHOP), location=home, chunker="windows") as index:
+        for query in ("cookies", "Cart", "add item to the cart"):
+            with_index = await index.search(query)
+            without = await ripwrap.rank(query, cwd=index.root)
+            assert [(one.path, one.start_line, one.symbol) for one in with_index] == [
+                (one.path, one.start_line, one.symbol) for one in without
+            ]
 
 
 @pytest.mark.anyio
@@ -503,7 +504,8 @@ async def test_another_chunker_makes_it_anew_and_keeps_embeddings(
     database = sqlite3.connect(index.location / NAME)
     with database:
         database.execute("UPDATE meta SET value = 'other-1' WHERE key = 'chunker'")
-        database.execute("INSERT INTO vec VALUES (x'00', 'model', x'00')")
+        database.execute("INSERT INTO vec VALUES (x'00', 'model', x'0000')")
+        database.execute("INSERT INTO model VALUES ('model', 1, 0)")
     database.close()
     health = await index.health()
     assert not health.ok and "It was made with chunker other-1" in health.messages[0]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap.index import vectors
-from ripwrap.index.vectors import Approximate, Exact, hybrid, looks_like_symbol, nearest, neighbours, pack, rrf, unpack
+from ripwrap.index.vectors import Approximate, Exact, nearest, neighbours, pack, unpack
 
 RANDOM = np.random.default_rng(9)
 
@@ -228,81 +228,3 @@ def test_without_usearch_the_search_is_exact_and_says_so() -> None:
         'exact, 5 vectors: slow, because usearch is not installed (pip install "ripwrap[vectors]")',
         "[(2, 1.0)]",
     ], ran.stderr
-
-
-# Fused lists
-
-
-def test_ranks_are_summed_with_their_weights() -> None:
-    fused = rrf([["a", "b", "c"], ["c", "a"]], [0.7, 0.3])
-    assert [item for item, _ in fused] == ["a", "c", "b"]
-    assert dict(fused)["a"] == pytest.approx(0.7 / 61 + 0.3 / 62)
-    assert dict(fused)["b"] == pytest.approx(0.7 / 62)
-
-
-def test_of_equals_the_earlier_list_wins() -> None:
-    assert [item for item, _ in rrf([["a"], ["b"], ["c"]], [1, 1, 1])] == ["a", "b", "c"]
-
-
-def test_what_a_list_has_twice_counts_once() -> None:
-    assert rrf([["a", "a", "b"]], [1], k=0) == [("a", 1), ("b", 0.5)]
-
-
-def test_a_list_without_weight_adds_nothing() -> None:
-    assert rrf([["a"], ["b"]], [1, 0], k=1) == [("a", 0.5)]
-    assert rrf([], []) == []
-
-
-@pytest.mark.parametrize("weights", [[1], [1, -1], [1, 1, 1]])
-def test_weights_that_mean_nothing_are_refused(weights: list[float]) -> None:
-    with pytest.raises(ValueError, match="needs a weight"):
-        rrf([["a"], ["b"]], weights)
-
-
-@given(st.lists(st.lists(st.integers(0, 20), unique=True), min_size=1, max_size=4))
-def test_every_item_is_there_once_and_the_best_is_first(lists: list[list[int]]) -> None:
-    fused = rrf(lists, [1.0] * len(lists))
-    assert sorted(item for item, _ in fused) == sorted({item for one in lists for item in one})
-    scores = [score for _, score in fused]
-    assert scores == sorted(scores, reverse=True)
-
-
-def test_vectors_say_less_about_a_symbol() -> None:
-    words, meant = ["w"], ["m"]
-    said = dict(hybrid(words, meant, query="how are arguments parsed"))
-    assert said["m"] / (said["m"] + said["w"]) == pytest.approx(0.3)
-    said = dict(hybrid(words, meant, query="parse_args"))
-    assert said["m"] / (said["m"] + said["w"]) == pytest.approx(0.2)
-    said = dict(hybrid(words, meant, query="parse_args", is_symbol=lambda query: False))
-    assert said["m"] / (said["m"] + said["w"]) == pytest.approx(0.3)
-    assert [item for item, _ in hybrid(words, meant, query="x", hybrid_weight=1)] == ["m"]
-    assert [item for item, _ in hybrid(words, meant, query="x", hybrid_weight=0)] == ["w"]
-
-
-@pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan")])
-def test_a_weight_out_of_range_is_refused(weight: float) -> None:
-    with pytest.raises(ValueError, match="from 0 to 1"):
-        hybrid(["a"], ["b"], query="x", hybrid_weight=weight)
-
-
-@pytest.mark.parametrize(
-    ("query", "symbol"),
-    [
-        ("load_file", True),
-        ("HTTPServer", True),
-        ("parseArgs", True),
-        ("os.path.join", True),
-        ("std::sort", True),
-        ("main()", True),
-        ("_private", True),
-        ("sha256", True),
-        (" load_file ", True),
-        ("parse", False),
-        ("parse command line arguments", False),
-        ("where is load_file defined", False),
-        ("Parse.", False),
-        ("", False),
-    ],
-)
-def test_what_looks_like_a_symbol(query: str, symbol: bool) -> None:
-    assert looks_like_symbol(query) is symbol

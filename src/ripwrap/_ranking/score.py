@@ -2,7 +2,7 @@
 
 What counts, in the order of its worth, where 1 is the best BM25 of the pool:
 
-    BM25                                                     0 to 1
+    BM25, or with vectors its rank and theirs fused          0 to 1
     the chunk defines a symbol of the query                  3, or 4.5 if the file is named like it
     words of the query in the names of file and folder       their share of all words
     the file has the best sum of scores                      0.2 for its best chunk; less for other files
@@ -47,6 +47,8 @@ class Candidate:
         end_line: The number of its last.
         text: Its text.
         bm25: How well it matches; more is better.
+        cosine: How much it is like the query by vectors; `None` if they did not find it.
+        fused: How good it is by both, which then counts in the place of BM25; `None` if there are no vectors.
     """
 
     path: str
@@ -54,6 +56,13 @@ class Candidate:
     end_line: int
     text: str
     bm25: float
+    cosine: float | None = None
+    fused: float | None = None
+
+    @property
+    def match(self) -> float:
+        """What counts of these."""
+        return self.bm25 if self.fused is None else self.fused
 
 
 @dataclass(slots=True)
@@ -73,7 +82,7 @@ class Ranked:
 
 def ranked(query: Query, pool: Sequence[Candidate], limit: int | None = None) -> list[Ranked]:
     """The best chunks of a pool, the best first; equal ones by path and line."""
-    best = max((candidate.bm25 for candidate in pool), default=0.0) or 1.0
+    best = max((candidate.match for candidate in pool), default=0.0) or 1.0
     entries = [_scored(query, candidate, best) for candidate in pool]
     _add_coherence(entries)
     for entry in entries:
@@ -84,7 +93,7 @@ def ranked(query: Query, pool: Sequence[Candidate], limit: int | None = None) ->
 
 
 def _scored(query: Query, candidate: Candidate, best: float) -> Ranked:
-    entry = Ranked(candidate, candidate.bm25 / best)
+    entry = Ranked(candidate, candidate.match / best)
     for symbol in query.symbols:
         if defines(candidate.text, symbol):
             like_it = stem_of(candidate.path) == re.sub(r"[\W_]", "", symbol).lower()
@@ -94,7 +103,10 @@ def _scored(query: Query, candidate: Candidate, best: float) -> Ranked:
     if words := named(candidate.path, query.words):
         entry.score += IN_NAMES * len(words) / len(query.words)
         entry.reasons.append("path has " + ", ".join(f'"{word}"' for word in words))
-    entry.reasons.append(f"BM25 {candidate.bm25:.1f}")
+    if candidate.bm25 or candidate.cosine is None:
+        entry.reasons.append(f"BM25 {candidate.bm25:.1f}")
+    if candidate.cosine is not None:
+        entry.reasons.append(f"cosine {candidate.cosine:.2f}")
     return entry
 
 

@@ -5,7 +5,7 @@ What to run is told by a plan: a generator that is sent the outcome of each step
 
 import math
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -71,7 +71,18 @@ class Work:
     call: Callable[[], Any]
 
 
-Plan: TypeAlias = Generator[Step[Any] | Work | None, Any, T]
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Something else that waits for others, such as servers.
+
+    Attributes:
+        call: Does it, in the caller's loop; in one of its own where there is none.
+    """
+
+    call: Callable[[], Awaitable[Any]]
+
+
+Plan: TypeAlias = Generator[Step[Any] | Work | Ask | None, Any, T]
 """What to run, step by step; a step that fails raises its error in the plan. `None` lets others have their turn.
 
 What a step is sent is its collector, done, or what its call returned.
@@ -115,15 +126,19 @@ def carry_out_blocking(plan: Plan[T], rg: Rg) -> T:
             return result
 
 
-async def _done(step: Step[Any] | Work | None, rg: Rg) -> Any:
+async def _done(step: Step[Any] | Work | Ask | None, rg: Rg) -> Any:
     if step is None:
         return await anyio.lowlevel.checkpoint()
+    if isinstance(step, Ask):
+        return await step.call()
     return await (in_thread(step.call) if isinstance(step, Work) else _collected(step, rg))
 
 
-def _done_blocking(step: Step[Any] | Work | None, rg: Rg) -> Any:
+def _done_blocking(step: Step[Any] | Work | Ask | None, rg: Rg) -> Any:
     if step is None:
         return None
+    if isinstance(step, Ask):
+        return anyio.run(step.call)
     return step.call() if isinstance(step, Work) else _collected_blocking(step, rg)
 
 

@@ -1,5 +1,7 @@
 """Ranked search with an index that is kept: `Index`. It needs nothing but Python's own SQLite.
 
+With the extra `syntax` files are cut at their definitions, and with `vectors` and an embedder found by meaning, too.
+
 async with ripwrap.index.Index("src") as index:
     for place in await index.search("how are cookies stored"):
         print(place.path, place.start_line, place.symbol)
@@ -11,6 +13,7 @@ from ripwrap.index.models import (
     IndexHealth,
     IndexStatus,
     IndexView,
+    NotEmbedded,
     Progress,
     Refreshed,
     Skipped,
@@ -22,6 +25,7 @@ __all__ = [
     "IndexHealth",
     "IndexStatus",
     "IndexView",
+    "NotEmbedded",
     "Progress",
     "Refreshed",
     "Skipped",

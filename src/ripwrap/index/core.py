@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import json
 import os
+import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -13,10 +14,10 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypeVar, Unpack
 import anyio
 from anyio.lowlevel import RunVar
 
-from ripwrap._ranking.chunks import chunks_of
+from ripwrap._ranking.chunks import chunks_of as windows_of
 from ripwrap._ranking.tokens import TOKENIZE, Query, understood
 from ripwrap._rg.argv import files_command
-from ripwrap._rg.collect import Plan, Step, Work, carry_out
+from ripwrap._rg.collect import Ask, Plan, Step, Work, carry_out
 from ripwrap._rg.decoder import PathDecoder
 from ripwrap._rg.gather import Gathered
 from ripwrap._text import shown
@@ -24,10 +25,15 @@ from ripwrap.binary import cache
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import RipwrapError
 from ripwrap.index import health
+from ripwrap.index.apart import Chunker as SyntaxChunker
+from ripwrap.index.embed import Embedder
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, Progress, Refreshed
-from ripwrap.index.query import Searcher, search
+from ripwrap.index.query import Vectors, search
 from ripwrap.index.refresh import Chunker, View, generation_of, number_of, refresh
+from ripwrap.index.semantic import Outcome, Semantic
 from ripwrap.index.store import Store, reading
+from ripwrap.index.syntax import available
+from ripwrap.index.syntax import chunker as syntax_version
 from ripwrap.index.views import key_of, view_of
 from ripwrap.options import FileOptions, StrPath, check_limit
 from ripwrap.results import RankedChunk
@@ -39,7 +45,7 @@ LIMIT = 10
 FOLDER = ".ripwrap"
 """Where a project has its index, if it is to have it."""
 
-WINDOWS = Chunker("windows-1", lambda _, text: chunks_of(text))
+WINDOWS = Chunker("windows 1", lambda _, text: windows_of(text))
 """Windows of lines."""
 
 _TOKENIZER = f"{TOKENIZE} 1"
@@ -50,6 +56,7 @@ _ATTEMPTS = 3  # To refresh while others do, too.
 _EVERY = 2**62
 
 Location: TypeAlias = Literal["project"] | StrPath | None
+Cut: TypeAlias = Literal["auto", "syntax", "windows"]
 Report: TypeAlias = Callable[[Progress], object]
 
 T = TypeVar("T")
@@ -65,12 +72,22 @@ class Index:
     Several tasks, threads and processes may use an index of the same folder at once: one writes, the others read what
     there was before. One that is killed, or cancelled, leaves what there was before.
 
+    With an embedder, chunks are found by vectors, too. Without one, which is the default, nothing leaves the machine.
+
     Use it as `async with Index(root) as index:`, which closes the file in the end; or without, and call `aclose()`, or
     leave that to the garbage collector.
     """
 
     def __init__(
-        self, root: StrPath = ".", *, location: Location = None, rg: Rg = None, **options: Unpack[FileOptions]
+        self,
+        root: StrPath = ".",
+        *,
+        location: Location = None,
+        chunker: Cut = "auto",
+        embedder: str | Embedder | None = None,
+        hybrid_weight: float | None = None,
+        rg: Rg = None,
+        **options: Unpack[FileOptions],
     ) -> None:
         """Say what is to be indexed; nothing is read or made yet.
 
@@ -78,22 +95,39 @@ class Index:
             root: The folder.
             location: The folder that has the index: `None` is one below the user's cache, the same for all worktrees of
                 a repository; `"project"` is `.ripwrap` in `root`, which git and rg ignore; or a path.
+            chunker: What cuts files into chunks: `"syntax"` at their definitions, which needs the extra `syntax`, in a
+                process of its own, because hostile source may make a parser crash; `"windows"` into lines; `"auto"` at
+                definitions if that extra is installed. An index that was made by another one is cut anew.
+            embedder: What makes vectors: `"wordllama"` on this machine, without a network; `"provider:model"`, as
+                `"openai:text-embedding-3-small"`, which is then sent the text of every chunk and query; `"auto"` for
+                the first provider that the environment, or an Ollama on this machine, has; or an `Embedder`. `None`
+                finds by words alone. Needs the extra `vectors`.
+            hybrid_weight: What vectors say of what words and they say, from 0 to 1; `None` is .3, and .2 for a query
+                that is nothing but a name.
             rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
             **options: rg's flags, which say what files there are; see `FileOptions`.
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
-            ValueError: A NUL is in a path or option.
+            ValueError: A NUL is in a path or option; `chunker` is none of these, or `hybrid_weight` no such number.
+            RipwrapError: The extra `syntax` was asked for and is not installed.
+            EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
         self._command = files_command(os.path.realpath(root), (), options)
         self._root = Path(self._command.cwd)
         self._rg = rg
-        self._chunker = WINDOWS
-        self._searchers: Sequence[tuple[Searcher, float]] = ()
         self._turn: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_NUMBERS)}")
+        self._chunker = _chunker(chunker)
         self._options = json.dumps(self._command.arguments)
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER}
         self._store = Store(_folder(self._root, location), versions, ignored=location == "project")
+        self._semantic: Semantic | None = None
+        if embedder is not None:
+            from ripwrap.index.providers import embedder as chosen  # only then: it loads an HTTP client
+
+            self._semantic = Semantic(self._store, self._view, chosen(embedder), hybrid_weight)
+        elif hybrid_weight is not None:
+            raise ValueError("hybrid_weight says something with an embedder alone; pass embedder=")
 
     @property
     def root(self) -> Path:
@@ -114,9 +148,13 @@ class Index:
         All of it is one transaction. Cancelled, it ends within a file's time, and what was there before remains. If
         another process is at it, this waits for that, and then has little or nothing left to do.
 
+        With an embedder, texts that have no vector of its model are then embedded, each once wherever it stands, and
+        kept batch by batch: cancelled, it loses the batches under way. What fails is told, logged as a warning, and
+        tried again by the next refresh.
+
         Args:
-            progress: Called in a worker thread, one call after another: at first, after every few files, and with the
-                last one. What it raises ends the refresh.
+            progress: Called in a worker thread, one call after another: at first, after every few files, with the last
+                one, and after every batch of texts. What it raises ends the refresh.
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.
@@ -125,13 +163,16 @@ class Index:
             BinaryNotFoundError: There is no rg.
             GlobError, UnknownTypeError, SearchError: rg cannot do this.
         """
-        return await self._in_turn(self._refreshed(progress))
+        return await self._in_turn(self._embedded(progress))
 
     async def search(self, query: str, *, limit: int | None = LIMIT, refresh: bool = True) -> list[RankedChunk]:
         """Find the places that answer a question in words, or define a symbol, the best first.
 
         Places are ranked as by `rank()`, out of all files and not only out of the 40 that promise most. How much a word
         is worth is counted over all branches that are indexed; places are those of the current one alone.
+
+        If vectors cannot be had, words answer alone, and the reasons of each place say so. For new texts and the query
+        an embedder is then tried for a moment only, and not again for half a minute; `refresh()` has more patience.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar"; "where is CookieJar defined" is
@@ -168,7 +209,7 @@ class Index:
 
     async def status(self) -> IndexStatus:
         """What there is, as of the last refresh; while one is running, as of that before it."""
-        return await carry_out(self._looked(lambda: health.status(self._store, self._view())), self._rg)
+        return await carry_out(self._looked(self._status), self._rg)
 
     async def health(self) -> IndexHealth:
         """Whether the index is sound, and what to do if it is not; all of it is read, which may take a second."""
@@ -184,9 +225,9 @@ class Index:
         return await self._in_turn(self._looked(call))
 
     async def aclose(self) -> None:
-        """Close the file; a later call opens it again."""
+        """Close the file, and end the process that cuts files; a later call begins anew."""
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._store.close)
+            await anyio.to_thread.run_sync(self._close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -197,7 +238,12 @@ class Index:
         await self.aclose()
 
     async def _in_turn(self, plan: Plan[T]) -> T:
-        """The result of a plan, one at a time in each event loop, so that others find threads free."""
+        """The result of a plan, one at a time in each event loop, so that others find threads free.
+
+        With an embedder, which may take its time, nobody waits for that: they share the store's own lock alone.
+        """
+        if self._semantic is not None:
+            return await carry_out(plan, self._rg)
         turn = self._turn.get(None)
         if turn is None:
             turn = anyio.Lock()
@@ -208,9 +254,37 @@ class Index:
     def _view(self) -> View:
         return View(str(self._root), view_of(self._root), self._options)
 
+    def _close(self) -> None:
+        self._store.close()  # waits for who uses it, and the chunker with it
+        self._chunker.close()
+
+    def _status(self) -> IndexStatus:
+        return health.status(self._store, self._view(), None if self._semantic is None else self._semantic.embedder)
+
     def _looked(self, call: Callable[[], T]) -> Plan[T]:
         told: T = yield Work(call)
         return told
+
+    def _embedded(self, progress: Report | None) -> Plan[Refreshed]:
+        """A refresh with all that belongs to it."""
+        if self._semantic is None:
+            return (yield from self._refreshed(progress))
+        last = Progress(files=0, total=0, chunks=0)
+
+        def heard(told: Progress) -> None:
+            nonlocal last
+            last = told
+            if progress is not None:
+                progress(told)
+
+        def tell(embedded: int, total: int) -> None:
+            heard(last.model_copy(update={"embedded": embedded, "to_embed": total}))
+
+        done = yield from self._refreshed(heard)
+        begun = time.monotonic()
+        outcome: Outcome = yield Ask(partial(self._semantic.embed, tell, patient=True))
+        seconds = done.seconds + time.monotonic() - begun
+        return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
 
     def _refreshed(self, progress: Report | None) -> Plan[Refreshed]:
         for attempt in range(_ATTEMPTS):
@@ -235,9 +309,13 @@ class Index:
     def _refresh(
         self, view: View, paths: Sequence[str], generation: int | None, progress: Report | None, *, insist: bool
     ) -> Refreshed | None:
-        done = self._store.run(
-            lambda database: refresh(database, view, paths, self._chunker, generation, progress, insist=insist)
-        )
+        try:
+            done = self._store.run(
+                lambda database: refresh(database, view, paths, self._chunker, generation, progress, insist=insist)
+            )
+        except BaseException:  # nobody waits any more, perhaps, and may never close this
+            self._chunker.close()
+            raise
         # A branch may have been switched to meanwhile.
         return done if insist or self._view() == view else None
 
@@ -254,10 +332,15 @@ class Index:
         query, limit = understood(text), check_limit(limit)
         if limit == 0:
             return []
+        vectors: Vectors | None = None
         for _ in range(_ATTEMPTS):
             if first:
                 yield from self._refreshed(None)
-            found = yield Work(partial(self._found, query, limit))
+            if self._semantic is not None:
+                if first:
+                    yield Ask(partial(self._semantic.embed, None, patient=False))
+                vectors = vectors or (yield Ask(partial(self._semantic.vectors_for, text)))
+            found = yield Work(partial(self._found, query, limit, vectors))
             if found is not None:
                 places: list[RankedChunk] = found
                 return places
@@ -267,15 +350,33 @@ class Index:
             f"there is no index of {shown(str(self._root))} yet, or not of its current branch; refresh() makes it"
         )
 
-    def _found(self, query: Query, limit: int | None) -> list[RankedChunk] | None:
+    def _found(self, query: Query, limit: int | None, vectors: Vectors | None) -> list[RankedChunk] | None:
         view = self._view()
 
         def find(database: "Connection") -> list[RankedChunk] | None:
             with reading(database):
                 number = number_of(database, view)
-                return None if number is None else search(database, number, query, limit, self._searchers)
+                return None if number is None else search(database, number, query, limit, vectors)
 
         return self._store.run(find)
+
+
+def _chunker(wanted: Cut) -> Chunker:
+    """What cuts files into chunks.
+
+    Raises:
+        ValueError: There is no such chunker.
+        RipwrapError: What it needs is not installed.
+    """
+    if wanted not in ("auto", "syntax", "windows"):
+        raise ValueError(f"chunker should be 'auto', 'syntax' or 'windows', not {wanted!r}")
+    if wanted == "windows" or not available():
+        if wanted == "syntax":
+            needed = "tree-sitter 0.26.1 or later and semble-grammars"
+            raise RipwrapError(f"chunker='syntax' needs {needed}: pip install \"ripwrap[syntax]\"")
+        return WINDOWS
+    apart = SyntaxChunker()
+    return Chunker(syntax_version(), apart.chunks_of, apart.close)
 
 
 def _folder(root: Path, location: Location) -> Path:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ripwrap._text import shown
+from ripwrap.index.embed import Embedder, describe
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
 from ripwrap.index.refresh import View, number_of, remove_unused
 from ripwrap.index.store import SCHEMA, Store, check, checkpoint, restored, versions_of, writing
@@ -17,18 +18,25 @@ if TYPE_CHECKING:
 _WORTH_IT = 1_000_000  # Bytes that have to be free, and a quarter of all, for the file to be written anew.
 _UNUSED = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob IS NOT NULL) ORDER BY id"
 
+LACKING = (
+    "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
+    " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
+    " AND trim(chunk.text, ' ' || char(9, 10, 11, 12, 13)) <> ''"
+)
+"""Chunks of a view that have no vector of a model with so many bytes; what is blank needs none."""
 
-def status(store: Store, view: View) -> IndexStatus:
+
+def status(store: Store, view: View, embedder: Embedder | None) -> IndexStatus:
     """What there is; one that is damaged or of another version counts as none."""
     import sqlite3
 
     about = None
     with suppress(sqlite3.Error):
-        about = store.look(lambda database: _status(database, store, view))
-    return about or _nothing(store, view)
+        about = store.look(lambda database: _status(database, store, view, embedder))
+    return about or _nothing(store, view, embedder)
 
 
-def _status(database: "Connection", store: Store, view: View) -> IndexStatus | None:
+def _status(database: "Connection", store: Store, view: View, embedder: Embedder | None) -> IndexStatus | None:
     if versions_of(database) != store.versions:
         return None
     number = number_of(database, view)
@@ -49,7 +57,13 @@ def _status(database: "Connection", store: Store, view: View) -> IndexStatus | N
         "views": tuple(_views(database, number)),
         "changed_at": None if changed is None else datetime.fromtimestamp(changed[0] / 1e9, UTC),
     }
-    return _nothing(store, view).model_copy(update=about)
+    if embedder is not None:
+        found = database.execute("SELECT dimension FROM model WHERE name = ?", (embedder.name,)).fetchone()
+        dimension = embedder.dimension if found is None else int(found[0])
+        count = f"SELECT count(DISTINCT chunk.digest) {LACKING}"
+        lacking = database.execute(count, (number, embedder.name, 2 * (dimension or 0))).fetchone()[0]
+        about |= {"dimension": dimension, "lacking": lacking}
+    return _nothing(store, view, embedder).model_copy(update=about)
 
 
 def _views(database: "Connection", current: int | None) -> list[IndexView]:
@@ -63,7 +77,7 @@ def _views(database: "Connection", current: int | None) -> list[IndexView]:
     ]
 
 
-def _nothing(store: Store, view: View) -> IndexStatus:
+def _nothing(store: Store, view: View, embedder: Embedder | None) -> IndexStatus:
     return IndexStatus(
         built=False,
         files=0,
@@ -74,9 +88,11 @@ def _nothing(store: Store, view: View) -> IndexStatus:
         location=str(store.folder),
         schema_version=SCHEMA,
         chunker=store.versions["chunker"],
-        model=None,
+        model=None if embedder is None else embedder.name,
+        dimension=None if embedder is None else embedder.dimension,
+        lacking=0,
         changed_at=None,
-        sent=(),
+        sent=() if embedder is None else (str(describe(embedder)),),
     )
 
 
@@ -133,6 +149,9 @@ def _health(database: "Connection", store: Store) -> IndexHealth:
     return _sound(checked, (files, blobs, chunks, indexed, orphans), (*wrong, *known), ok=not wrong)
 
 
+_MISSIZED = (
+    "FROM vec WHERE NOT EXISTS (SELECT 1 FROM model WHERE model.name = vec.model AND 2 * dimension = length(vec.v))"
+)
 _ANEW = "remove the index, and refresh() makes it anew."
 _RULES = (
     (
@@ -148,6 +167,13 @@ _RULES = (
         f"Full-text search has other chunks than there are: {_ANEW}",
     ),
     ("SELECT count(*) FROM tree WHERE view NOT IN (SELECT id FROM view)", f"Files belong to no view: {_ANEW}"),
+    (
+        f"SELECT count(*) {_MISSIZED}",
+        (
+            "Vectors are not of the size that their model's have; searches leave them out, gc() removes them, and the"
+            " next refresh() with that model makes them anew."
+        ),
+    ),
 )
 
 
@@ -182,6 +208,14 @@ def collect(database: "Connection", store: Store) -> Collected:
             check()
             chunks += remove_unused(database, blob)
         vectors = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
+        vectors += database.execute(f"DELETE {_MISSIZED}").rowcount
+        if vectors:
+            database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
+            database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
+        views = {row for (row,) in database.execute("SELECT id FROM view")}
+    for file in store.folder.glob("vectors-*.usearch"):  # which are made again if they are needed
+        if file.name.split("-")[1] not in map(str, views):
+            file.unlink(missing_ok=True)
     _compact(database)
     return Collected(
         views=tuple(name for _, name in gone),

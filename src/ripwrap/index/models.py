@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from ripwrap._text import FsPath
 
 SkipReason: TypeAlias = Literal["binary", "unreadable"]
+EmbedReason: TypeAlias = Literal["setup", "refused", "rejected", "unavailable", "garbage"]
 
 
 class Progress(BaseModel, frozen=True):
@@ -17,11 +18,15 @@ class Progress(BaseModel, frozen=True):
         files: How many files are done, of those that are new or differ.
         total: How many there are of them.
         chunks: How many chunks were written.
+        embedded: How many texts have got a vector, after the files.
+        to_embed: How many had none.
     """
 
     files: int
     total: int
     chunks: int
+    embedded: int = 0
+    to_embed: int = 0
 
 
 class Skipped(BaseModel, frozen=True):
@@ -38,6 +43,20 @@ class Skipped(BaseModel, frozen=True):
     example: FsPath
 
 
+class NotEmbedded(BaseModel, frozen=True):
+    """Texts that have no vector yet; the next refresh asks for them again, and until then words alone find them.
+
+    Attributes:
+        reason: What went wrong; see `EmbeddingError`.
+        texts: How many texts; chunks that are alike are one.
+        message: The error of the first of them.
+    """
+
+    reason: EmbedReason
+    texts: int
+    message: str
+
+
 class Refreshed(BaseModel, frozen=True):
     """What a refresh found and did.
 
@@ -50,6 +69,8 @@ class Refreshed(BaseModel, frozen=True):
         cut: How many files are in the index with their first million bytes alone.
         chunks: How many chunks were written; content that was known, e.g. from another branch, needs none.
         seconds: How long it took.
+        embedded: How many texts have got a vector; chunks that are alike are one text.
+        failed: Texts that have none yet, by reason.
     """
 
     added: int
@@ -60,6 +81,8 @@ class Refreshed(BaseModel, frozen=True):
     cut: int
     chunks: int
     seconds: float
+    embedded: int = 0
+    failed: tuple[NotEmbedded, ...] = ()
 
 
 class IndexView(BaseModel, frozen=True):
@@ -93,9 +116,11 @@ class IndexStatus(BaseModel, frozen=True):
         location: The folder that has the index.
         schema_version: The version of its tables.
         chunker: What cuts files into chunks.
-        model: The embedding model; `None`, because there is none.
+        model: The embedding model, as `provider:model`; `None` if there is none.
+        dimension: How many numbers its vectors have; `None` if that is not known yet.
+        lacking: How many texts of the current view's chunks have no vector of it; 0 without a model.
         changed_at: When a refresh last had something to write into the current view.
-        sent: What would be sent to whom: empty, because nothing leaves the machine.
+        sent: What is sent to whom, in a sentence; empty without a model, because then nothing leaves the machine.
     """
 
     built: bool
@@ -108,6 +133,8 @@ class IndexStatus(BaseModel, frozen=True):
     schema_version: int
     chunker: str
     model: str | None
+    dimension: int | None
+    lacking: int
     changed_at: datetime | None
     sent: tuple[str, ...]
 

@@ -1,8 +1,9 @@
-"""A query to places: pools of chunks, one or several, fused; then the same ranking as without an index."""
+"""A query to places: the chunks that its words and vectors find, fused; then the same ranking as without an index."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from ripwrap._fts import BM25
 from ripwrap._ranking.score import POOL, Candidate, Ranked, ranked
@@ -17,11 +18,16 @@ if TYPE_CHECKING:
 Pool: TypeAlias = Sequence[tuple[int, float]]
 """Chunks by their number, each with a score that compares within this pool alone, the best first."""
 
-Searcher: TypeAlias = "Callable[[Connection, int, Query], Pool]"
-"""Gives a pool, out of a view: full-text search below, or one by vectors."""
+Searcher: TypeAlias = "Callable[[Connection, int], Pool | None]"
+"""Gives a pool by vectors, with cosines, out of a view; `None` if it has no vectors."""
+
+T = TypeVar("T")
 
 RRF = 60
 """How soon a place in a pool counts little."""
+
+WEIGHT, SYMBOL_WEIGHT = 0.3, 0.2
+"""What vectors say of what both say; of a name less, because words find it better."""
 
 _DEPTH = 4  # How many times the pool is looked through for files that are not in it; more has found nothing more.
 _MOST = 5_000  # Chunks after which equally good ones are taken as they come.
@@ -32,7 +38,31 @@ _IN_VIEW = (
     "SELECT chunk.id, blob.path, chunk.start FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
     " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
 )
-_CANDIDATES = "SELECT chunk.id, blob.path, chunk.line, chunk.text, blob.id FROM chunk JOIN blob ON blob.id = chunk.blob"
+_CANDIDATES = (
+    "SELECT chunk.id, blob.path, chunk.line, chunk.text, blob.id, chunk.symbol"
+    " FROM chunk JOIN blob ON blob.id = chunk.blob"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """What vectors have to say.
+
+    Attributes:
+        searcher: Gives a pool of them; `None` if they cannot be asked.
+        weight: How much they say, from 0 (nothing) to 1 (all); `None` is `WEIGHT`, or `SYMBOL_WEIGHT` for a name.
+        missing: Why they cannot be asked, for whoever reads the reasons.
+    """
+
+    searcher: "Searcher | None"
+    weight: float | None = None
+    missing: str = ""
+
+    def weight_for(self, query: Query) -> float:
+        """How much they say of this query."""
+        if self.weight is not None:
+            return self.weight
+        return SYMBOL_WEIGHT if query.symbolic else WEIGHT
 
 
 def search(
@@ -40,7 +70,7 @@ def search(
     view: int,
     query: Query,
     limit: int | None,
-    searchers: Sequence[tuple[Searcher, float]] = (),
+    vectors: Vectors | None = None,
 ) -> list[RankedChunk]:
     """The best places in a view.
 
@@ -49,28 +79,38 @@ def search(
         view: The view's number.
         query: What is asked for.
         limit: How many at most; `None` gives all that are ranked.
-        searchers: What else gives a pool, each with its weight; that of full-text search is what they leave of 1.
+        vectors: What gives a second pool; `None` if there is none.
     """
-    pool = lexical(database, view, query)
-    if searchers:
-        rest = 1 - sum(weight for _, weight in searchers)
-        others = [(searcher(database, view, query), weight) for searcher, weight in searchers]
-        pool = fused([(pool, rest), *others])
-    blobs: dict[tuple[str, int, str], int] = {}
+    words = lexical(database, view, query)
+    alike = vectors.searcher(database, view) if vectors is not None and vectors.searcher is not None else None
+    both: dict[int, float] | None = None
+    missing = "" if vectors is None else vectors.missing
+    if vectors is not None and alike is not None:
+        weight = vectors.weight_for(query)
+        both = dict(fused([(words, 1 - weight), (alike, weight)]))
+    elif vectors is not None:
+        missing = missing or "no chunk has one"
+    origins: dict[_Key, _Origin] = {}
     candidates: list[Candidate] = []
-    for candidate, blob in _candidates(database, pool):
+    for candidate, origin in _candidates(database, dict(words), dict(alike or ()), both):
         candidates.append(candidate)
-        blobs[candidate.path, candidate.start_line, candidate.text] = blob
+        origins[_key(candidate)] = origin
     found = ranked(query, candidates, limit)
-    return list(_places(database, query, found, blobs))
+    if missing:
+        for entry in found:
+            entry.reasons.append(f"without vectors: {missing}")
+    return list(_places(database, query, found, origins))
 
 
 def fused(pools: Sequence[tuple[Pool, float]]) -> Pool:
-    """One pool out of several with weights, by reciprocal rank; where they agree, equal ones by number."""
+    """One pool out of several with weights, by reciprocal rank: a chunk's score is the sum of weight / (60 + rank).
+
+    A pool that weighs nothing adds nothing, also no chunks.
+    """
     scores: dict[int, float] = defaultdict(float)
     for pool, weight in pools:
-        for place, (number, _) in enumerate(pool, 1):
-            scores[number] += weight / (RRF + place)
+        for rank, (number, _) in enumerate(pool if weight else (), 1):
+            scores[number] += weight / (RRF + rank)
     return sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
@@ -86,7 +126,7 @@ def lexical(database: "Connection", view: int, query: Query) -> Pool:
         statement = "SELECT rowid FROM fts WHERE fts MATCH ?"
         rows = [row for (row,) in database.execute(statement, (query.definitions,)) if row not in known]
         places = _in_view(database, view, rows)
-        for some in _portions(sorted(places, key=places.__getitem__)[:POOL]):
+        for some in portions(sorted(places, key=places.__getitem__)[:POOL]):
             # The plus keeps SQLite from asking for one row after another: each would count all words anew.
             statement = f"{BM25} AND +rowid IN ({','.join('?' * len(some))})"
             pool += database.execute(statement, (query.match, *some)).fetchall()
@@ -118,39 +158,54 @@ def _best(database: "Connection", view: int, query: Query) -> list[tuple[int, fl
 def _in_view(database: "Connection", view: int, rows: Iterable[int]) -> dict[int, tuple[bytes, int]]:
     """Those of the chunks that a view has, with what they are ordered by."""
     places: dict[int, tuple[bytes, int]] = {}
-    for some in _portions(list(rows)):
+    for some in portions(list(rows)):
         statement = _IN_VIEW.format(",".join("?" * len(some)))
         for row, path, start in database.execute(statement, (view, *some)):
             places[row] = (path if isinstance(path, bytes) else path.encode(), start)
     return places
 
 
-def _portions(rows: Sequence[int]) -> Iterator[Sequence[int]]:
+def portions(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many at a time as a statement may name."""
     for at in range(0, len(rows), _VARIABLES):
         yield rows[at : at + _VARIABLES]
 
 
-def _candidates(database: "Connection", pool: Pool) -> Iterator[tuple[Candidate, int]]:
-    scores = dict(pool)
-    for some in _portions(list(scores)):
+_Key: TypeAlias = tuple[str, int, str]
+_Origin: TypeAlias = tuple[int, str | None]  # The content that a chunk is of, and its symbol.
+
+
+def _key(candidate: Candidate) -> _Key:
+    return candidate.path, candidate.start_line, candidate.text
+
+
+def _candidates(
+    database: "Connection",
+    words: Mapping[int, float],
+    alike: Mapping[int, float],
+    both: Mapping[int, float] | None,
+) -> Iterator[tuple[Candidate, _Origin]]:
+    for some in portions(list(words if both is None else both)):
         statement = f"{_CANDIDATES} WHERE chunk.id IN ({','.join('?' * len(some))})"
-        for number, path, line, kept, blob in database.execute(statement, some):
+        for number, path, line, kept, blob, symbol in database.execute(statement, some):
             text = restored(kept)
             last = line + text.count("\n") - text.endswith("\n")
-            yield Candidate(restored(path), line, last, text, scores[number]), blob
+            bm25, cosine = words.get(number, 0.0), alike.get(number)
+            score = None if both is None else both[number]
+            candidate = Candidate(restored(path), line, last, text, bm25, cosine, score)
+            yield candidate, (blob, None if symbol is None else restored(symbol))
 
 
 def _places(
-    database: "Connection", query: Query, found: Sequence[Ranked], blobs: dict[tuple[str, int, str], int]
+    database: "Connection", query: Query, found: Sequence[Ranked], origins: Mapping[_Key, _Origin]
 ) -> Iterator[RankedChunk]:
     sources: dict[int, Source] = {}
     for entry in found:
         check()
-        candidate = entry.candidate
-        blob = blobs[candidate.path, candidate.start_line, candidate.text]
+        blob, symbol = origins[_key(entry.candidate)]
         if blob not in sources:
-            sources[blob] = _source(database, blob, candidate.path)
-        yield place_of(query, entry, sources[blob])
+            sources[blob] = _source(database, blob, entry.candidate.path)
+        yield place_of(query, entry, sources[blob], symbol)
 
 
 def _source(database: "Connection", blob: int, path: str) -> Source:

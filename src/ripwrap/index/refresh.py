@@ -49,10 +49,12 @@ class Chunker:
         version: Names it and its version; if it differs from what the index was made with, that is made anew.
         chunks_of: The chunks of a file, given its path and text. They cover all of the text and are in the order of
             their start; they may overlap.
+        close: Lets go of what that took; it may be called again afterwards.
     """
 
     version: str
     chunks_of: Callable[[str, str], Iterable[Chunk]]
+    close: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,9 +299,9 @@ def _add(database: "Connection", read: _Read, chunker: Chunker, tally: _Tally) -
     texts = [source.text[piece.start : piece.end] for piece in pieces]
     kept = texts if source.exact else [stored(text) for text in texts]
     database.executemany(
-        "INSERT INTO chunk (id, blob, start, line, digest, text) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk (id, blob, start, line, digest, text, symbol) VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
-            (number, blob, piece.start, piece.start_line, digest_of(text), text)
+            (number, blob, piece.start, piece.start_line, digest_of(text), text, piece.symbol and stored(piece.symbol))
             for number, (piece, text) in enumerate(zip(pieces, kept, strict=True), first)
         ),
     )

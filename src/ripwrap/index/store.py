@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import sqlite3
     from sqlite3 import Connection
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the tables."""
 
 NAME = "index.sqlite3"
@@ -44,10 +44,11 @@ _TABLES = (
     )""",
     # The content of a file, under a name: what two branches have in common is there once.
     "CREATE TABLE blob (id INTEGER PRIMARY KEY, path, digest BLOB NOT NULL, UNIQUE (path, digest))",
-    # `start` is the offset of its first character, `line` its line. Texts and paths that are not UTF-8 are bytes.
+    # `start` is the offset of its first character, `line` its line, `symbol` the definition that it is or is a part of,
+    # if that is known. Texts and paths that are not UTF-8 are bytes.
     """CREATE TABLE chunk (
         id INTEGER PRIMARY KEY, blob INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL,
-        digest BLOB NOT NULL, text NOT NULL
+        digest BLOB NOT NULL, text NOT NULL, symbol
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
     # `blob` is NULL of a file that is left out; `note` says why, or that not all of it is in.
@@ -57,7 +58,9 @@ _TABLES = (
     ) WITHOUT ROWID""",
     "CREATE INDEX tree_blob ON tree (blob)",
     # An embedding of a chunk's content, by which model: known wherever that content turns up again.
-    "CREATE TABLE vec (digest BLOB NOT NULL, model TEXT NOT NULL, v BLOB NOT NULL, PRIMARY KEY (digest, model))",
+    "CREATE TABLE vec (digest BLOB NOT NULL, model TEXT NOT NULL, v BLOB NOT NULL, PRIMARY KEY (model, digest))",
+    # How many numbers a model's vectors have; `generation` is another number whenever there are others.
+    "CREATE TABLE model (name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, generation INTEGER NOT NULL) WITHOUT ROWID",
     TABLE,
     "INSERT INTO fts(fts, rank) VALUES ('hashsize', 33554432)",  # larger pieces to be merged: half the time
 )

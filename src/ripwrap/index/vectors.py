@@ -1,18 +1,17 @@
-"""Vectors as bytes and as a matrix, the nearest of them, and lists fused by rank; needs numpy, of the extra `vectors`.
+"""Vectors as bytes and as a matrix, and the nearest of them; needs numpy, of the extra `vectors`.
 
 A vector is kept as a normalised row of float16, little-endian: half the bytes, and cosines right to about 0.001. The
 rows are the truth. What usearch builds of them, where there are very many, can be thrown away at any time.
 """
 
 import functools
-import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,6 @@ import numpy.typing as npt
 Matrix: TypeAlias = npt.NDArray[np.float32]
 Halves: TypeAlias = npt.NDArray[np.float16]
 Ids: TypeAlias = npt.NDArray[np.int64]
-K = TypeVar("K", bound=Hashable)
 
 MANY = 200_000
 """Above as many vectors, an approximate search is worth its index."""
@@ -259,66 +257,3 @@ def neighbours(ids: Ids, rows: npt.NDArray[Any], *, file: Path | None = None, ma
         how = 'pip install "ripwrap[vectors]"'
         return Exact(ids, rows, note=f"exact, {len(ids)} vectors: slow, because usearch is not installed ({how})")
     return Approximate(ids, rows, file=file)
-
-
-def rrf(lists: Sequence[Iterable[K]], weights: Sequence[float], *, k: float = 60) -> list[tuple[K, float]]:
-    """Lists fused by reciprocal rank: an item's score is the sum of weight / (k + rank), ranks counted from 1.
-
-    Args:
-        lists: Each the best first; what a list has twice counts where it is first.
-        weights: One for each list, none of them negative; a list with 0 adds nothing, also no items.
-        k: The larger, the less the first places tell.
-
-    Returns:
-        Items and scores, the best first; of equals the one that an earlier list has, or has earlier.
-
-    Raises:
-        ValueError: There are not as many weights as lists, or one is negative.
-    """
-    if len(lists) != len(weights) or any(weight < 0 for weight in weights):
-        raise ValueError(f"each of {len(lists)} lists needs a weight of 0 or more, not {list(weights)}")
-    scores: dict[K, float] = {}
-    for ranked, weight in zip(lists, weights, strict=True):
-        if weight:
-            for rank, item in enumerate(dict.fromkeys(ranked), 1):
-                scores[item] = scores.get(item, 0.0) + weight / (k + rank)
-    return sorted(scores.items(), key=lambda scored: -scored[1])
-
-
-def hybrid(
-    lexical: Iterable[K],
-    semantic: Iterable[K],
-    *,
-    query: str,
-    hybrid_weight: float | None = None,
-    is_symbol: Callable[[str], bool] | None = None,
-) -> list[tuple[K, float]]:
-    """Words and vectors in one list.
-
-    Args:
-        lexical: What the words found, the best first.
-        semantic: What the vectors found, the best first.
-        query: What was asked.
-        hybrid_weight: How much the vectors say, from 0 (nothing) to 1 (all); see `default_weight`.
-        is_symbol: Tells whether a query looks like a symbol; `looks_like_symbol` if it is not given.
-
-    Raises:
-        ValueError: The weight is not between 0 and 1.
-    """
-    alpha = default_weight(query, is_symbol or looks_like_symbol) if hybrid_weight is None else hybrid_weight
-    if not 0 <= alpha <= 1:
-        raise ValueError(f"hybrid_weight should be from 0 to 1, not {hybrid_weight}")
-    return rrf([lexical, semantic], [1 - alpha, alpha])
-
-
-def default_weight(query: str, is_symbol: Callable[[str], bool]) -> float:
-    """How much vectors say if nobody decides: .3, and .2 for a symbol, which words find better."""
-    return 0.2 if is_symbol(query) else 0.3
-
-
-def looks_like_symbol(query: str) -> bool:
-    """Whether a query is one name as programs have them: `load_file`, `HTTPServer`, `os.path`, `a::b`, `main()`."""
-    name = query.strip()
-    if not re.fullmatch(r"[\w$.:#>-]+(\(\))?", name):
-        return False
-    return bool(re.search(r"\w(_|\.|::|->|#)\w|^_|[a-z\d][A-Z]|[A-Z]{2}[a-z]|\(\)$|\w\d", name))
