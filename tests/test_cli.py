@@ -168,7 +168,8 @@ def test_the_index_is_built_asked_and_looked_after(plant: Plant, tmp_path: Path)
     (tmp_path / "home" / "index.sqlite3").write_bytes(b"garbage" * 1000)
     assert output("index", "health", home, cwd=folder, code=2).startswith("ok: no\n")
     shown_there = on_terminal("index", "build", home, cwd=folder)  # made anew, which is said, and is no failure
-    assert "is made anew" in shown_there and "files" in shown_there and "added: 4" in shown_there
+    assert "made anew" in " ".join(shown_there.split())
+    assert "files" in shown_there and "added: 4" in shown_there
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ def test_the_index_is_built_asked_and_looked_after(plant: Plant, tmp_path: Path)
         (["search", "x", "--limit=-1"], "limit should be 0 or more"),
         (["build", "--rg=missing/rg"], "no such file"),
         (["build", "--location=file/below"], "an index cannot be kept in"),
-        (["build", "--embedder=no-such-provider"], "embedder"),
+        (["build", "--embedder=no-such-provider"], "no-such-provider"),
         (["bild"], "bild"),
     ],
 )

@@ -51,7 +51,7 @@ class _Planned(Index):
         return self._refreshed(progress)
 
     def told(self) -> Plan[IndexStatus]:
-        return self._looked(lambda: health.status(self._store, self._view()))
+        return self._looked(self._status)
 
     def checked(self) -> Plan[IndexHealth]:
         return self._looked(lambda: health.health(self._store))
