@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 from rich.console import Console
@@ -121,7 +121,7 @@ def _said(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
-        return "; ".join(map(_said, value))
+        return "; ".join(map(_said, cast("tuple[object, ...]", value)))
     if isinstance(value, BaseModel):
         return ", ".join(f"{name} {_said(one)}" for name, one in value if one not in (None, (), ""))
     return f"{value:.2f}" if isinstance(value, float) else shown(str(value))

@@ -26,6 +26,7 @@ QUIET = 0.5
 _MOST = 10.0  # Seconds after which it is time although there is no quiet.
 _STEP = 50  # Milliseconds after which changes that came together are handed over, and a request to end is seen.
 _LOOK = 100  # Milliseconds that it waits for the first of them.
+_NOTHING: set[Any] = set()
 
 
 async def watched(root: Path, own: Path, refresh: Callable[[], Awaitable[Refreshed]]) -> AsyncGenerator[Refreshed]:
@@ -125,9 +126,9 @@ class _Waiter:
 
     def _next(self) -> set[Any]:
         if self._changes is None:
-            return set()
+            return _NOTHING
         try:
-            return next(self._changes, set())
+            return next(self._changes, _NOTHING)
         except (OSError, RuntimeError) as error:  # the latter is watchfiles' own
             raise RipwrapError(f"{shown(str(self.root))} cannot be watched: {error}") from error
 
