@@ -161,7 +161,7 @@ def bench(session: nox.Session) -> None:
 @nox.session(python=MEASURED)
 def retrieval(session: nox.Session) -> None:
     """How good and how fast ranked search is: `-- DIR`, a folder with annotated queries."""
-    _install(session)
+    _install(session, extras="bin,cli,index")
     session.install("pip")
     session.run("python", "benchmarks/retrieval/run.py", *session.posargs)
 

@@ -1,14 +1,12 @@
 """The methods that are compared: each is made for a folder, and then asked."""
 
-import atexit
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import mkdtemp
-from typing import Protocol
+from tempfile import TemporaryDirectory
+from typing import Literal, Protocol
 
 import anyio
 
@@ -84,10 +82,9 @@ class IndexFree:
 class WithIndex:
     """`ripwrap.index.Index`, made when this is, and not refreshed before a question."""
 
-    def __init__(self, root: Path) -> None:
-        home = mkdtemp()
-        atexit.register(shutil.rmtree, home)
-        self._index = Index(root, location=home)
+    def __init__(self, root: Path, *, chunker: Literal["syntax", "windows"], embedder: str | None = None) -> None:
+        self._home = TemporaryDirectory()
+        self._index = Index(root, location=self._home.name, chunker=chunker, embedder=embedder)
         anyio.run(self._index.refresh)
 
     def answer(self, query: str) -> list[Place]:
@@ -96,5 +93,11 @@ class WithIndex:
         return [Place(one.path, one.text) for one in found]
 
 
-METHODS: dict[str, Callable[[Path], Method]] = {"rg-words": RgWords, "index-free": IndexFree, "index": WithIndex}
+METHODS: dict[str, Callable[[Path], Method]] = {
+    "rg-words": RgWords,
+    "index-free": IndexFree,
+    "index": partial(WithIndex, chunker="windows"),
+    "index+syntax": partial(WithIndex, chunker="syntax"),
+    "hybrid": partial(WithIndex, chunker="syntax", embedder="wordllama"),
+}
 """By the name that the table has; making one may take its time, which is shown, too."""

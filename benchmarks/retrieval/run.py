@@ -19,6 +19,8 @@ sys.path.append(str(Path(__file__).parent.parent))
 from retrieval.judged import LIBRARY, NPM, WHEELS, Corpus, UnavailableError, corpora
 from retrieval.measures import CHARACTERS, COLUMNS, TIMES, TOKENS, Measured, measured, row, verdicts
 from retrieval.methods import METHODS, Place
+from retrieval.upkeep import WAYS, Kept, kept
+from retrieval.upkeep import table as upkeep_table
 from ripwrap import sync
 from ripwrap._ranking.chunks import chunks_of
 
@@ -72,9 +74,11 @@ def main() -> int:
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="which to compare")
     parser.add_argument("--corpora", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--rounds", type=int, default=3, help="how often each query is asked")
+    parser.add_argument("--no-upkeep", action="store_true", help="leave the second table out")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to keep the figures")
     arguments = parser.parse_args()
     results: dict[str, dict[str, list[Measured]]] = {name: defaultdict(list) for name in arguments.methods}
+    upkeep: dict[str, Kept] = {}
     try:
         for corpus in corpora(arguments.folder):
             if arguments.corpora and corpus.name not in arguments.corpora:
@@ -86,6 +90,9 @@ def main() -> int:
                 results[name]["all"] += asked
                 if made > 0.01:
                     print(f"  {name} was made in {made:.2f} s", file=sys.stderr, flush=True)
+            if corpus.name == LIBRARY and not arguments.no_upkeep:
+                asked_of = [query.text for query in corpus.queries]
+                upkeep = {way: kept(corpus.root, way, asked_of, arguments.rounds) for way in WAYS}
     except UnavailableError as error:
         parser.error(str(error))
     rows = {
@@ -100,9 +107,13 @@ def main() -> int:
     )
     print(table(rows))
     print()
+    if upkeep:
+        print(f"upkeep of an index of {LIBRARY}: a refresh with nothing to do, after an edit, after a branch switch\n")
+        print(upkeep_table(upkeep))
+        print()
     judged = [] if arguments.corpora else verdicts(rows)
-    for said, kept in judged:
-        print(f"{'met   ' if kept else 'MISSED'}  {said}")
+    for said, held in judged:
+        print(f"{'met   ' if held else 'MISSED'}  {said}")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0 if all(kept for _, kept in judged) else 1

@@ -18,7 +18,7 @@ import pytest
 import ripwrap
 from ripwrap import RipwrapError
 from ripwrap.index import Index, Progress, Refreshed, store
-from ripwrap.index.store import SCHEMA, NAME
+from ripwrap.index.store import NAME, SCHEMA
 from test_cancellation import is_reached, until_it_is_too_late
 from waiting import until
 
@@ -245,7 +245,9 @@ async def test_tables_of_a_newer_version_are_made_anew(index: Index, caplog: pyt
         database.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
         database.execute("DROP TABLE tree")
     database.close()
-    assert (await index.health()).messages == (f"Its tables are of version 99, and {SCHEMA} is ours: refresh() makes it anew.",)
+    assert (await index.health()).messages == (
+        f"Its tables are of version 99, and {SCHEMA} is ours: refresh() makes it anew.",
+    )
     assert await paths(index) == {"a.py", "b.md"}
     assert f"is made anew: its tables are of version 99, and {SCHEMA} is ours" in caplog.text
 

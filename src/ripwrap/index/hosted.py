@@ -85,8 +85,8 @@ class Hosted:
             raise
         except Exception as error:  # what providers' packages raise is theirs to choose
             raise self._translated(error) from error
-        if self.dimension is None and len(found):
-            self.dimension = self._length(found)
+        if self.dimension is None:
+            self.dimension = self._length(found, len(texts))
         return found
 
     async def _request(self, texts: list[str], kind: Literal["query", "document"]) -> Any:
@@ -130,10 +130,13 @@ class Hosted:
         url = getattr(model, "base_url", None)
         return redacted(str(url)).rstrip("/") if url else None
 
-    def _length(self, found: Sequence[Sequence[float]]) -> int | None:
+    def _length(self, found: object, count: int) -> int | None:
+        """How many numbers a vector has; `None` if these are none, from which nothing is learnt."""
+        from ripwrap.index import vectors
+
         try:
-            return len(found[0]) or None
-        except TypeError:
+            return int(vectors.matrix(found, count).shape[1])
+        except ValueError:
             return None
 
     def _not_set_up(self, error: Exception) -> EmbeddingError:

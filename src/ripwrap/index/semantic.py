@@ -113,6 +113,7 @@ class Semantic:
             message = f'{embedder.name} cannot be used: it needs the package numpy: pip install "ripwrap[vectors]"'
             raise EmbeddingError(message, provider=provider_of(embedder))
         self.embedder = embedder
+        self._declared = embedder.dimension  # and not what it learns of answers
         self._store, self._view, self._weight = store, view, weight
         self._turn = threading.Lock()
         self._complete: tuple[int | None, int | None] | None = None
@@ -213,7 +214,7 @@ class Semantic:
 
     def _lacking(self, database: "Connection") -> _Lacking:
         """What is to be embedded; vectors of another length than the embedder's are thrown away first."""
-        view, name, wanted = self._view(), self.embedder.name, self.embedder.dimension
+        view, name, wanted = self._view(), self.embedder.name, self._declared
         dimension, generation = _model(database, name)
         if None not in (wanted, dimension) and wanted != dimension:
             _LOGGER.warning("%s has vectors of %s numbers, which were %s: made anew", name, wanted, dimension)
