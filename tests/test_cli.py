@@ -179,7 +179,7 @@ def test_the_index_is_built_asked_and_looked_after(plant: Plant, tmp_path: Path)
         (["search", "x", "--limit=-1"], "limit should be 0 or more"),
         (["build", "--rg=missing/rg"], "no such file"),
         (["build", "--location=file/below"], "an index cannot be kept in"),
-        (["build", "--embedder=no-such-provider"], "embedder"),
+        (["build", "--embedder=no-such-provider"], "embedd"),
         (["bild"], "bild"),
     ],
 )
