@@ -1,5 +1,6 @@
 """Watching: a refresh at first, one for each burst of changes, one for another branch; and nothing stays behind."""
 
+import asyncio
 import gc
 import logging
 import os
@@ -211,6 +212,25 @@ async def test_cancelled_or_closed_from_another_task_it_ends_at_once(
         assert anyio.current_time() - begun < 5
         assert [child for child in children() if child.name() == "rg"] == []
         await index.refresh()  # and the index is still good for something
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_task_of_asyncio_that_is_cancelled_ends_at_once(plant: Plant, home: Path, anyio_backend: str) -> None:
+    root = plant({"a.py": "a\n"})
+    for turns in (0, 1, 3, 50):  # before it begins, while it begins, and while it waits
+        async with Index(root, location=home) as index:
+
+            async def follow(index: Index = index) -> None:
+                async with aclosing(index.watch()) as refreshes:
+                    async for _ in refreshes:
+                        pass
+
+            task = asyncio.create_task(follow())
+            for _ in range(turns):
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with anyio.fail_after(SECONDS), pytest.raises(asyncio.CancelledError):
+                await task
 
 
 async def test_a_loop_that_is_left_leaves_nothing(
