@@ -112,8 +112,8 @@ def main() -> int:
         print(upkeep_table(upkeep))
         print()
     judged = [] if arguments.corpora else verdicts(rows)
-    for said, held in judged:
-        print(f"{'met   ' if held else 'MISSED'}  {said}")
+    for said, met in judged:
+        print(f"{'met   ' if met else 'MISSED'}  {said}")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 0 if all(kept for _, kept in judged) else 1

@@ -1,4 +1,4 @@
-"""What keeping an index costs: made, refreshed without need, after an edit, after a branch switch, and asked."""
+"""What an index costs: made, refreshed with nothing to do, after an edit and after a branch switch, and asked."""
 
 import os
 import shutil
