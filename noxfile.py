@@ -160,10 +160,11 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(python=MEASURED)
 def retrieval(session: nox.Session) -> None:
-    """How good and how fast ranked search is: `-- DIR`, a folder with annotated queries."""
+    """How good and how fast ranked search is, into `docs/retrieval.md`; `-- DIR` is where annotated queries are."""
     _install(session, extras="bin,cli,index")
     session.install("pip")
-    session.run("python", "benchmarks/retrieval/run.py", *session.posargs)
+    arguments = session.posargs or ["../shared/retrieval", "--page=docs/retrieval.md"]
+    session.run("python", "benchmarks/retrieval/run.py", *arguments)
 
 
 @nox.session(python=MEASURED)

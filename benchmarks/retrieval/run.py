@@ -24,6 +24,8 @@ from retrieval.upkeep import table as upkeep_table
 from ripwrap import sync
 from ripwrap._ranking.chunks import chunks_of
 
+_HEAD = Path(__file__).parent / "head.md"
+
 
 def ask(corpus: Corpus, name: str, rounds: int) -> tuple[float, list[Measured]]:
     """How long a method took to be made for a corpus, and what became of each query, in the median of the rounds."""
@@ -67,6 +69,25 @@ def table(rows: dict[str, dict[str, dict[str, float]]]) -> str:
     return "\n".join(lines)
 
 
+def report(rows: dict[str, dict[str, dict[str, float]]], upkeep: dict[str, Kept], rounds: int, *, judged: bool) -> str:
+    """All that was measured, as Markdown."""
+    binary = sync.resolve()
+    pins = ", ".join((*WHEELS.values(), *NPM.values(), f"{LIBRARY} {platform.python_version()}"))
+    parts = [
+        f"rg {'.'.join(map(str, binary.version))}, {os.cpu_count()} CPUs, {platform.platform()}; {pins}.",
+        f"Recall: within the first {TOKENS:,} tokens of {CHARACTERS} characters; times: medians of {rounds}.",
+        table(rows),
+    ]
+    if upkeep:
+        parts += [
+            f"Upkeep of an index of {LIBRARY}: made, refreshed without need, after an edit, after a branch switch.",
+            upkeep_table(upkeep),
+        ]
+    if judged:
+        parts.append("\n".join(f"- {'met' if met else '**MISSED**'}: {said}" for said, met in verdicts(rows)))
+    return "\n\n".join(parts)
+
+
 def main() -> int:
     """See the module's docstring."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -75,6 +96,7 @@ def main() -> int:
     parser.add_argument("--corpora", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--rounds", type=int, default=3, help="how often each query is asked")
     parser.add_argument("--no-upkeep", action="store_true", help="leave the second table out")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="where to keep all of it as Markdown")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to keep the figures")
     arguments = parser.parse_args()
     results: dict[str, dict[str, list[Measured]]] = {name: defaultdict(list) for name in arguments.methods}
@@ -99,24 +121,13 @@ def main() -> int:
         name: {corpus: row(asked) for corpus, asked in sorted(of_method.items(), key=lambda one: one[0] == "all")}
         for name, of_method in results.items()
     }
-    binary = sync.resolve()
-    pins = ", ".join((*WHEELS.values(), *NPM.values(), f"{LIBRARY} {platform.python_version()}"))
-    print(f"rg {'.'.join(map(str, binary.version))}, {os.cpu_count()} CPUs, {platform.platform()}; {pins}")
-    print(
-        f"recall: within the first {TOKENS:,} tokens of {CHARACTERS} characters; times: medians of {arguments.rounds}\n"
-    )
-    print(table(rows))
-    print()
-    if upkeep:
-        print(f"upkeep of an index of {LIBRARY}: a refresh with nothing to do, after an edit, after a branch switch\n")
-        print(upkeep_table(upkeep))
-        print()
-    judged = [] if arguments.corpora else verdicts(rows)
-    for said, met in judged:
-        print(f"{'met   ' if met else 'MISSED'}  {said}")
+    said = report(rows, upkeep, arguments.rounds, judged=not arguments.corpora)
+    print(said)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
-    return 0 if all(kept for _, kept in judged) else 1
+    if arguments.page:
+        arguments.page.write_text(_HEAD.read_text() + said + "\n")
+    return 0
 
 
 if __name__ == "__main__":

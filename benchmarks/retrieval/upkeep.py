@@ -119,4 +119,5 @@ def table(figures: dict[str, Kept]) -> str:
         cells = [f"{one.build:.1f} s", f"{one.text / 1e6 / one.processor:.1f}"]
         cells += [f"{seconds * 1000:.0f} ms" for seconds in (one.nothing, one.edit, one.branch, one.query)]
         lines.append(f"| {way} | {' | '.join([*cells, f'{one.size / 1e6:.0f} MB'])} |")
+    lines.append("| *budget, for windows* | | *≥ 5* | *≤ 60 ms* | *≤ 100 ms* | *≤ 100 ms* | *≤ 20 ms* | |")
     return "\n".join(lines)
