@@ -1,11 +1,13 @@
 """The methods that are compared: each is made for a folder, and then asked."""
 
+import atexit
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 from typing import Literal, Protocol
 
 import anyio
@@ -83,8 +85,9 @@ class WithIndex:
     """`ripwrap.index.Index`, made when this is, and not refreshed before a question."""
 
     def __init__(self, root: Path, *, chunker: Literal["syntax", "windows"], embedder: str | None = None) -> None:
-        self._home = TemporaryDirectory()
-        self._index = Index(root, location=self._home.name, chunker=chunker, embedder=embedder)
+        home = mkdtemp()
+        atexit.register(shutil.rmtree, home)
+        self._index = Index(root, location=home, chunker=chunker, embedder=embedder)
         anyio.run(self._index.refresh)
 
     def answer(self, query: str) -> list[Place]:

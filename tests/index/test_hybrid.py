@@ -20,6 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, serving, vectors
+from retrieval.judged import Corpus, Judged
+from retrieval.run import ask
 from ripwrap import EmbeddingError, RankedChunk, RipwrapError
 from ripwrap.index import Index, Progress, semantic
 from ripwrap.index import vectors as vector_search
@@ -730,3 +732,10 @@ def test_every_chunk_is_there_once_and_the_best_is_first(pools: list[list[int]])
     assert sorted(number for number, _ in pool) == sorted({number for one in pools for number in one})
     scores = [score for _, score in pool]
     assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("method", ["index+syntax", "hybrid"])
+def test_the_methods_of_the_benchmark_answer(method: str, plant: Plant) -> None:
+    root = plant({"jar.py": "class Jar:\n    cookie = 1\n", "b.py": "cookie = 1\n", "c.py": "x = 1\n"})
+    _, (first,) = ask(Corpus("shop", root, (Judged("cookie jar", ("jar.py",), ""),)), method, rounds=1)
+    assert (first.ndcg, first.hit, first.rr, first.recall) == (1, 1, 1, 1)

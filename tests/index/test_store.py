@@ -188,6 +188,7 @@ async def test_a_file_cut_off_anywhere_is_made_anew(
 
 
 @pytest.mark.once
+@pytest.mark.timeout(300)
 @pytest.mark.anyio
 async def test_junk_in_any_page_is_seen_and_changes_no_answer(index: Index, plant: Plant) -> None:
     plant(many(30))
