@@ -1,9 +1,11 @@
 """`codebase_search`, with an index and without, and the tools that keep the index."""
 
 import inspect
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import anyio
 import pytest
 
 import ripwrap
-from ripwrap import RipwrapError, Workspace, sync
+from ripwrap import RipwrapError, Workspace, _rank, _scope, sync
 from ripwrap.binary.probe import CANCELLED
+from ripwrap.index import core
 from ripwrap.index.store import NAME
+from ripwrap.index.syntax import available
 from tools import COLOURS, Asked
 
 Plant = Callable[..., Path]
@@ -127,6 +131,128 @@ def test_links_out_of_the_roots_are_neither_indexed_nor_shown(shop: Path, home: 
         assert "link" not in text and "secret_cookie" not in text.split("(")[0]
 
 
+def test_what_links_lead_to_outside_of_the_roots_neither_crowds_out_the_rest_nor_is_read(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    for number in range(60):
+        (secret / f"cookie{number}.py").write_text("cookie\n" * 50)
+    (shop / "link").symlink_to(secret)
+    read: list[str] = []
+    reads = _rank._read
+
+    def noted(cwd: str, paths: Any, deadline: Any) -> Any:
+        read.extend(paths)
+        return reads(cwd, paths, deadline)
+
+    monkeypatch.setattr(_rank, "_read", noted)
+    found = sync.Workspace(shop, follow=True).codebase_search_result("cookie")
+    assert {place.file for place in found.places} == {"src/cookies.py", "src/till.py", "docs/cookies.md"} == set(read)
+
+
+@pytest.mark.parametrize("path", [".hidden.py", "ignored.py", ".github", ".github/cookie.yml"])
+def test_what_no_index_has_is_ranked_where_it_is_named(path: str, shop: Path, home: Path) -> None:
+    (shop / ".github").mkdir()
+    (shop / ".github" / "cookie.yml").write_text("cookie: yes\n")
+    workspace = sync.Workspace(shop, index=home)
+    workspace.index_codebase_result()
+    found = workspace.codebase_search_result("cookie", path)
+    assert found.ranking == "files"
+    assert [place.file for place in found.places] == [path if "." in path[1:] else ".github/cookie.yml"]
+
+
+def test_below_a_place_that_is_not_read_in_full_files_are_ranked(
+    plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = "a/b/c/d/e/f/g/cookie.py"
+    root = plant({deep: "def cookie(): ...\n", "a/cookie.py": "def cookie(): ...\n"})
+    monkeypatch.setattr(_scope, "home", lambda: str(root))
+    workspace = sync.Workspace(root, index=home)
+    workspace.index_codebase_result()
+    whole = workspace.codebase_search_result("cookie")
+    assert (whole.ranking, [place.file for place in whole.places]) == ("index", ["a/cookie.py"])
+    found = workspace.codebase_search_result("cookie", "a")
+    assert (found.ranking, {place.file for place in found.places}) == ("files", {"a/cookie.py", deep})
+
+
+@contextmanager
+def held(home: Path) -> Generator[None]:
+    """While another process writes the index."""
+    other = sqlite3.connect(home / NAME, isolation_level=None)
+    try:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+    finally:
+        other.close()
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_a_refresh_that_fails_is_noted_and_files_are_ranked(
+    colour: str, shop: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(colour, shop, index=home)
+    asked.index_codebase_result()
+
+    def full(*_: Any, **__: Any) -> None:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = 13
+        raise error
+
+    monkeypatch.setattr(core, "refresh", full)
+    found = asked.codebase_search_result("where is store_cookie defined")
+    assert (found.ranking, found.places[0].file) == ("files", "src/cookies.py")
+    (note,) = found.notes
+    assert note.startswith("The index could not be used: ") and "no space left" in note
+    with pytest.raises(RipwrapError, match="no space left"):
+        asked.index_codebase_result()
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_an_index_that_takes_too_long_is_noted_and_files_are_ranked(colour: str, shop: Path, home: Path) -> None:
+    asked = Asked(colour, shop, index=home, timeout=0.5)
+    asked.index_codebase_result()
+    (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
+    with held(home):
+        found = asked.codebase_search_result("bake biscuit")
+    assert (found.ranking, found.places[0].file) == ("files", "src/biscuits.py")
+    assert found.notes == ("The index was not up to date within 0.5 seconds; index_codebase takes its time.",)
+    assert asked.index_codebase_result().roots[0].added == 1
+
+
+@pytest.mark.anyio
+async def test_searches_that_wait_for_the_index_take_no_threads_from_others(
+    shop: Path, home: Path, anyio_backend: str
+) -> None:
+    workspace = Workspace(shop, index=home, timeout=60)
+    await workspace.index_codebase_result()
+    (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
+    rankings: list[str] = []
+
+    async def search() -> None:
+        rankings.append((await workspace.codebase_search_result("bake biscuit")).ranking)
+
+    with anyio.fail_after(50):
+        async with anyio.create_task_group() as group:
+            with held(home):
+                for _ in range(12):
+                    group.start_soon(search)
+                await anyio.sleep(0.5)
+                assert "biscuits.py" in await workspace.find_files("*", sort="newest")  # which takes a thread
+                assert rankings == []
+    assert rankings == ["index"] * 12
+
+
+@pytest.mark.skipif(not available(), reason="files are cut without a parser")
+def test_no_process_is_left_behind(shop: Path, home: Path, children: Callable[[], Any]) -> None:
+    workspace = sync.Workspace(shop, index=home)
+    workspace.index_codebase_result()
+    assert children() == []
+    (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
+    assert workspace.codebase_search_result("bake biscuit").ranking == "index"
+    assert children() == []
+
+
 def test_what_is_found_keeps_to_the_budget(plant: Plant) -> None:
     lines = "".join(f"    cookie = {number}  # {'x' * 30}\n" for number in range(20))
     root = plant({f"cookies/cookie{number}.py": f"def cookie{number}():\n{lines}" for number in range(12)})
@@ -210,8 +336,6 @@ def test_a_broken_index_is_made_anew_and_one_that_is_not_ours_is_gone_around(sho
     assert workspace.codebase_search_result("cookie").ranking == "index"
     del workspace
     (home / NAME).unlink()
-    import sqlite3
-
     other = sqlite3.connect(home / NAME)
     other.execute("CREATE TABLE theirs (x)")
     other.close()

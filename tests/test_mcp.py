@@ -410,7 +410,7 @@ async def test_with_an_index_there_are_its_tools_and_what_they_do_is_told_honest
         assert list(tools) == [*TOOLS, *INDEX_TOOLS]
         for name, tool in tools.items():
             assert tool.annotations is not None and tool.title
-            assert tool.annotations.read_only_hint is (name != "index_codebase")
+            assert tool.annotations.read_only_hint is (name not in ("index_codebase", "codebase_search"))
             assert (tool.annotations.destructive_hint, tool.annotations.idempotent_hint) == (False, True)
         assert "without an index" in answer(await client.call_tool("codebase_search", {"query": "needle"}))
         assert "not built" in answer(await client.call_tool("index_status"))

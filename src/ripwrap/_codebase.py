@@ -42,6 +42,12 @@ def codebase_plan(
                 raise
             except RipwrapError as error:  # whoever asks wants an answer, not a file
                 notes.append(f"The index could not be used: {error}.")
+            except TimeoutError:
+                if found.timeout is None:
+                    raise
+                notes.append(
+                    f"The index was not up to date within {found.timeout:g} seconds; index_codebase takes its time."
+                )
         ranking: Ranking = "index"
         if places is None:
             ranking = "files"
@@ -51,10 +57,8 @@ def codebase_plan(
 
 def _ranked(found: Scope, query: str, limit: int) -> Plan[list[RankedChunk]]:
     """The best places, without an index."""
-    place, allowed = found.place, found.allowed
-    most = limit if allowed is None else None
-    places = yield from rank_plan(query, place.cwd, place.paths, most, found.options, found.timeout)
-    return places if allowed is None else [one for one in places if allowed(one.path)]
+    place = found.place
+    return rank_plan(query, place.cwd, place.paths, limit, found.options, found.timeout, found.allowed)
 
 
 def _fitted(

@@ -5,15 +5,18 @@ roots.
 """
 
 import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from ripwrap._message import plural
 from ripwrap._query import Progress
 from ripwrap._ranking.score import POOL
-from ripwrap._rg.collect import Plan, Work
+from ripwrap._rg.collect import Plan, Work, within
 from ripwrap._scope import Scope, Settings, scope
 from ripwrap._text import shown
 from ripwrap.answers import (
@@ -29,6 +32,7 @@ from ripwrap.index import health
 from ripwrap.index.core import Index
 from ripwrap.index.models import IndexHealth, IndexStatus, Refreshed
 from ripwrap.index.models import Progress as Done
+from ripwrap.index.refresh import View
 from ripwrap.index.store import versions_of
 from ripwrap.options import StrPath
 from ripwrap.results import RankedChunk
@@ -38,17 +42,22 @@ if TYPE_CHECKING:
 
 
 class _Planned(Index):
-    """An index whose methods are plans, so that both colours carry them out."""
+    """An index whose methods are plans, so that both colours carry them out.
+
+    Attributes:
+        railed: Whether it has less than there is, because its root is no place to read all of.
+    """
 
     def __init__(self, found: Scope, location: StrPath | None) -> None:
         super().__init__(found.place.cwd, location=location, **found.options)
         self._allowed = found.allowed
+        self.railed = "max_depth" in found.options
 
-    def searched(self, query: str, limit: int | None) -> Plan[list[RankedChunk]]:
-        return self._searched(query, limit, first=True)
+    def searched(self, query: str, limit: int | None, seconds: float | None) -> Plan[list[RankedChunk]]:
+        return within(self._searched(query, limit, first=True), seconds, self._lock)
 
     def refreshed(self, progress: Callable[[Done], object] | None) -> Plan[Refreshed]:
-        return self._refreshed(progress)
+        return within(self._refreshed(progress), None, self._lock)
 
     def told(self) -> Plan[IndexStatus]:
         return self._looked(self._status)
@@ -67,6 +76,28 @@ class _Planned(Index):
         with suppress(sqlite3.Error):  # one that is damaged is none
             return bool(self._store.look(built))
         return False
+
+    def _lock(self) -> anyio.Lock:
+        """What a task of this event loop holds while it uses the index."""
+        turn = self._turn.get(None)
+        if turn is None:
+            turn = anyio.Lock()
+            self._turn.set(turn)
+        return turn
+
+    def _refresh(
+        self,
+        view: View,
+        paths: Sequence[str],
+        generation: int | None,
+        progress: Callable[[Done], object] | None,
+        *,
+        insist: bool,
+    ) -> Refreshed | None:
+        try:
+            return super()._refresh(view, paths, generation, progress, insist=insist)
+        finally:
+            self._chunker.close()  # a workspace is never closed, and its process would stay for a minute
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
         own, allowed = super()._without_own(paths), self._allowed
@@ -90,28 +121,34 @@ class Indexes:
     def search(self, found: Scope, query: str, limit: int) -> Plan[list[RankedChunk] | None]:
         """The best places, as the caller's answer calls them; `None` if the indexes cannot tell.
 
-        They cannot if one is not built, or if too few of the places that are ranked lie in the place that is asked for.
+        They cannot if one is not built, or if too few of the places that are ranked lie in the place that is asked for:
+        what is hidden, or ignored, or too deep for a root such as the home directory, is in none, and may be named.
 
         Raises:
             RipwrapError, ValueError: As `Index.search()`.
+            TimeoutError: They are not up to date within the time that the place has.
         """
+        begun = time.monotonic()
         place = found.place
         roots = self._settings.sandbox.roots if place.several else (place.cwd,)
         whole = place.several or place.name in (".", place.cwd)
         indexes = [self._of(root) for root in roots]
+        if not whole and any(index.railed for index in indexes):
+            return None
         if not (yield Work(lambda: all(index.is_built() for index in indexes))):
             return None
         answers: list[list[RankedChunk]] = []
         every = True
         for index in indexes:
-            places: list[RankedChunk] = yield from index.searched(query, limit if whole else None)
+            left = None if found.timeout is None else found.timeout - (time.monotonic() - begun)
+            places: list[RankedChunk] = yield from index.searched(query, limit if whole else None, left)
             prefix = "" if len(self._settings.sandbox.roots) == 1 else f"{index.root}/"
             every = every and len(places) < POOL
             inside = places if whole else [one for one in places if place.has(one.path)]
             answers.append([one.model_copy(update={"path": f"{prefix}{one.path}"}) for one in inside])
         # Scores of two indexes do not compare: they take turns.
         in_turn = [one for one in chain.from_iterable(zip_longest(*answers)) if one is not None]
-        return in_turn[:limit] if whole or every or len(in_turn) >= limit else None
+        return in_turn[:limit] if whole or (every and in_turn) or len(in_turn) >= limit else None
 
     def _of(self, root: str) -> _Planned:
         if root not in self._made:

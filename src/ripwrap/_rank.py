@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -74,8 +74,12 @@ def rank_plan(
     limit: int | None,
     options: FileOptions,
     timeout: float | None,
+    allowed: Callable[[str], bool] | None = None,
 ) -> Plan[list[RankedChunk]]:
-    """The search for files, and then what is done with them; arguments are `rank()`'s."""
+    """The search for files, and then what is done with them; arguments are `rank()`'s.
+
+    Only files that are `allowed` are looked at and opened, if that is said.
+    """
     if not isinstance(query, str):
         raise TypeError(f"a query should be a str, not {type(query).__name__}")
     asked, limit, timeout = understood(query), check_limit(limit), check_timeout(timeout)
@@ -96,7 +100,7 @@ def rank_plan(
     if not hits.files:
         return []
     deadline = _Deadline(timeout, begun)
-    places: list[RankedChunk] = yield Work(partial(_places, asked, command.cwd, hits, limit, deadline))
+    places: list[RankedChunk] = yield Work(partial(_places, asked, command.cwd, hits, limit, deadline, allowed))
     return places
 
 
@@ -113,10 +117,19 @@ class _Deadline:
             raise TimeoutError(f"there was no ranking within timeout={self.timeout} seconds")
 
 
-def _places(query: Query, cwd: str, hits: Hits, limit: int | None, deadline: _Deadline) -> list[RankedChunk]:
+def _places(
+    query: Query,
+    cwd: str,
+    hits: Hits,
+    limit: int | None,
+    deadline: _Deadline,
+    allowed: Callable[[str], bool] | None,
+) -> list[RankedChunk]:
     """The best places in the files that have the words."""
-    sizes = _sizes(cwd, hits.files)
-    order = chosen(query, hits.files, sizes, hits.having, hits.total)
+    files: Mapping[str, Mapping[str, int]] = hits.files
+    if allowed is not None:
+        files = {path: counts for path, counts in files.items() if _lets(allowed, path, deadline)}
+    order = chosen(query, files, _sizes(cwd, files), hits.having, hits.total)
     sources = list(_read(cwd, order, deadline))
     pool = _pool(query, sources, deadline)
     of_path = {source.path: source for source in sources}
@@ -125,6 +138,11 @@ def _places(query: Query, cwd: str, hits: Hits, limit: int | None, deadline: _De
         deadline.check()
         places.append(place_of(query, entry, of_path[entry.candidate.path]))
     return places
+
+
+def _lets(allowed: Callable[[str], bool], path: str, deadline: _Deadline) -> bool:
+    deadline.check()
+    return allowed(path)
 
 
 def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:

@@ -125,7 +125,7 @@ class Tools:
 
     def _with_absence(self, plan: Plan[ToolResult]) -> Plan[ToolResult]:
         """The plan, told at once where rg was missing a moment ago."""
-        error: RipwrapError
+        error: RipwrapError | TimeoutError
         try:
             step = next(plan)
             while True:
@@ -138,7 +138,7 @@ class Tools:
                 except BinaryError as error:
                     self._absence.note(error)
                     step = plan.throw(error)
-                except SearchError as error:
+                except (RipwrapError, TimeoutError) as error:
                     step = plan.throw(error)
                 else:
                     if isinstance(step, Step):

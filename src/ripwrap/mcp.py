@@ -60,7 +60,7 @@ _HARMLESS = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 _CACHING = _HARMLESS.model_copy(update={"read_only_hint": False})
-"""Of a tool that writes a cache, outside of what is searched."""
+"""Of a tool that writes the index: a cache, which with `index="project"` is a folder in the project."""
 _NO_ROOTS = "No folder may be searched: start the server with --root DIR, or have the client name its roots."
 
 _INTERVAL = 0.5  # Seconds between two notifications of progress.
@@ -192,6 +192,7 @@ async def _list(context: _Context, __: types.PaginatedRequestParams | None) -> t
 
 @functools.cache
 def _tools(*, index: bool) -> list[types.Tool]:
+    writing = ("index_codebase", "codebase_search") if index else ()  # which refreshes it
     return [
         types.Tool(
             name=name,
@@ -199,7 +200,7 @@ def _tools(*, index: bool) -> list[types.Tool]:
             description=description,
             input_schema=arguments,
             output_schema=answer,
-            annotations=_CACHING if name == "index_codebase" else _HARMLESS,
+            annotations=_CACHING if name in writing else _HARMLESS,
         )
         for name, (description, arguments, answer) in schemas(index=index).items()
     ]

@@ -86,7 +86,8 @@ class Workspace:
     in `_result`: it returns a model, whose `str()` is that text, and raises.
 
     With `index` there are three more, `index_codebase`, `index_status` and `index_health_check`. `codebase_search` then
-    answers from the index, once `index_codebase` has made it; it refreshes it by itself.
+    answers from the index, once `index_codebase` has made it; it refreshes it by itself. For a path that the index says
+    nothing of, such as a hidden file, and where it cannot be used, it ranks the files as they are.
 
     A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows what is
     outside of them. Ignore files above a root, and git's global ones, do not count, unless `outer_ignore` says so.
@@ -119,7 +120,8 @@ class Workspace:
             guard: Whether to keep to one file system, some levels and a shorter time in `/`, a home directory, `/proc`
                 and its like, and on network file systems; an answer says when that was done.
             timeout: Seconds that rg may take; what it had found by then is the answer. A call runs rg once, or twice
-                where a glob has a slash, and up to 5 seconds more to find out why there is nothing.
+                where a glob has a slash, and up to 5 seconds more to find out why there is nothing. An index that is
+                not up to date by then is left alone, and the files are ranked, which may take as long again.
             max_chars: How long an answer may be, in characters; at least 1,000.
             max_line: How much of one line is shown, in characters; at least 40.
             rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -312,7 +314,8 @@ class Workspace:
     ) -> CodebaseSearchResult:
         """As `codebase_search()`, with the answer as a model; raises what `grep_content_result()` does.
 
-        It also raises `TimeoutError` if there is no ranking within the workspace's `timeout`.
+        It also raises `TimeoutError` if there is no ranking within the workspace's `timeout`. If an index cannot be
+        used, its `notes` say why, and the files are ranked as they are.
         """
         given = {"query": query, "path": path, **options}
         return cast("CodebaseSearchResult", await self.call_result("codebase_search", given))

@@ -53,3 +53,26 @@ def test_a_process_that_hangs_or_dies_costs_one_file_its_symbols(sent: str) -> N
         os.kill(children()[0].pid, signal.Signals[sent])
         assert chunker.chunks_of("a.py", SMALL) == list(windows_of(SMALL))
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_the_process_has_no_keys_of_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OLLAMA_HOST", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "not-for-others")
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    with Chunker() as chunker:
+        assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
+        given = Path(f"/proc/{children()[0].pid}/environ").read_bytes()
+    names = {entry.partition(b"=")[0] for entry in given.split(b"\0")}
+    assert b"not-for-others" not in given
+    assert {b"PATH", b"PYTHONPATH", b"LC_ALL"} <= names
+
+
+def test_without_a_home_it_works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name not in ("PATH", "SYSTEMROOT"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with Chunker() as chunker:
+        assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
+    assert list(tmp_path.rglob("*python*"))  # the grammars are unpacked where this process would have them

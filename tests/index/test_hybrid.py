@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,12 +31,16 @@ from ripwrap.index.embed import Embedder, Limits
 from ripwrap.index.providers import embedder
 from ripwrap.index.query import fused
 from ripwrap.index.store import NAME
+from ripwrap.options import FileOptions
 from waiting import until, until_blocking
 
 Plant = Callable[..., Path]
 
 MODEL = "openai:text-embedding-3-small"
 QUICK = Limits(concurrency=1, delay=0, batch=2, tries=2, pause=0.005, max_pause=1, timeout=20)
+PLAIN: FileOptions = {"hidden": False, "follow": False}
+"""The files that an index with an embedder has, if nothing else is said."""
+
 FATAL = "/*\n" * 10_000
 SHOP = """\
 import os
@@ -172,7 +177,7 @@ async def test_a_cancelled_refresh_ends_the_parser_at_once_and_keeps_nothing(pla
         with anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
                 group.start_soon(index.refresh)
-                await anyio.sleep(0.3)
+                await until(lambda: any("(guard)" in thread.name for thread in threading.enumerate()))  # it is asked
                 scope.cancel()
         await until(lambda: parsers() == [])
     finally:
@@ -315,7 +320,7 @@ async def test_status_says_what_is_sent_where_and_what_is_to_be_sent(
         assert provider.asked == []
         await index.refresh()
         plant({"new.txt": "new\n"})
-        async with Index(index.root, location=home) as words:
+        async with Index(index.root, location=home, **PLAIN) as words:
             assert (await words.refresh()).embedded == 0
             status = await words.status()
             assert (status.model, status.dimension, status.lacking, status.sent) == (None, None, 0, ())
@@ -358,7 +363,7 @@ async def test_a_place_without_any_word_of_the_query_is_found(plant: Plant, home
         assert [reason for reason in places[1].reasons if "BM25" not in reason] == ["cosine 1.00"]
         assert meaning.queries == ["cookie jar"]
         assert not by_words(places)
-    async with Index(root, location=home) as index:
+    async with Index(root, location=home, **PLAIN) as index:
         assert [place.path for place in await index.search("cookie jar")] == ["c.py"]
 
 
@@ -530,7 +535,7 @@ async def test_while_a_provider_thinks_others_read_and_write(
             group.start_soon(index.refresh)
             await until(lambda: provider.asked)
             plant({"new.txt": "new\n"})
-            async with Index(index.root, location=home) as other:
+            async with Index(index.root, location=home, **PLAIN) as other:
                 assert [place.path for place in await other.search("new")] == ["new.txt"]
             assert (await index.status()).lacking == 3
             provider.released.set()
@@ -664,7 +669,7 @@ async def test_gc_keeps_vectors_of_all_models_for_what_there_is_and_no_others(pl
         async with Index(root, location=home, embedder=Meaning(name)) as index:
             await index.refresh()
     (root / "b.py").unlink()
-    async with Index(root, location=home) as index:
+    async with Index(root, location=home, **PLAIN) as index:
         await index.refresh()
         assert rows(index) == 4
         assert (await index.gc()).vectors == 2
@@ -739,3 +744,17 @@ def test_the_methods_of_the_benchmark_answer(method: str, plant: Plant) -> None:
     root = plant({"jar.py": "class Jar:\n    cookie = 1\n", "b.py": "cookie = 1\n", "c.py": "x = 1\n"})
     _, (first,) = ask(Corpus("shop", root, (Judged("cookie jar", ("jar.py",), ""),)), method, rounds=1)
     assert (first.ndcg, first.hit, first.rr, first.recall) == (1, 1, 1, 1)
+
+
+@pytest.mark.anyio
+async def test_neither_hidden_files_nor_what_lies_elsewhere_is_sent(
+    plant: Plant, home: Path, provider: Provider, openai: Embedder, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "key.txt").write_text("PRIVATE KEY cookie\n")
+    root = plant({"a.py": "cookie = 1\n", ".env": "TOKEN = cookie\n"})
+    (root / "docs").symlink_to(tmp_path / "outside")
+    async with Index(root, location=home, embedder=openai) as index:
+        assert (await index.refresh()).added == 1
+        assert [place.path for place in await index.search("cookie")] == ["a.py"]
+    assert not any(secret in text for text in sent(provider) for secret in ("TOKEN", "PRIVATE"))

@@ -521,3 +521,18 @@ def test_sqlite_is_loaded_with_the_first_use_alone() -> None:
     code = "import sys, ripwrap.index; print('sqlite3' in sys.modules, 'filelock' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("where", ["", "src"])
+async def test_an_index_may_share_a_folder_with_what_is_indexed(plant: Plant, where: str, anyio_backend: str) -> None:
+    root = plant(SHOP)
+    async with Index(root, location=root / where) as index:
+        first = await index.refresh()
+        assert (first.added, first.skipped) == (len(SHOP), ())
+        assert (await index.refresh()).unchanged == len(SHOP)
+
+
+def test_an_empty_location_is_none() -> None:
+    with pytest.raises(ValueError, match="location should name a folder"):
+        Index(location="")

@@ -285,7 +285,7 @@ async def test_a_link_that_a_repository_brought_along_is_not_followed(plant: Pla
     async with Index(root, location="project") as index:
         calls: list[Callable[[], Awaitable[object]]] = [index.refresh, index.gc]
         for call in calls:
-            with pytest.raises(RipwrapError, match="is a link, or in one; remove it"):
+            with pytest.raises(RipwrapError, match=r"is a symbolic link, .* remove it, or pass another location="):
                 await call()
     os.unlink(root / ".ripwrap")
     os.mkdir(root / ".ripwrap")
@@ -294,10 +294,147 @@ async def test_a_link_that_a_repository_brought_along_is_not_followed(plant: Pla
     async with Index(root, location="project") as index:
         calls = [index.refresh, index.gc, index.status, index.health]
         for call in calls:
-            with pytest.raises(RipwrapError, match="is a link, or in one; remove it"):
+            with pytest.raises(RipwrapError, match=r"is a symbolic link, .* remove it, or pass another location="):
                 await call()
     assert os.listdir(elsewhere) == ["precious"]
     assert (elsewhere / "precious").read_text() == "precious"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", [".gitignore", "index.lock", f"{NAME}-wal", f"{NAME}-shm", "vectors-1-x.usearch"])
+async def test_nothing_beside_an_index_may_be_a_link(plant: Plant, tmp_path: Path, name: str) -> None:
+    root, precious = plant({"a": "word\n"}), tmp_path / "precious"
+    precious.write_text("precious")
+    (root / ".ripwrap").mkdir()
+    for target in (precious, tmp_path / "new"):
+        (root / ".ripwrap" / name).symlink_to(target)
+        async with Index(root, location="project") as index:
+            with pytest.raises(
+                RipwrapError, match=rf"{name} is a symbolic link, .* remove it, or pass another location="
+            ):
+                await index.refresh()
+        (root / ".ripwrap" / name).unlink()
+    assert precious.read_text() == "precious"
+    assert not (tmp_path / "new").exists() and os.listdir(root / ".ripwrap") == []
+
+
+@pytest.mark.anyio
+async def test_what_is_no_file_at_all_is_not_opened(plant: Plant) -> None:
+    root = plant({"a": "word\n"})
+    (root / ".ripwrap" / NAME).mkdir(parents=True)
+    async with Index(root, location="project") as index:
+        with pytest.raises(RipwrapError, match="is no regular file; remove it"):
+            await index.refresh()
+
+
+@pytest.mark.anyio
+async def test_a_gitignore_that_is_there_is_kept(plant: Plant, own_cache: Path) -> None:
+    root = plant({"a": "word\n"})
+    (root / ".ripwrap").mkdir()
+    (root / ".ripwrap/.gitignore").write_text("mine\n")
+    async with Index(root, location="project") as index:
+        await index.refresh()
+    assert (root / ".ripwrap/.gitignore").read_text() == "mine\n"
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(store, "_MARKS", {})
+    return tmp_path / "cache"
+
+
+def change(root: Path, *statements: str) -> None:
+    database = sqlite3.connect(root / ".ripwrap" / NAME, isolation_level=None)
+    for statement in statements:
+        database.execute(statement)
+    database.close()
+
+
+LIE = "UPDATE chunk SET text = 'a lie about cookies'"
+
+
+async def told(root: Path) -> tuple[bool, str, bool]:
+    """Whether an index in the project counts as built; what a search finds in it; and whether it then counts."""
+    async with Index(root, location="project") as index:
+        before = (await index.status()).built
+        found = [place.text for place in await index.search("cookies")]
+        return before, "".join(found).strip(), (await index.status()).built
+
+
+@pytest.mark.anyio
+async def test_an_index_that_a_repository_brought_along_is_made_anew(
+    plant: Plant, own_cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = plant({"a": "cookies\n"})
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache.with_name("theirs")))
+    await told(root)
+    change(root, LIE)
+    (root / ".ripwrap/vectors-1-x.usearch").write_text("a lie")
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache))
+    assert await told(root) == (False, "cookies", True)
+    assert not (root / ".ripwrap/vectors-1-x.usearch").exists()
+    assert "is made anew: nothing tells that this user made it there" in caplog.text
+    caplog.clear()
+    change(root, LIE)  # by this user, who may
+    assert await told(root) == (True, "a lie about cookies", True)
+    change(root, "DELETE FROM meta WHERE key = 'mark'")
+    assert await told(root) == (False, "cookies", True)
+    (mark,) = (own_cache / "index/marks").iterdir()
+    mark.write_text("")
+    change(root, "UPDATE meta SET value = '' WHERE key = 'mark'")
+    assert await told(root) == (False, "cookies", True)
+    assert os.listdir(mark.parent) == [mark.name]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TRIGGER evil AFTER INSERT ON tree BEGIN UPDATE chunk SET text = 'a lie'; END"],
+        ["CREATE VIEW evil AS SELECT 1"],
+        ["CREATE TABLE evil (x)"],
+        ["DROP INDEX tree_blob"],
+        ["ALTER TABLE meta RENAME TO other", "CREATE VIEW meta AS SELECT * FROM other"],
+        [
+            "DROP TABLE meta",
+            "CREATE VIEW meta AS WITH RECURSIVE n(key, x) AS (SELECT 1, 1 UNION ALL SELECT * FROM n) SELECT * FROM n",
+        ],
+    ],
+)
+async def test_an_index_with_other_tables_than_ours_is_made_anew(
+    plant: Plant, own_cache: Path, statements: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    root = plant({"a": "cookies\n"})
+    await told(root)
+    change(root, LIE, *statements)
+    with anyio.fail_after(20):
+        assert await told(root) == (False, "cookies", True)
+    assert "is made anew: it has other tables than ours, or triggers or views" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_an_index_whose_chunker_is_another_stays_this_user_s(plant: Plant, own_cache: Path) -> None:
+    root = plant({"a": "cookies\n"})
+    await told(root)
+    change(root, "UPDATE meta SET value = 'other' WHERE key = 'chunker'")
+    assert await told(root) == (False, "cookies", True)
+    change(root, LIE)
+    assert await told(root) == (True, "a lie about cookies", True)
+
+
+@pytest.mark.anyio
+async def test_without_a_cache_each_process_makes_an_index_in_the_project_anew(
+    plant: Plant, own_cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = plant({"a": "cookies\n"})
+    (own_cache.parent / "cache").write_text("no folder")
+    assert await told(root) == (False, "cookies", True)
+    assert "cannot keep who made it: " in caplog.text
+    change(root, LIE)
+    assert await told(root) == (True, "a lie about cookies", True)
+    monkeypatch.setattr(store, "_MARKS", {})  # as another process has it
+    assert await told(root) == (False, "cookies", True)
 
 
 @pytest.mark.anyio
@@ -376,6 +513,51 @@ def test_a_folder_that_cannot_be_written_to_answers_while_nothing_has_changed(pl
             assert "an index cannot be kept in" in said and "Permission denied" in said
     finally:
         home.chmod(0o755)
+
+
+@pytest.mark.anyio
+async def test_what_can_only_be_read_is_never_thrown_away(
+    index: Index, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await index.refresh()
+    await index.aclose()
+    real, modes = sqlite3.connect, list[str]()
+
+    def connect(address: str, **options: bool) -> sqlite3.Connection:
+        modes.append(address.partition("?mode=")[2])
+        if modes[-1] in refused:
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorcode = 14
+            raise error
+        return real(address, **options)  # type: ignore[call-overload, no-any-return]
+
+    refused = {"rwc", "rw"}
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    assert await paths(index, refresh=False) == {"a.py", "b.md"}
+    assert modes[:2] == ["rwc", "ro"]
+    await index.aclose()
+    refused.add("ro")
+    modes.clear()
+    for _ in range(2):
+        assert await paths(index, refresh=False) == {"a.py", "b.md"}
+        await index.aclose()
+    assert modes == ["rwc", "ro", "ro&immutable=1"] * 2
+    assert caplog.text.count("it may be old") == 1
+    monkeypatch.undo()
+    database = sqlite3.connect(index.location / NAME)
+    with database:
+        database.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
+    database.close()
+    junk = b"this is no database" * 1000
+    for content, said in ((None, "because its tables are of version 99"), (junk, "file is not a database")):
+        if content is not None:
+            (index.location / NAME).write_bytes(content)
+        whole = (index.location / NAME).read_bytes()
+        monkeypatch.setattr(sqlite3, "connect", connect)
+        with pytest.raises(RipwrapError, match=said):
+            await index.refresh()
+        monkeypatch.undo()
+        assert (index.location / NAME).read_bytes() == whole
 
 
 @pytest.mark.anyio

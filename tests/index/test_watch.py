@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -97,18 +97,38 @@ async def test_changes_that_come_together_are_one_refresh(plant: Plant, home: Pa
     root = plant({"a.py": "a\n"})
     async with watching(root, home) as refreshes:
         await following(refreshes)
-        begun = anyio.current_time()
-        async with anyio.create_task_group() as group:
+        for number in range(8):
+            (root / f"{number}.py").write_text("x\n")
+        assert counts(await following(refreshes)) == (8, 0, 0)
 
-            async def write() -> None:
-                for number in range(8):
-                    (root / f"{number}.py").write_text("x\n")
-                    await anyio.sleep(0.1)  # less than what counts as quiet
 
-            group.start_soon(write)
-            done = await following(refreshes)
-        assert counts(done) == (8, 0, 0)
-        assert anyio.current_time() - begun >= 0.7 + 0.45
+def test_it_is_time_when_it_is_quiet_and_not_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ripwrap.index import watch
+
+    class Clock:
+        now = 1.0
+
+        def monotonic(self) -> float:
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
+
+    def changes(*, without_end: bool) -> Generator[set[Any]]:
+        """As watchfiles gives them: what has changed, or nothing, each a tenth of a second after the one before."""
+        for something in (False, True, True, False, False, True):
+            clock.now += 0.1
+            yield {"x"} if something else set()
+        while True:
+            clock.now += 0.1
+            yield {"x"} if without_end else set()
+
+    for without_end, took in ((False, 0.6 + 0.5), (True, 0.2 + 10)):
+        waiter = watch._Waiter(tmp_path, tmp_path / "own")
+        waiter._changes = changes(without_end=without_end)
+        begun = clock.now
+        assert waiter.wait()
+        assert clock.now - begun == pytest.approx(took, abs=0.11)
 
 
 async def test_what_changed_while_nobody_waited_is_told_afterwards(
@@ -137,7 +157,7 @@ async def test_ignored_files_git_and_the_index_itself_are_nothing_to_tell(plant:
 async def test_the_index_and_git_do_not_wake_it(plant: Plant, home: Path, anyio_backend: str) -> None:
     from ripwrap.index.watch import watched
 
-    root = plant({"a.py": "a\n", ".git/HEAD": "ref: refs/heads/main\n", "own/x": "x\n"})
+    root = plant({"a.py": "a\n", ".git/HEAD": "ref: refs/heads/main\n", ".ripwrap/x": "x\n"})
     refreshed = 0
 
     async def refresh() -> Refreshed:
@@ -145,14 +165,46 @@ async def test_the_index_and_git_do_not_wake_it(plant: Plant, home: Path, anyio_
         refreshed += 1
         return Refreshed(added=1, changed=0, removed=0, unchanged=0, skipped=(), cut=0, chunks=0, seconds=0)
 
-    async with aclosing(watched(root, root / "own", refresh)) as refreshes:
+    async with aclosing(watched(root, root / ".ripwrap", refresh)) as refreshes:
         await following(refreshes)
-        (root / "own" / "y").write_text("y\n")
+        (root / ".ripwrap" / "y").write_text("y\n")
         (root / ".git" / "HEAD.lock").write_text("y\n")
         (root / ".git" / "ORIG_HEAD").write_text("y\n")
         with anyio.move_on_after(1.5):
             await anext(refreshes)
         assert refreshed == 1
+
+
+@pytest.mark.parametrize("above", [False, True], ids=["in the root itself", "above it"])
+async def test_an_index_in_a_folder_that_has_what_is_indexed_keeps_nothing_from_us(
+    above: bool, plant: Plant, anyio_backend: str
+) -> None:
+    root = plant({"below/a.py": "a\n"})
+    root = root / "below" if above else root
+    async with watching(root, root.parent if above else root) as refreshes:
+        assert counts(await following(refreshes)) == (1, 0, 0)
+        (root / "b.py").write_text("b\n")
+        assert counts(await following(refreshes)) == (1, 0, 0)
+        (root / "deep").mkdir()
+        (root / "deep" / "c.py").write_text("c\n")
+        assert counts(await following(refreshes)) == (1, 0, 0)
+
+
+def test_only_an_index_s_own_files_are_left_out_where_others_are(tmp_path: Path) -> None:
+    from ripwrap.index.core import FOLDER
+    from ripwrap.index.watch import _Filter
+
+    for root in (tmp_path, tmp_path / "below"):
+        wakes = _Filter(root, tmp_path, None)
+        assert wakes(None, str(root / "a.py"))
+        assert wakes(None, str(root / "vectors-of-disease.md"))
+        assert wakes(None, str(root / "deep" / "index.lock"))
+    wakes = _Filter(tmp_path, tmp_path, None)
+    for own in ("index.sqlite3", "index.sqlite3-wal", "index.sqlite3-shm", "index.lock", "vectors-1-0a.usearch.x7"):
+        assert not wakes(None, str(tmp_path / own))
+    for folder, wakes_us in (("own", True), (FOLDER, False)):
+        assert _Filter(tmp_path, tmp_path / folder, None)(None, str(tmp_path / folder / "a.py")) is wakes_us
+        assert not _Filter(tmp_path, tmp_path / folder, None)(None, str(tmp_path / folder / "index.sqlite3"))
 
 
 async def test_another_branch_is_told_although_no_file_differs(plant: Plant, home: Path, anyio_backend: str) -> None:

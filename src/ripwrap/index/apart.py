@@ -30,6 +30,14 @@ _TRUSTED = 30.0  # and after which it is not asked any more, so that it never en
 _LOOK = 0.05  # Seconds between two looks at whether anybody still waits.
 _HEAD = struct.Struct(">II")
 _READY = b"ready"
+_INHERITED = frozenset(
+    (
+        *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start
+        *("LANG", "TMPDIR", "TEMP", "TMP"),
+        *("HOME", "USERPROFILE", "XDG_CACHE_HOME", "SEMBLE_GRAMMARS_CACHE_DIR"),  # where the grammars are unpacked
+    )
+)
+"""What of the environment it has: no keys, as hostile source may make a parser do what it shall not."""
 _SERVE = "from ripwrap.index.apart import serve; serve()"
 
 
@@ -177,7 +185,8 @@ def _end_after(seconds: float) -> None:
 
 
 def _started() -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    environment = {name: value for name, value in os.environ.items() if name in _INHERITED or name.startswith("LC_")}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
         return subprocess.Popen(
             [sys.executable, "-P", "-c", _SERVE],

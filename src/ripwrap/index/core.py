@@ -31,7 +31,7 @@ from ripwrap.index.models import Collected, IndexHealth, IndexStatus, Progress, 
 from ripwrap.index.query import Vectors, search
 from ripwrap.index.refresh import Chunker, View, generation_of, number_of, refresh
 from ripwrap.index.semantic import Outcome, Semantic
-from ripwrap.index.store import Store, reading
+from ripwrap.index.store import NAME, Store, reading
 from ripwrap.index.syntax import available
 from ripwrap.index.syntax import chunker as syntax_version
 from ripwrap.index.views import key_of, view_of
@@ -52,6 +52,7 @@ _TOKENIZER = f"{TOKENIZE} 1"
 """What text is made into words by; the number is that of how identifiers are split."""
 
 _NUMBERS = itertools.count()
+_OWN = (NAME, "index.lock", "vectors-")
 _ATTEMPTS = 3  # To refresh while others do, too.
 _EVERY = 2**62
 
@@ -105,14 +106,18 @@ class Index:
             hybrid_weight: What vectors say of what words and they say, from 0 to 1; `None` is .3, and .2 for a query
                 that is nothing but a name.
             rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
-            **options: rg's flags, which say what files there are; see `FileOptions`.
+            **options: rg's flags, which say what files there are; see `FileOptions`. With an embedder, hidden files
+                (such as `.env`) and links are left out, unless `hidden=True` and `follow=True` are given.
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
-            ValueError: A NUL is in a path or option; `chunker` is none of these, or `hybrid_weight` no such number.
+            ValueError: A NUL is in a path or option, `location` is empty, `chunker` is none of these, or
+                `hybrid_weight` is no such number.
             RipwrapError: The extra `syntax` was asked for and is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
+        if embedder is not None:  # what may leave the machine: no secrets in hidden files, nothing from elsewhere
+            options = {"hidden": False, "follow": False, **options}
         self._command = files_command(os.path.realpath(root), (), options)
         self._root = Path(self._command.cwd)
         self._rg = rg
@@ -320,10 +325,13 @@ class Index:
         return done if insist or self._view() == view else None
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
-        """Paths but those of the index itself."""
+        """Paths but those of the index itself, which may share its folder with others."""
         if not self._store.folder.is_relative_to(self._root):
             return paths
-        own = os.path.join(self._store.folder.relative_to(self._root), "")
+        folder = os.path.relpath(self._store.folder, self._root)
+        own = tuple(os.path.normpath(os.path.join(folder, name)) for name in _OWN)
+        if self._store.folder.name == FOLDER:
+            own = (os.path.join(folder, ""),)
         return [path for path in paths if not path.startswith(own)]
 
     def _searched(self, text: str, limit: int | None, *, first: bool) -> Plan[list[RankedChunk]]:
@@ -387,6 +395,8 @@ def _folder(root: Path, location: Location) -> Path:
     """
     if location == "project":
         return root / FOLDER
+    if location is not None and not os.fspath(location):
+        raise ValueError("location should name a folder, not ''")
     if location is not None:
         return Path(os.path.realpath(location))
     folder = cache.folder()

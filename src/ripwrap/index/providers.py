@@ -63,7 +63,7 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
         if not isinstance(named, Embedder):
             raise TypeError(f"an embedder should be a name or an Embedder, not {type(named).__name__}")
         return named
-    name = (named or "wordllama").strip()
+    name = "wordllama" if named is None else named.strip()
     if name == "auto":
         name = next((found.embedder for found in detect() if found.embedder), "wordllama")
     provider, _, model = name.partition(":")

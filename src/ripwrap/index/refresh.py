@@ -152,16 +152,24 @@ def refresh(
     if generation != expected and not insist:
         return None
     tally = _Tally()
-    differing = [path for path, stamp in stamps.items() if (row := known.get(path)) is None or row[3:] != stamp]
-    gone = known.keys() - stamps.keys()
+    differing, gone = _differing(known, stamps)
     if differing or gone or generation is None:
         with writing(database):
             if generation_of(database, view) != generation:
-                return None
+                if not insist:
+                    return None
+                known = rows_of(database, number_of(database, view))
+                differing, gone = _differing(known, stamps)
             _write(database, view, chunker, known, stamps, sorted(differing), gone, tally, progress)
         if tally.chunks > _MANY:
             checkpoint(database)
     return _told(known, tally, len(gone), time.monotonic() - begun)
+
+
+def _differing(known: Mapping[str, Row], stamps: Mapping[str, Stamp]) -> tuple[list[str], set[str]]:
+    """The files that are to be read, and those that are no more."""
+    differing = [path for path, stamp in stamps.items() if (row := known.get(path)) is None or row[3:] != stamp]
+    return differing, known.keys() - stamps.keys()
 
 
 def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:

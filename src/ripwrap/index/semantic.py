@@ -129,7 +129,9 @@ class Semantic:
             patient: Whether to try as often as the embedder's limits say. If not, it is tried a moment, and not at all
                 shortly after it has failed.
         """
-        while not self._turn.acquire(blocking=False):  # noqa: ASYNC110 - it may be held in another loop
+        while not self._turn.acquire(blocking=False):
+            if not patient:  # a refresh is at it
+                return Outcome()
             await anyio.sleep(_LOOK)
         try:
             return await self._embed(tell, patient=patient)

@@ -6,8 +6,13 @@ where a loop waits. What is in the file can be made again: if it is damaged, or 
 it is made anew. What is not ours is never touched.
 """
 
+import errno
+import functools
+import hashlib
 import logging
 import os
+import secrets
+import stat
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -17,6 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ripwrap._fts import TABLE, wanting
 from ripwrap._text import shown
+from ripwrap.binary import cache
 from ripwrap.binary.probe import CANCELLED
 from ripwrap.errors import RipwrapError
 
@@ -30,6 +36,9 @@ SCHEMA = 2
 NAME = "index.sqlite3"
 _LOCK = "index.lock"
 _IGNORE = ".gitignore"
+_FILES = (NAME, f"{NAME}-wal", f"{NAME}-shm")
+_VECTORS = "vectors-"
+_MARK = "mark"
 
 _OURS = 0x72697077
 """In the database's header: `ripw`."""
@@ -75,6 +84,9 @@ _LOCKED = 30.0  # Seconds to wait for another process to open or throw away the 
 
 _LOGGER = logging.getLogger("ripwrap")
 
+_MARKS: dict[Path, str] = {}
+"""Marks of this process alone, by the index's folder, where none can be kept in the user's cache."""
+
 T = TypeVar("T")
 
 
@@ -97,7 +109,8 @@ class Store:
         Args:
             folder: Where it is, or will be.
             versions: What content is made by, such as the chunker; if it differs, content is made anew.
-            ignored: Whether git and rg shall ignore the folder.
+            ignored: Whether the folder is in the project: git and rg shall ignore it, and what is in there is used only
+                if this user made it there, because a repository may have brought it along.
         """
         self.folder = folder
         self.path = folder / NAME
@@ -106,6 +119,9 @@ class Store:
         self._turn = threading.Lock()
         self._database: Connection | None = None
         self._identity: tuple[int, int, int] | None = None
+        self._checked = False
+        self._read_only = False
+        self._told = False
 
     def run(self, call: "Callable[[Connection], T]") -> T:
         """Call it with the database, one call at a time; a damaged one is thrown away first, and the call made again.
@@ -124,28 +140,36 @@ class Store:
                 try:
                     return call(self._opened())
                 except sqlite3.Error as error:
-                    if not is_damage(error):
+                    if self._read_only or not is_damage(error):
                         self._close()
                         raise self._explained(error) from error
                     self._discard(f"it is damaged ({error})")
                 except _StaleError as error:
+                    if self._read_only:
+                        self._close()
+                        raise RipwrapError(
+                            f"the index {shown(str(self.path))} is to be made anew, because {error}, but it cannot be "
+                            "written to; pass another location="
+                        ) from error
                     self._discard(str(error))
         raise RipwrapError(f"{shown(str(self.path))} is damaged again whenever it is made; is the disk sound?")
 
     def look(self, call: "Callable[[Connection], T]") -> T | None:
-        """Call it with the database as it is, on a connection of its own; `None` if there is none.
+        """Call it with the database as it is, on a connection of its own; `None` if there is none to be trusted.
 
         Nothing is made or mended, and nobody is waited for: it can be called while a refresh is running.
 
         Raises:
             sqlite3.Error: What is wrong with it.
-            RipwrapError: It is a link.
+            RipwrapError: It, or a file beside it, is a link.
         """
         if not self.path.exists():
             return None
         self._check_links()
         database = self._connection(make=False)
         try:
+            if self._ignored and self._doubt(database, _versions(database)):
+                return None
             return call(database)
         finally:
             database.close()
@@ -200,48 +224,77 @@ class Store:
         import sqlite3
 
         uri = self.path.absolute().as_uri()
-        for mode in ("rwc" if make else "rw", "ro&immutable=1"):
-            database = sqlite3.connect(
-                f"{uri}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY / 1000
-            )
+        for mode in ("rwc" if make else "rw", "ro", "ro&immutable=1"):
+            if make:
+                self._read_only = mode != "rwc"
             try:
-                if mode == "rwc":
-                    database.execute("PRAGMA journal_mode = WAL")
-                database.execute("PRAGMA synchronous = NORMAL")
-                database.execute(_TRUST)
-                database.execute(_CACHE)
-                database.execute(_LOG)
-                database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                database = _connect(f"{uri}?mode={mode}", log=mode == "rwc")
             except sqlite3.Error as error:
-                database.close()
                 if not (_code(error) in _READ_ONLY and mode != "ro&immutable=1" and self.path.exists()):
                     raise
-            except BaseException:
-                database.close()
-                raise
             else:
+                if mode == "ro&immutable=1" and not self._told:
+                    self._told = True
+                    _LOGGER.warning(
+                        "the index in %s can only be read, and without what others write meanwhile: it may be old",
+                        shown(str(self.folder)),
+                    )
                 return database
         raise AssertionError("the last mode returns or raises")
 
     def _prepare(self, database: "Connection") -> None:
         """Make what is missing; raises if the file is to be made anew."""
         versions = _versions(database)
-        if versions == self.versions:
+        if self._checked and versions == self.versions:
             return
         if versions is None:
             if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 raise _not_ours(self.path)
-        elif versions.get("schema") != str(SCHEMA):
-            raise _StaleError(f"its tables are of version {versions.get('schema')}, and {SCHEMA} is ours")
-        with writing(database):
-            versions = _versions(database)
-            if versions is None:
-                _make(database)
-            elif versions != self.versions:
-                _LOGGER.info("the index in %s is of another chunker or tokenizer; made anew", self.folder)
-                _clear(database)
-            database.execute("DELETE FROM meta")
-            database.executemany("INSERT INTO meta VALUES (?, ?)", self.versions.items())
+        elif doubt := self._doubt(database, versions):
+            raise _StaleError(doubt)
+        if versions != self.versions:
+            with writing(database):
+                self._fill(database)
+        self._checked = True
+
+    def _fill(self, database: "Connection") -> None:
+        """Make the tables, or clear them of what was made by other versions, unless another process just did."""
+        versions = _versions(database)
+        if versions is None:
+            _make(database)
+            self._remove_vectors()
+            mark = _new_mark(self.folder) if self._ignored else ""
+        elif doubt := self._doubt(database, versions):
+            raise _StaleError(doubt)
+        elif versions == self.versions:
+            return
+        else:
+            _LOGGER.info("the index in %s is of another chunker or tokenizer; made anew", self.folder)
+            _clear(database)
+            mark = _mark_of(database)
+        database.execute("DELETE FROM meta")
+        database.executemany("INSERT INTO meta VALUES (?, ?)", self.versions.items())
+        if mark:
+            database.execute("INSERT INTO meta VALUES (?, ?)", (_MARK, mark))
+
+    def _doubt(self, database: "Connection", versions: dict[str, str] | None) -> str:
+        """Why what is in the file is not to be used, or empty; versions of content are another question."""
+        found = (versions or {}).get("schema")
+        if found is not None and found != str(SCHEMA):
+            return f"its tables are of version {found}, and {SCHEMA} is ours"
+        if _shape_of(database) != _shape():
+            return "it has other tables than ours, or triggers or views"
+        if self._ignored:
+            mark = _mark_of(database)  # before the other one, which is written first
+            if not mark or mark != _known_mark(self.folder):
+                return "nothing tells that this user made it there"
+        return ""
+
+    def _remove_vectors(self) -> None:
+        """Remove what was made of other tables; it is made again if it is needed."""
+        for file in self.folder.glob(f"{_VECTORS}*"):
+            with suppress(OSError):
+                file.unlink()
 
     @contextmanager
     def _locked(self) -> Generator[None]:
@@ -264,15 +317,33 @@ class Store:
 
     def _check_links(self) -> None:
         """Raise if what a repository brought along leads elsewhere: what is there is not ours to write or remove."""
-        if self.path.is_symlink() or (self._ignored and self.folder.is_symlink()):
-            raise RipwrapError(f"the index {shown(str(self.path))} is a link, or in one; remove it")
+        files = [self.folder / name for name in (_LOCK, *_FILES)]
+        if self._ignored:
+            files = [self.folder, self.folder / _IGNORE, *files]
+        with suppress(OSError):  # no such folder
+            files += [self.folder / name for name in os.listdir(self.folder) if name.startswith(_VECTORS)]
+        for file in files:
+            try:
+                mode = file.lstat().st_mode
+            except OSError:
+                continue
+            if stat.S_ISLNK(mode):
+                raise RipwrapError(
+                    f"{shown(str(file))} is a symbolic link, and an index is neither kept in nor read from where one "
+                    "leads; remove it, or pass another location="
+                )
+            if file != self.folder and not stat.S_ISREG(mode):
+                raise RipwrapError(
+                    f"{shown(str(file))}, a file of the index, is no regular file; remove it, or pass another location="
+                )
 
     def _make_folder(self) -> None:
         self._check_links()
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if self._ignored and not (self.folder / _IGNORE).exists():
-                (self.folder / _IGNORE).write_text("*\n")
+            _made(self.folder)
+            if self._ignored:
+                with suppress(FileExistsError):
+                    _write_new(self.folder / _IGNORE, "*\n", 0o666)
         except OSError as error:
             if self.path.exists():
                 return
@@ -289,7 +360,8 @@ class Store:
                 return
             _LOGGER.warning("the index in %s is made anew: %s", shown(str(self.folder)), why, extra={"mended": True})
             try:
-                for name in (NAME, f"{NAME}-wal", f"{NAME}-shm"):
+                self._remove_vectors()
+                for name in _FILES:
                     (self.folder / name).unlink(missing_ok=True)
             except OSError as error:
                 raise RipwrapError(
@@ -300,6 +372,7 @@ class Store:
     def _close(self) -> None:
         if (database := getattr(self, "_database", None)) is not None:
             self._database = None
+            self._checked = False
             database.close()
 
     def _explained(self, error: "sqlite3.Error") -> RipwrapError:
@@ -317,6 +390,25 @@ class Store:
 
 _BUSY_CODE, _LOCKED_CODE, _READONLY, _IO, _CORRUPT, _FULL, _CANNOT_OPEN, _NOT_A_DATABASE = 5, 6, 8, 10, 11, 13, 14, 26
 _READ_ONLY = {_READONLY, _CANNOT_OPEN}
+
+
+def _connect(uri: str, *, log: bool) -> "Connection":
+    """A connection that has been read from; if it may write, with a log."""
+    import sqlite3
+
+    database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY / 1000)
+    try:
+        if log:
+            database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(_TRUST)
+        database.execute(_CACHE)
+        database.execute(_LOG)
+        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 def _code(error: "sqlite3.Error") -> int:
@@ -401,7 +493,99 @@ def _versions(database: "Connection") -> dict[str, str] | None:
     """What content was made by; `None` in a database that is not ours, or is new."""
     if database.execute("PRAGMA application_id").fetchone()[0] != _OURS:
         return None
-    return dict(database.execute("SELECT key, value FROM meta").fetchall())
+    if not _has_meta(database):
+        return {}
+    return dict(database.execute("SELECT key, value FROM meta WHERE key <> ?", (_MARK,)).fetchall())
+
+
+def _has_meta(database: "Connection") -> bool:
+    """Whether its `meta` is the table that it is in ours, which is all that is known before it is read."""
+    found = database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'meta'").fetchone()
+    return found is not None and found[0] == _TABLES[0]
+
+
+def _mark_of(database: "Connection") -> str:
+    """What says who made it; empty where nothing does."""
+    found = database.execute("SELECT value FROM meta WHERE key = ?", (_MARK,)).fetchone()
+    return "" if found is None else str(found[0])
+
+
+def _shape_of(database: "Connection") -> "frozenset[tuple[object, ...]]":
+    """All that is in a database: its tables, those that are a part of FTS5's, indexes, triggers and views."""
+    rows = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100")
+    return frozenset(rows.fetchall())
+
+
+@functools.cache
+def _shape() -> "frozenset[tuple[object, ...]]":
+    """All that is in ours."""
+    import sqlite3
+
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        _make(database)
+        return _shape_of(database)
+    finally:
+        database.close()
+
+
+def _mark_file(folder: Path) -> tuple[Path, str]:
+    """Where the user's cache has the mark of an index, and why it is not to be used, or empty."""
+    store = cache.folder()
+    marks = store / "index" / "marks"
+    why = next((why for one in (store, marks.parent, marks) if (why := cache.distrust(one))), "")
+    return marks / hashlib.blake2b(os.fsencode(folder), digest_size=16).hexdigest(), why
+
+
+def _known_mark(folder: Path) -> str:
+    """The mark of the index that this user made in a folder; empty if there is none, or none to be trusted."""
+    folder = folder.absolute()
+    if here := _MARKS.get(folder):
+        return here
+    file, why = _mark_file(folder)
+    if why:
+        return ""
+    try:
+        return file.read_text("ascii")
+    except (OSError, ValueError):
+        return ""
+
+
+def _new_mark(folder: Path) -> str:
+    """A new mark, which the user's cache keeps, or, if it cannot, this process."""
+    folder = folder.absolute()
+    mark = secrets.token_hex(16)
+    file, why = _mark_file(folder)
+    if not why:
+        try:
+            for one in (file.parents[2], file.parents[1], file.parent):
+                _made(one)
+            fresh = file.with_name(f"{file.name}-{mark}")
+            try:
+                _write_new(fresh, mark, 0o600)
+                fresh.replace(file)
+            finally:
+                fresh.unlink(missing_ok=True)
+        except OSError as error:
+            why = str(error.strerror)
+        else:
+            _MARKS.pop(folder, None)
+            return mark
+    _MARKS[folder] = mark
+    _LOGGER.warning(
+        "each process makes the index in %s anew, because the cache %s cannot keep who made it: %s",
+        shown(str(folder)),
+        shown(str(cache.folder())),
+        why,
+    )
+    return mark
+
+
+def _write_new(path: Path, text: str, mode: int) -> None:
+    """Write a file that is not there yet, also not as a link."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(path, flags, mode), "w") as file:
+        file.write(text)
 
 
 def versions_of(database: "Connection") -> dict[str, str]:
@@ -438,3 +622,15 @@ def stored(text: str) -> str | bytes:
 def restored(value: str | bytes) -> str:
     """The reverse of `stored()`: what is not UTF-8 is lone surrogates."""
     return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
+
+
+def _made(folder: Path) -> None:
+    """Make a folder, and those above it that are missing, for this user alone whatever the umask is."""
+    missing = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "it is not a directory", str(folder))

@@ -5,6 +5,7 @@ and the thread inside of watchfiles that reads it, both of which closing the gen
 """
 
 import os
+import re
 import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
@@ -18,6 +19,7 @@ import anyio.to_thread
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
 from ripwrap.index.models import Refreshed
+from ripwrap.index.store import NAME
 from ripwrap.index.views import repository_of, view_of
 
 QUIET = 0.5
@@ -27,6 +29,9 @@ _MOST = 10.0  # Seconds after which it is time although there is no quiet.
 _STEP = 50  # Milliseconds after which changes that came together are handed over, and a request to end is seen.
 _LOOK = 100  # Milliseconds that it waits for the first of them.
 _NOTHING: set[Any] = set()
+_FOLDER = ".ripwrap"  # `core.FOLDER`, which imports this
+_OWN = re.compile(rf"{re.escape(NAME)}(-wal|-shm|-journal)?|index\.lock|vectors-.+\.usearch.*")
+"""The names of an index's files, if the folder that has them has others', too."""
 
 
 async def watched(root: Path, own: Path, refresh: Callable[[], Awaitable[Refreshed]]) -> AsyncGenerator[Refreshed]:
@@ -145,6 +150,11 @@ class _Filter:
         changed = Path(path)
         if changed.name == "HEAD" and changed.parent in (self.git, self.root / ".git"):
             return True
-        if not changed.is_relative_to(self.root) or changed.is_relative_to(self.own):
+        if not changed.is_relative_to(self.root) or self._is_own(changed):
             return False
         return ".git" not in changed.relative_to(self.root).parts
+
+    def _is_own(self, changed: Path) -> bool:
+        if self.own.name == _FOLDER and not self.root.is_relative_to(self.own):
+            return changed.is_relative_to(self.own)
+        return changed.parent == self.own and _OWN.fullmatch(changed.name) is not None
