@@ -78,12 +78,14 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lowest(session: nox.Session) -> None:
-    """The tests with the lowest versions of all that `pyproject.toml` names, but those of an rg that misbehaves."""
+    """The tests with the lowest versions of all that `pyproject.toml` names, but those that are about rg."""
     project = GROUPS["project"]
     named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
     session.install(".[bin,cli]", *pins, "zipfile-deflate64", *nox.project.dependency_groups(GROUPS, "test"))
-    _test(session, "13.0.0", "--ignore=tests/test_faults.py")  # they are about Python, and long
+    # They are about rg or Python, and long.
+    others = [f"--ignore=tests/test_{what}.py" for what in ("against_rg", "faults", "flags", "injection", "rg_facts")]
+    _test(session, "13.0.0", *others)
 
 
 @nox.session

@@ -21,6 +21,8 @@ from ripwrap.index.store import NAME
 
 Plant = Callable[..., Path]
 
+pytestmark = pytest.mark.once  # about SQLite and files rather than Python
+
 SHOP = {
     "src/cart.py": "class Cart:\n    def add_item(self, item):\n        self.items.append(item)\n",
     "src/cookies.py": "def store_cookie(jar, cookie):\n    jar.cookies.append(cookie)\n",

@@ -24,6 +24,8 @@ from waiting import until
 
 Plant = Callable[..., Path]
 
+pytestmark = pytest.mark.once  # about SQLite and files rather than Python
+
 REFRESH = """
 import sys, anyio
 from ripwrap.index import Index
