@@ -99,7 +99,8 @@ def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, st
         name: _only(keys, schema) for name, schema in wanted.items()
     }
     assert {name: schema["description"] for name, schema in properties.items()} == described(method)
-    required = [*wanted] if strict else ["pattern"] if method.__name__ == "grep_content" else []
+    asked = {"grep_content": ["pattern"], "codebase_search": ["query"]}
+    required = [*wanted] if strict else asked.get(method.__name__, [])
     assert offer.parameters.get("required", []) == required
     assert not re.search(r"'(anyOf|oneOf|allOf|\$ref|\$defs|definitions)'", repr(offer.parameters))
     assert all(re.fullmatch(r"[a-z_]+", name) for name in (offer.name, *properties))
