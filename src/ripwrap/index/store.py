@@ -626,7 +626,7 @@ def restored(value: str | bytes) -> str:
 
 def _made(folder: Path) -> None:
     """Make a folder, and those above it that are missing, for this user alone whatever the umask is."""
-    missing = []
+    missing: list[Path] = []
     while not folder.exists():
         missing.append(folder)
         folder = folder.parent
