@@ -8,7 +8,7 @@ import sys
 
 import nox
 
-nox.options.sessions = ["tests", "lowest", "frameworks", "examples", "docs", "lint", "types"]
+nox.options.sessions = ["tests", "lowest", "extras", "docs", "lint", "types"]
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
@@ -16,7 +16,17 @@ PARALLEL = ["--numprocesses=5", "--dist=worksteal"]  # most tests wait for one r
 FRAMEWORKS = ["tests/frameworks", "tests/test_mcp.py"]  # they have a session of their own, on one Python
 AGENTS = "test_the_example_runs"  # of those, the tests of `examples/agents_*.py`
 EXAMPLES = "tests/examples"  # and they
-LEFT = [f"--ignore={path}" for path in (*FRAMEWORKS, EXAMPLES)]
+NEEDY = (
+    "test_apart.py",
+    "test_embed.py",
+    "test_hybrid.py",
+    "test_syntax.py",
+    "test_vectors.py",
+    "test_watch.py",
+)
+INDEX = [f"tests/index/{name}" for name in NEEDY]  # and they
+LEFT = [f"--ignore={path}" for path in (*FRAMEWORKS, EXAMPLES, *INDEX)]
+EVERYTHING = {f"RIPWRAP_ALL_{what}": "1" for what in ("FRAMEWORKS", "EXAMPLES", "EXTRAS")}  # or say what is missing
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
@@ -77,16 +87,23 @@ def lowest(session: nox.Session) -> None:
 
 
 @nox.session
+def extras(session: nox.Session) -> None:
+    """All that needs other people's packages: agent frameworks, MCP, the examples, the index's extras."""
+    _install(session, "test", "frameworks", "examples", "extras", extras="bin,cli,mcp,index")
+    session.run("pytest", *PARALLEL, *(session.posargs or [*FRAMEWORKS, EXAMPLES, *INDEX]), env=EVERYTHING)
+
+
+@nox.session
 def frameworks(session: nox.Session) -> None:
-    """The tools in the agent frameworks themselves, and over MCP."""
+    """Of those, the tools in the agent frameworks themselves, and over MCP."""
     _install(session, "test", "frameworks", extras="bin,cli,mcp")
     everything = {"RIPWRAP_ALL_FRAMEWORKS": "1"}
-    session.run("pytest", *PARALLEL, *(session.posargs or (*FRAMEWORKS, "-k", f"not {AGENTS}")), env=everything)
+    session.run("pytest", *PARALLEL, *(session.posargs or FRAMEWORKS), env=everything)
 
 
 @nox.session
 def examples(session: nox.Session) -> None:
-    """Every program in `examples/`, the notebook, and the pages whose code needs data frames or a kernel."""
+    """Of those, every program in `examples/`, the notebook, and the pages whose code needs data frames or a kernel."""
     _install(session, "test", "frameworks", "examples", extras="bin,cli,mcp")
     everything = {"RIPWRAP_ALL_FRAMEWORKS": "1", "RIPWRAP_ALL_EXAMPLES": "1"}
     session.run("pytest", *PARALLEL, *(session.posargs or [EXAMPLES]), env=everything)
@@ -117,7 +134,7 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Mypy, pyright, and whether the public interface is typed in full."""
-    _install(session, "typing", extras="bin,cli,mcp")
+    _install(session, "typing", extras="bin,cli,mcp,index")
     session.run("mypy")
     session.run("pyright")
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")
@@ -139,6 +156,15 @@ def bench(session: nox.Session) -> None:
     """Ratios to raw rg and to the peers, with their budgets; `-- --large` also on Debian's Linux sources."""
     _install(session, "bench")
     session.run("python", "benchmarks/bench.py", f"--peers={_peers(session)}", *session.posargs)
+
+
+@nox.session(python=MEASURED)
+def retrieval(session: nox.Session) -> None:
+    """How good and how fast ranked search is, into `docs/retrieval.md`; `-- DIR` is where annotated queries are."""
+    _install(session, extras="bin,cli,index")
+    session.install("pip")
+    arguments = session.posargs or ["../shared/retrieval", "--page=docs/retrieval.md"]
+    session.run("python", "benchmarks/retrieval/run.py", *arguments)
 
 
 @nox.session(python=MEASURED)

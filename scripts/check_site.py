@@ -17,7 +17,7 @@ from playwright.sync_api import Page, sync_playwright
 from sphinx.util.inventory import InventoryFile
 
 import ripwrap
-from ripwrap import binary, mcp, sync, workspace
+from ripwrap import binary, index, mcp, sync, workspace
 
 WIDTHS = {1280: 800, 390: 844}
 SHOWN = {"front": "index.html", "reference": "reference/api/operations.html"}
@@ -61,7 +61,9 @@ def missing_names(site: Path) -> Iterator[str]:
     """Public names without a description."""
     inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="")
     described = {name for kind in inventory.data if kind.startswith("py:") for name in inventory.data[kind]}
-    public = {f"{module.__name__}.{name}" for module in (ripwrap, binary, mcp, workspace) for name in module.__all__}
+    public = {
+        f"{module.__name__}.{name}" for module in (ripwrap, binary, index, mcp, workspace) for name in module.__all__
+    }
     public -= {f"ripwrap.{alias}.{name}" for alias in ("binary", "workspace") for name in ripwrap.__all__}
     public |= {f"ripwrap.sync.{name}" for name in sync.__all__}
     for name in sorted(public - described):

@@ -73,6 +73,10 @@ async def a_tree(**options: Any) -> int:
     return len((await ripwrap.tree_text(**options)).splitlines())
 
 
+async def a_ranking(**options: Any) -> int:
+    return len(await ripwrap.rank("needles", **options))
+
+
 async def a_pattern_that_is_none(**options: Any) -> int:
     with suppress(PatternError):
         async for _ in ripwrap.search("(", **options):
@@ -93,6 +97,7 @@ OPERATIONS: list[Operation] = [
     a_page,
     an_explanation,
     a_tree,
+    a_ranking,
     a_pattern_that_is_none,
     a_type_that_is_none,
 ]

@@ -3,17 +3,20 @@
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import get_type_hints
 
 import psutil
 import pytest
 
-from ripwrap import Match, TreeEntry
+from ripwrap import Match, RankedChunk, TreeEntry
+from ripwrap.index import Collected, IndexHealth, IndexStatus, Refreshed
 from ripwrap.options import SearchOptions
 
 Plant = Callable[..., Path]
@@ -117,6 +120,90 @@ def test_files_and_tree(plant: Plant) -> None:
     assert output("tree", "--exclude=node", cwd=folder) == "src/\n    a.py\n    b.c\nREADME\n"
     assert output("tree", "--limit=1", cwd=folder) == "node/\n    [1 truncated]\n[2 truncated]\n"
     assert output("tree", "--cwd=src", cwd=folder) == "a.py\nb.c\n"
+
+
+def test_rank_prints_where_why_and_the_first_lines(plant: Plant) -> None:
+    folder = plant(
+        {"src/jar.py": "class CookieJar:\n    x = 1\n" + "    y = 2\n" * 8, "src/b.js": "cookie()\n", "a.py": ""}
+    )
+    shown = output("rank", "CookieJar", cwd=folder).splitlines()
+    assert re.fullmatch(r"src/jar\.py:1-10  CookieJar  \d\.\d\d", shown[0])
+    assert shown[1].startswith('  defines "CookieJar"; path has "jar"; BM25 ')
+    assert shown[2:9] == [
+        "  1:class CookieJar:",
+        "  2:    x = 1",
+        *(f"  {number}:    y = 2" for number in range(3, 7)),
+        "  … 4 more lines",
+    ]
+    assert output("rank", "cookie jar", "src/b.js", "--limit=1", cwd=folder).startswith("src/b.js:1-1  ")
+    (place,) = output("rank", "jar", "--json", "-g*.py", cwd=folder).splitlines()
+    assert RankedChunk.model_validate_json(place).path == "src/jar.py"
+    assert run("rank", "zebra", cwd=folder, code=1).stdout == b""
+    assert b"there is no word in the query" in run("rank", "?", cwd=folder, code=2).stderr
+    assert "\x1b[35msrc/jar.py:1-10\x1b[0m  \x1b[1mCookieJar\x1b[0m" in on_terminal(
+        "rank", "CookieJar", cwd=folder
+    ).replace("\x1b[0m\x1b[1m  ", "\x1b[0m  \x1b[1m")
+
+
+def test_the_index_is_built_asked_and_looked_after(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({"src/jar.py": "class CookieJar:\n    x = 1\n", "b.py": "cookie()\n", "skip.txt": "cookie\n"})
+    home = f"--location={tmp_path / 'home'}"
+    assert output("index", "status", home, cwd=folder, code=1).startswith("built: no\n")
+    assert b"there is no index" in run("index", "search", "cookie", "--no-refresh", home, cwd=folder, code=2).stderr
+    done = run("index", "build", home, "-g*.py", "--json", cwd=folder)
+    assert Refreshed.model_validate_json(done.stdout).added == 2
+    assert done.stderr == b""  # no bar where there is no terminal
+    assert output("index", "build", ".", home, "-g*.py", cwd=folder).startswith("added: 0\n")
+    told = IndexStatus.model_validate_json(output("index", "status", home, "-g*.py", "--json", cwd=folder))
+    assert (told.built, told.files, told.location) == (True, 2, str(tmp_path / "home"))
+    shown = output("index", "search", "CookieJar", str(folder), home, "-g*.py", cwd=tmp_path).splitlines()
+    assert re.fullmatch(r"src/jar\.py:1-2  CookieJar  \d\.\d\d", shown[0])
+    (folder / "src" / "tin.py").write_text("class Tin:\n    pass\n")
+    (place,) = output("index", "search", "Tin", home, "-g*.py", "--json", cwd=folder).splitlines()
+    assert RankedChunk.model_validate_json(place).path == "src/tin.py"
+    assert run("index", "search", "zebra", home, cwd=folder, code=1).stdout == b""
+    assert output("index", "health", home, cwd=folder).startswith("ok: yes\nchecked: ok\n")
+    assert IndexHealth.model_validate_json(output("index", "health", home, "--json", cwd=folder)).ok
+    assert Collected.model_validate_json(output("index", "gc", home, "--json", cwd=folder)).views == ()
+    (tmp_path / "home" / "index.sqlite3").write_bytes(b"garbage" * 1000)
+    assert output("index", "health", home, cwd=folder, code=2).startswith("ok: no\n")
+    shown_there = on_terminal("index", "build", home, cwd=folder)  # made anew, which is said, and is no failure
+    assert "ripwrap: the index in" in shown_there and "4/4" in shown_there and "added: 4" in shown_there
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["build", "missing"], "cwd does not exist: '"),
+        (["search", "?"], "there is no word in the query '?'"),
+        (["search", "x", "--limit=-1"], "limit should be 0 or more"),
+        (["build", "--rg=missing/rg"], "no such file"),
+        (["build", "--location=file/below"], "an index cannot be kept in"),
+        (["build", "--embedder=no-such-provider"], "no-such-provider"),
+        (["bild"], "bild"),
+    ],
+)
+def test_what_is_wrong_with_an_index_is_a_line_on_stderr(arguments: list[str], says: str, plant: Plant) -> None:
+    done = run("index", *arguments, cwd=plant({"file": "x\n"}), code=2)
+    assert says in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(find_spec("watchfiles") is None, reason="the extra `watch` is not installed")
+def test_watching_tells_of_each_refresh_and_ends_quietly(plant: Plant, tmp_path: Path, running_in: RunningIn) -> None:
+    folder = plant({"a.py": "a\n"})
+    command = [*RIPWRAP, "index", "watch", "--json", f"--location={tmp_path / 'home'}"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        assert program.stdout is not None
+        assert Refreshed.model_validate_json(program.stdout.readline()).added == 1
+        (folder / "b.py").write_text("b\n")
+        assert Refreshed.model_validate_json(program.stdout.readline()).added == 1
+        os.killpg(program.pid, signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=30)
+    assert (program.returncode, stdout, stderr) == (130, b"", b"")
+    assert running_in(folder) == []
 
 
 def test_exit_codes_are_rgs(plant: Plant, folder: Path) -> None:

@@ -34,7 +34,14 @@ MakeStuck = Callable[[str], "Stuck"]
 
 PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "mcp.md"
 RIPWRAP_MCP = [sys.executable, "-W", "error", "-m", "ripwrap", "mcp"]
-TOOLS = {"grep_content": {"pattern": "needle"}, "find_files": {"pattern": "*.py"}, "ls": {}, "tree": {}}
+TOOLS = {
+    "grep_content": {"pattern": "needle"},
+    "find_files": {"pattern": "*.py"},
+    "ls": {},
+    "tree": {},
+    "codebase_search": {"query": "needle"},
+}
+INDEX_TOOLS = ("index_codebase", "index_status", "index_health_check")
 GREP: dict[str, Any] = {"name": "grep_content", "arguments": {"pattern": "needle"}}
 
 
@@ -348,7 +355,7 @@ async def test_without_any_folder_an_answer_says_how_to_give_one(
     named: Roots | None, mode: str, anyio_backend: str
 ) -> None:
     async with Client(mcp.server(), mode=mode, list_roots_callback=named) as client:
-        assert len((await client.list_tools()).tools) == 4
+        assert len((await client.list_tools()).tools) == len(TOOLS)
         assert "--root DIR" in mistake(await client.call_tool(**GREP))
 
 
@@ -394,6 +401,69 @@ def test_an_rg_that_can_be_downloaded_is_nothing_to_warn_of(
     assert caplog.records == []
 
 
+@pytest.mark.anyio
+async def test_with_an_index_there_are_its_tools_and_what_they_do_is_told_honestly(
+    folder_of_code: Path, tmp_path: Path, mode: str, anyio_backend: str
+) -> None:
+    async with Client(mcp.server(folder_of_code, index=tmp_path / "home"), mode=mode) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert list(tools) == [*TOOLS, *INDEX_TOOLS]
+        for name, tool in tools.items():
+            assert tool.annotations is not None and tool.title
+            assert tool.annotations.read_only_hint is (name not in ("index_codebase", "codebase_search"))
+            assert (tool.annotations.destructive_hint, tool.annotations.idempotent_hint) == (False, True)
+        assert "without an index" in answer(await client.call_tool("codebase_search", {"query": "needle"}))
+        assert "not built" in answer(await client.call_tool("index_status"))
+        for name in INDEX_TOOLS:
+            result = await client.call_tool(name)
+            assert str(folder_of_code) in answer(result)
+            jsonschema.Draft202012Validator(tools[name].output_schema or {}).validate(result.structured_content)
+        assert "with the index" in answer(await client.call_tool("codebase_search", {"query": "needle"}))
+        assert "unknown argument" in mistake(await client.call_tool("index_codebase", {"path": "/"}))
+
+
+@pytest.mark.anyio
+async def test_without_an_index_its_tools_are_unknown(folder: Path, mode: str, anyio_backend: str) -> None:
+    async with Client(mcp.server(folder), mode=mode) as client:
+        for name in INDEX_TOOLS:
+            with pytest.raises(MCPError, match=f"Unknown tool: {name}"):
+                await client.call_tool(name)
+
+
+@pytest.mark.anyio
+async def test_progress_tells_how_many_files_are_indexed(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, anyio_backend: str
+) -> None:
+    monkeypatch.setattr(mcp, "_INTERVAL", 0.001)
+    root = plant({f"{number}.txt": "needle\n" * 50 for number in range(300)})
+    told: list[float] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        assert message == f"{progress:.0f} files done"
+        told.append(progress)
+
+    async with Client(mcp.server(root, index=tmp_path / "home"), mode=mode) as client:
+        with anyio.fail_after(20):
+            answer(await client.call_tool("index_codebase", progress_callback=note))
+    assert told and told == sorted(set(told)) and told[-1] <= 300
+
+
+@pytest.mark.anyio
+async def test_indexing_that_is_cancelled_ends_its_rg_and_can_be_done_again(
+    plant: Plant, stuck: MakeStuck, tmp_path: Path, children: Children, mode: str, anyio_backend: str
+) -> None:
+    bad = stuck("mute")
+    root = plant({"f": "x\n"})
+    async with Client(mcp.server(root, rg=bad.rg, index=tmp_path / "home"), mode=mode) as client:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "index_codebase")
+            await until(bad.searching.exists)
+            group.cancel_scope.cancel()
+        await until(lambda: not children())
+        with anyio.fail_after(20):
+            assert "not built" in answer(await client.call_tool("index_status"))
+
+
 # Over stdio.
 
 
@@ -422,6 +492,20 @@ async def test_the_command_serves_over_stdio(
             jsonschema.Draft202012Validator(schemas[name] or {}).validate(result.structured_content)
         assert "README.txt" in mistake(await client.call_tool("ls", {"path": "../README.txt"}))
     assert log.read_text() == ""
+
+
+@pytest.mark.anyio
+async def test_the_command_keeps_an_index_where_it_is_told_to(
+    folder_of_code: Path, tmp_path: Path, anyio_backend: str
+) -> None:
+    cache = {"RIPWRAP_CACHE_DIR": str(tmp_path / "cache")}
+    for flags in (("--index",), ("--index-location", str(tmp_path / "home")), ("--index-location", "project")):
+        async with program(tmp_path / "log", "--root", str(folder_of_code), *flags, **cache) as client:
+            answer(await client.call_tool("index_codebase"))
+    assert list((tmp_path / "cache" / "index").rglob("index.sqlite3"))
+    assert (tmp_path / "home" / "index.sqlite3").is_file()
+    assert (folder_of_code / ".ripwrap" / "index.sqlite3").is_file()
+    assert (tmp_path / "log").read_text() == ""
 
 
 @pytest.mark.anyio
@@ -470,7 +554,7 @@ async def test_without_a_usable_rg_the_command_serves_and_warns_once(
 ) -> None:
     log = tmp_path / "log"
     async with program(log, "--root", str(folder), RIPWRAP_RG=str(tmp_path / "no rg")) as client:
-        assert len((await client.list_tools()).tools) == 4
+        assert len((await client.list_tools()).tools) == len(TOOLS)
         assert "Install it" in mistake(await client.call_tool(**GREP))
     assert log.read_text().count("ripwrap: ") == 1
 
@@ -607,7 +691,7 @@ async def test_the_command_serves_over_http(
     with served("--root", str(folder_of_code)) as address:
         assert address.startswith("http://127.0.0.1:")
         async with Client(address, mode=mode) as client:
-            assert len((await client.list_tools()).tools) == 4
+            assert len((await client.list_tools()).tools) == len(TOOLS)
             for name, arguments in TOOLS.items():
                 assert "a.py" in answer(await client.call_tool(name, arguments))
             assert ".." in mistake(await client.call_tool("ls", {"path": ".."}))

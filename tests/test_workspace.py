@@ -586,7 +586,7 @@ async def test_a_cancelled_call_leaves_nothing(
 
     workspace = Workspace(shop, rg=stand_in("import time\ntime.sleep(60)"))
     for tool in workspace.tools:
-        given = {"pattern": "x"} if tool.__name__ == "grep_content" else {}
+        given = {"grep_content": {"pattern": "x"}, "codebase_search": {"query": "x"}}.get(tool.__name__, {})
         with anyio.move_on_after(0.3) as scope:
             await tool(**given)
         assert scope.cancelled_caught

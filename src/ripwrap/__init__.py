@@ -25,8 +25,9 @@ module has that done before an event loop runs.
 General layout, each module using only those to its right (`[tool.importlinter]` in pyproject.toml has them all); where
 a name has an underscore, it is ours alone:
 
-    cli, mcp → sync → workspace → _grep, _tree, _modes → results → _search, _files → _rg.collect, _rg.stream
-    → _rg.process → _rg.sifter → _rg.argv, _rg.decoder, _rg.stderr, binary → models, options, errors
+    cli, mcp → sync → workspace → _rank → _grep, _tree, _modes → results → _search, _files → _rg.collect,
+    _rg.stream → _rg.process → _rg.sifter → _rg.argv, _rg.decoder, _rg.stderr, binary → _ranking → models,
+    options, errors
 """
 
 import sys
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from ripwrap._files import files
     from ripwrap._grep import grep
     from ripwrap._modes import count, count_matches, file_types, files_with_matches, files_without_match
+    from ripwrap._rank import rank
     from ripwrap._rg.limiter import limit_processes
     from ripwrap._search import search, search_messages
     from ripwrap._tree import render_tree, tree, tree_text
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
         ChecksumMismatchError,
         DecodeError,
         DownloadFailedError,
+        EmbeddingError,
         ExtractionFailedError,
         GlobError,
         PatternError,
@@ -74,7 +77,7 @@ if TYPE_CHECKING:
         TreeEntry,
     )
     from ripwrap.options import FileOptions, SearchOptions
-    from ripwrap.results import FileMatches, GrepMatch, GrepResult, TreeText
+    from ripwrap.results import FileMatches, GrepMatch, GrepResult, RankedChunk, TreeText
     from ripwrap.workspace import Workspace
 
 __all__ = [
@@ -88,6 +91,7 @@ __all__ = [
     "DecodeError",
     "DownloadFailedError",
     "Elapsed",
+    "EmbeddingError",
     "End",
     "ExtractionFailedError",
     "FileCount",
@@ -101,6 +105,7 @@ __all__ = [
     "PathError",
     "PatternError",
     "Range",
+    "RankedChunk",
     "RgBinary",
     "RipwrapError",
     "SearchError",
@@ -122,6 +127,7 @@ __all__ = [
     "files_without_match",
     "grep",
     "limit_processes",
+    "rank",
     "render_tree",
     "search",
     "search_messages",
@@ -145,6 +151,7 @@ _ROOMS = (
     "results",
     "_tree",
     "_grep",
+    "_rank",
     "workspace",
 )
 

@@ -64,6 +64,12 @@ class TreeOptions(_Seen, total=False):
     limit: int
 
 
+class CodebaseSearchOptions(TypedDict, total=False):
+    """What `codebase_search()` takes besides `query` and `path`."""
+
+    limit: int
+
+
 MAX_NUMBER = 1_000_000
 """The largest number that a tool takes."""
 
@@ -84,11 +90,16 @@ TOOL_NAMES = {
     "list_dir": "ls",
     "list_directory": "ls",
     "directory_tree": "tree",
+    "semantic_search": "codebase_search",
+    "search_codebase": "codebase_search",
+    "search_code": "codebase_search",
+    "code_search": "codebase_search",
 }
 """Other names of the tools; case does not count."""
 
 NAMES: Mapping[str, tuple[str, ...]] = {
     "pattern": ("query", "regex"),
+    "query": ("question", "search_term", "q"),
     "path": ("search_path", "directory", "dir", "target_directory", "dir_path"),
     "context_lines": ("context", "-C", "C"),
     "before_context": ("-B", "B"),

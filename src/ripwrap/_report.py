@@ -140,6 +140,11 @@ def _told_of(error: PathError) -> str:
     return printable(said)[:_ERROR]
 
 
+def snippet(text: str, lines: int, max_line: int) -> str:
+    """The first lines of a text, each cut if it is long."""
+    return "\n".join(_harmless(_around(line, None, max_line)) for line in text.rstrip("\r\n").split("\n")[:lines])
+
+
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
     """How many files can be named so that there is room left for some of their matches."""
 

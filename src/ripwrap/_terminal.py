@@ -4,21 +4,38 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.text import Text
 
 from ripwrap._rich import heading, numbered_lines
 from ripwrap._text import FsPath, raw_bytes, shown
 from ripwrap.models import Begin, Context, End, Match, Message, Summary, TreeEntry
 from ripwrap.render import Gaps
+from ripwrap.results import RankedChunk
+
+if TYPE_CHECKING:
+    from ripwrap.index import Progress as Done
 
 Item = TypeVar("Item")
 
 FOUND, NOTHING, FAILED = 0, 1, 2
 """Exit codes, as rg's."""
+
+_SNIPPET = 6  # Lines of a ranked place that are shown.
+_WIDTH = 200  # Characters of each.
 
 _paths = TypeAdapter[str](FsPath)
 
@@ -52,7 +69,7 @@ class _Warned(logging.Handler):
     any = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.any = True
+        self.any = self.any or not getattr(record, "mended", False)
         complain(record.getMessage())
 
 
@@ -76,6 +93,38 @@ def print_path(path: str) -> None:
 def print_entry(entry: TreeEntry) -> None:
     """As its line."""
     _write(os.fsencode(str(entry)) + b"\n")
+
+
+def print_place(place: RankedChunk) -> None:
+    """As where it is and why, and its first lines below that, each with its number."""
+    console = Console(highlight=False, soft_wrap=True)
+    where = f"{shown(place.path)}:{place.start_line}-{place.end_line}"
+    symbol = f"  {shown(place.symbol)}" if place.symbol else ""
+    console.print(Text.assemble((where, "magenta"), (symbol, "bold"), f"  {place.score:.2f}"))
+    console.print(Text("  " + "; ".join(place.reasons), "dim"))
+    lines = place.text.removesuffix("\n").split("\n")
+    for number, line in enumerate(lines[:_SNIPPET], place.start_line):
+        console.print(Text.assemble((f"  {number}", "green"), ":", line.removesuffix("\r")[:_WIDTH]))
+    if len(lines) > _SNIPPET:
+        console.print(Text(f"  … {len(lines) - _SNIPPET} more lines", "dim"))
+    console.print()
+
+
+def print_about(model: BaseModel) -> None:
+    """As a line for each field that says something: its name, and what it says."""
+    for name, value in model:
+        if value not in (None, (), ""):
+            print(f"{name.replace('_', ' ')}: {_said(value)}")
+
+
+def _said(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return "; ".join(map(_said, cast("tuple[object, ...]", value)))
+    if isinstance(value, BaseModel):
+        return ", ".join(f"{name} {_said(one)}" for name, one in value if one not in (None, (), ""))
+    return f"{value:.2f}" if isinstance(value, float) else shown(str(value))
 
 
 def _write(line: bytes) -> None:
@@ -170,3 +219,33 @@ class DownloadBar:
             if not self._bar.console.is_terminal:
                 print(f"downloading rg ({total or 'unknown'} bytes)", file=sys.stderr)
         self._bar.update(self._task, completed=done, total=total)
+
+
+class IndexBar:
+    """A bar on a terminal, else nothing; told from a worker thread."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("indexing"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("files"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if self._bar.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar.console.is_terminal:
+            self._bar.stop()
+
+    def __call__(self, done: "Done") -> None:
+        if self._task is None:
+            self._task = self._bar.add_task("", total=done.total)
+        self._bar.update(self._task, completed=done.files, total=done.total)

@@ -4,9 +4,17 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from ripwrap._arguments import FindFilesOptions, GrepContentOptions, LsOptions, TreeOptions
+from ripwrap._arguments import (
+    CodebaseSearchOptions,
+    FindFilesOptions,
+    GrepContentOptions,
+    LsOptions,
+    TreeOptions,
+    tool_name,
+)
+from ripwrap._codebase import codebase_plan
 from ripwrap._content import content_plan
 from ripwrap._listing import find_plan, ls_plan, tree_plan
 from ripwrap._query import Progress
@@ -15,8 +23,15 @@ from ripwrap._scope import Settings
 from ripwrap.answers import ToolResult
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, SearchError
+from ripwrap.options import StrPath
 
-NAMES = ("grep_content", "find_files", "ls", "tree")
+if TYPE_CHECKING:
+    from ripwrap._indexes import Indexes
+
+NAMES = ("grep_content", "find_files", "ls", "tree", "codebase_search")
+INDEX_NAMES = ("index_codebase", "index_status", "index_health_check")
+"""Those of a workspace that has an index."""
+
 TIMEOUT = 10.0
 MAX_CHARS = 20_000
 MAX_LINE = 500
@@ -51,20 +66,46 @@ class _Absence:
 class Tools:
     """The plans of the tools, within some roots."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, index: bool | StrPath) -> None:
+        """Take note of what they may do.
+
+        Args:
+            settings: Where and how they look.
+            index: Whether there is an index, or where it is.
+        """
         if settings.max_chars < _LEAST_CHARS:
             raise ValueError(f"max_chars should be {_LEAST_CHARS} or more, not {settings.max_chars}: less says nothing")
         if settings.max_line < _LEAST_LINE:
             raise ValueError(f"max_line should be {_LEAST_LINE} or more, not {settings.max_line}: less says nothing")
         self.settings = settings
+        self._has_index = index is not False
+        self.names = (*NAMES, *INDEX_NAMES) if self._has_index else NAMES
+        self._location = None if isinstance(index, bool) else index
+        self._made: Indexes | None = None
         self._absence = _Absence()
+
+    def named(self, name: str) -> str:
+        """The tool that a name means.
+
+        Raises:
+            ValueError: None of them.
+        """
+        if name in INDEX_NAMES and not self._has_index:
+            raise ValueError(f"{name} needs an index, and this workspace was made without: pass index=True")
+        return tool_name(name, self.names)
 
     def plan(self, name: str, arguments: Mapping[str, Any], progress: Progress | None = None) -> Plan[ToolResult]:
         """What a tool does; `arguments` are all that it takes, checked."""
         return self._with_absence(self._plan(name, dict(arguments), progress))
 
     def _plan(self, name: str, arguments: dict[str, Any], progress: Progress | None) -> Plan[ToolResult]:
+        if name in INDEX_NAMES:
+            return self._made_indexes().plan(name, progress)
         path: str = arguments.pop("path")
+        if name == "codebase_search":
+            query: str = arguments.pop("query")
+            indexes = self._made_indexes() if self._has_index else None
+            return codebase_plan(self.settings, query, path, cast("CodebaseSearchOptions", arguments), indexes)
         if name == "grep_content":
             pattern: str = arguments.pop("pattern")
             return content_plan(self.settings, pattern, path, cast("GrepContentOptions", arguments), progress)
@@ -75,9 +116,16 @@ class Tools:
             return ls_plan(self.settings, path, cast("LsOptions", arguments), progress)
         return tree_plan(self.settings, path, cast("TreeOptions", arguments), progress)
 
+    def _made_indexes(self) -> "Indexes":
+        if self._made is None:
+            from ripwrap._indexes import Indexes  # SQLite, only now
+
+            self._made = Indexes(self.settings, self._location)
+        return self._made
+
     def _with_absence(self, plan: Plan[ToolResult]) -> Plan[ToolResult]:
         """The plan, told at once where rg was missing a moment ago."""
-        error: RipwrapError
+        error: RipwrapError | TimeoutError
         try:
             step = next(plan)
             while True:
@@ -90,7 +138,7 @@ class Tools:
                 except BinaryError as error:
                     self._absence.note(error)
                     step = plan.throw(error)
-                except SearchError as error:
+                except (RipwrapError, TimeoutError) as error:
                     step = plan.throw(error)
                 else:
                     if isinstance(step, Step):

@@ -6,20 +6,29 @@ from typing import Any, Literal, Unpack, cast
 
 from ripwrap import workspace
 from ripwrap._arguments import (
+    CodebaseSearchOptions,
     FindFilesOptions,
     GrepContentOptions,
     LsOptions,
     TreeOptions,
     own,
-    tool_name,
     understood,
 )
 from ripwrap._query import Progress
 from ripwrap._rg.collect import carry_out_blocking
 from ripwrap._sandbox import Sandbox
 from ripwrap._scope import Settings
-from ripwrap._tools import MAX_CHARS, MAX_LINE, MISTAKES, NAMES, TIMEOUT, Tools
-from ripwrap.answers import FindFilesResult, GrepContentResult, ListResult, ToolResult
+from ripwrap._tools import MAX_CHARS, MAX_LINE, MISTAKES, TIMEOUT, Tools
+from ripwrap.answers import (
+    CodebaseSearchResult,
+    FindFilesResult,
+    GrepContentResult,
+    IndexCodebaseResult,
+    IndexHealthResult,
+    IndexStatusResult,
+    ListResult,
+    ToolResult,
+)
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import StrPath, check_timeout
 
@@ -37,9 +46,10 @@ class Workspace:
         max_chars: int = MAX_CHARS,
         max_line: int = MAX_LINE,
         rg: Rg = None,
+        index: bool | StrPath = False,
     ) -> None:
         settings = Settings(Sandbox(roots), follow, outer_ignore, guard, check_timeout(timeout), max_chars, max_line)
-        self._tools = Tools(settings)
+        self._tools = Tools(settings, index)
         self._rg = rg
 
     @property
@@ -49,8 +59,8 @@ class Workspace:
 
     @property
     def tools(self) -> tuple[Callable[..., str], ...]:
-        """The four tools, to be handed to a framework."""
-        return (self.grep_content, self.find_files, self.ls, self.tree)
+        """The tools, to be handed to a framework."""
+        return tuple(getattr(self, name) for name in self._tools.names)
 
     def grep_content(
         self,
@@ -123,6 +133,33 @@ class Workspace:
     def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
         return cast("ListResult", self.call_result("tree", {"path": path, **options}))
 
+    def codebase_search(self, query: str, path: str = ".", *, limit: int = 10) -> str:
+        return self.call("codebase_search", own(locals()))
+
+    def codebase_search_result(
+        self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
+    ) -> CodebaseSearchResult:
+        given = {"query": query, "path": path, **options}
+        return cast("CodebaseSearchResult", self.call_result("codebase_search", given))
+
+    def index_codebase(self) -> str:
+        return self.call("index_codebase")
+
+    def index_codebase_result(self) -> IndexCodebaseResult:
+        return cast("IndexCodebaseResult", self.call_result("index_codebase"))
+
+    def index_status(self) -> str:
+        return self.call("index_status")
+
+    def index_status_result(self) -> IndexStatusResult:
+        return cast("IndexStatusResult", self.call_result("index_status"))
+
+    def index_health_check(self) -> str:
+        return self.call("index_health_check")
+
+    def index_health_check_result(self) -> IndexHealthResult:
+        return cast("IndexHealthResult", self.call_result("index_health_check"))
+
     def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
         try:
             return self._tools.text(self.call_result(name, arguments))
@@ -132,7 +169,7 @@ class Workspace:
     def call_result(
         self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
     ) -> ToolResult:
-        tool = tool_name(name, NAMES)
+        tool = self._tools.named(name)
         plan = self._tools.plan(tool, understood(getattr(workspace.Workspace, tool), arguments), progress)
         return carry_out_blocking(plan, self._rg)
 

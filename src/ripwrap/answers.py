@@ -4,6 +4,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from datetime import datetime
 from itertools import groupby
 from typing import Literal, TypeAlias
 
@@ -14,6 +15,7 @@ from ripwrap._sections import Section
 
 Engine: TypeAlias = Literal["rg", "python"]
 Layout: TypeAlias = Literal["ls", "tree"]
+Ranking: TypeAlias = Literal["index", "files"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
@@ -214,6 +216,184 @@ class ListResult(ToolResult, frozen=True):
         for entry in self.entries:
             depth = entry.depth + (self.layout == "ls")
             yield f"{indent * depth}{dash}{_name(entry)}"
+
+
+class CodePlace(BaseModel, frozen=True):
+    """A place that answers a question.
+
+    Attributes:
+        file: The file.
+        start_line: The number of the first line, from 1.
+        end_line: The number of the last.
+        symbol: The definition that encloses what says most in it; `None` at the top level.
+        score: By which it has its place; comparable within one answer of one root alone.
+        why: What made the score.
+        snippet: Its lines, or, where the answer has no room for all, the first of them; `…` stands where a long line
+            was cut.
+    """
+
+    file: str
+    start_line: int
+    end_line: int
+    symbol: str | None
+    score: float
+    why: tuple[str, ...]
+    snippet: str
+
+    def lines(self) -> Iterator[str]:
+        """Where it is and why, then its lines, each with its number."""
+        symbol = f" in {printable(self.symbol)}" if self.symbol else ""
+        yield f"{printable(self.file)}:{self.start_line}-{self.end_line}{symbol}"
+        yield f"  score {self.score:.2f}: {printable('; '.join(self.why))}"
+        texts = self.snippet.split("\n") if self.snippet else []
+        for number, text in enumerate(texts, self.start_line):
+            yield f"  {number}: {text}".rstrip()
+        if (left_out := self.end_line - self.start_line + 1 - len(texts)) > 0:
+            yield f"  [{left_out} more lines]"
+
+
+class CodebaseSearchResult(ToolResult, frozen=True):
+    """What `codebase_search()` found.
+
+    Attributes:
+        query: What was asked for.
+        ranking: How the places were found: with the `index`, refreshed just before, or out of the `files` alone.
+        places: The places, the best first; of several indexed roots in turn.
+    """
+
+    query: str
+    ranking: Ranking
+    places: tuple[CodePlace, ...]
+
+    def _body(self) -> Iterator[str]:
+        for number, place in enumerate(self.places):
+            yield from ("",) if number else ()
+            yield from place.lines()
+
+
+class IndexedRoot(BaseModel, frozen=True):
+    """What `index_codebase()` did for one root.
+
+    Attributes:
+        root: The root.
+        added: How many files are new.
+        changed: How many have other content than before.
+        removed: How many are no longer there.
+        unchanged: How many are as they were.
+        skipped: How many are left out, because they are binary or cannot be read.
+        chunks: How many pieces of files were written.
+        seconds: How long it took.
+    """
+
+    root: str
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    skipped: int
+    chunks: int
+    seconds: float
+
+
+class IndexCodebaseResult(ToolResult, frozen=True):
+    """What `index_codebase()` did.
+
+    Attributes:
+        roots: For each root what was done.
+    """
+
+    roots: tuple[IndexedRoot, ...]
+
+    def _body(self) -> Iterator[str]:
+        for one in self.roots:
+            files = f"{one.added} new, {one.changed} changed, {one.removed} removed, {one.unchanged} unchanged"
+            yield f"{printable(one.root)}: {files}, {one.skipped} left out"
+
+
+class RootStatus(BaseModel, frozen=True):
+    """What the index of one root has.
+
+    Attributes:
+        root: The root.
+        built: Whether it was made for the branch that the root is on.
+        files: How many files it has text of.
+        chunks: How many pieces they are cut into.
+        bytes: Its size on disk, with all branches.
+        branch: The branch that the root is on.
+        branches: Those that it knows.
+        model: The embedding model; `None` if words alone count.
+        changed_at: When it was last changed.
+        sent: What is sent to whom; empty if nothing leaves the machine.
+    """
+
+    root: str
+    built: bool
+    files: int
+    chunks: int
+    bytes: int
+    branch: str
+    branches: tuple[str, ...]
+    model: str | None
+    changed_at: datetime | None
+    sent: tuple[str, ...]
+
+
+class IndexStatusResult(ToolResult, frozen=True):
+    """What `index_status()` tells.
+
+    Attributes:
+        roots: For each root what there is.
+    """
+
+    roots: tuple[RootStatus, ...]
+
+    def _body(self) -> Iterator[str]:
+        for one in self.roots:
+            name = f"{printable(one.root)} ({printable(one.branch)})"
+            if not one.built:
+                yield f"{name}: not built"
+                continue
+            changed = f", changed {one.changed_at:%Y-%m-%d %H:%M:%S} UTC" if one.changed_at else ""
+            model = f", model {printable(one.model)}" if one.model else ""
+            yield f"{name}: {one.files} files, {one.chunks} chunks, {one.bytes} bytes{model}{changed}"
+            yield from (f"  sent: {printable(what)}" for what in one.sent)
+
+
+class RootHealth(BaseModel, frozen=True):
+    """Whether the index of one root is sound.
+
+    Attributes:
+        root: The root.
+        ok: Whether nothing is wrong.
+        files: How many files all its branches have.
+        chunks: How many pieces there are.
+        indexed: How many of them can be searched; the same number if all is well.
+        orphans: How many contents no branch has any more.
+        messages: What is wrong, or worth knowing.
+    """
+
+    root: str
+    ok: bool
+    files: int
+    chunks: int
+    indexed: int
+    orphans: int
+    messages: tuple[str, ...]
+
+
+class IndexHealthResult(ToolResult, frozen=True):
+    """What `index_health_check()` found.
+
+    Attributes:
+        roots: For each root whether its index is sound.
+    """
+
+    roots: tuple[RootHealth, ...]
+
+    def _body(self) -> Iterator[str]:
+        for one in self.roots:
+            yield f"{printable(one.root)}: {'sound' if one.ok else 'NOT sound'}, {one.chunks} chunks"
+            yield from (f"  {printable(message)}" for message in one.messages)
 
 
 def _name(entry: ListEntry) -> str:

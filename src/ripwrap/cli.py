@@ -1,15 +1,18 @@
-"""The command line: `search`, `files`, `tree`, `doctor`, `install` and `mcp`, options as flags, rg's exit codes.
+"""The command line: searching, listing, ranking, indexing, finding rg, serving MCP; with rg's flags and exit codes.
 
 A terminal gets groups and colours, a pipe plain lines with the files' own bytes, `--json` the models, one a line.
 """
 
+import contextlib
 import io
 import os
 import re
 import sys
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar, Unpack, get_type_hints
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Unpack, get_type_hints
 
+import anyio
 from cyclopts import App, Parameter
 from pydantic import ValidationError
 from rich.console import Console
@@ -20,14 +23,18 @@ from ripwrap import binary, sync
 from ripwrap._terminal import (
     FAILED,
     FOUND,
+    NOTHING,
     DownloadBar,
     Grouped,
+    IndexBar,
     Plain,
     complain,
+    print_about,
     print_all,
     print_entry,
     print_json,
     print_path,
+    print_place,
 )
 from ripwrap._text import shown
 from ripwrap.binary.probe import dotted
@@ -35,6 +42,10 @@ from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import RipwrapError, SearchError
 from ripwrap.models import Match, TreeEntry
 from ripwrap.options import FileOptions, Paths, SearchOptions, Strings, flag_of
+from ripwrap.results import RankedChunk
+
+if TYPE_CHECKING:
+    from ripwrap.index import Index
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Json = Annotated[bool, Parameter(help="Print JSON, one value a line.", negative=())]
@@ -43,9 +54,21 @@ Limit = Annotated[int | None, Parameter(help="How many results at most, over all
 Several = Annotated[list[str] | None, Parameter(negative=())]
 RgPath = Annotated[str | None, Parameter(help="Which rg to run.")]
 
+Root = Annotated[str, Parameter(help="The folder.")]
+Location = Annotated[
+    str | None,
+    Parameter(help="Where the index is: a folder, or `project` for .ripwrap in ROOT; else the user's cache."),
+]
+EmbedderName = Annotated[
+    str | None,
+    Parameter(help="What makes embeddings, e.g. `wordllama` or `openai:text-embedding-3-small`; else nothing."),
+]
+
 _OPTION = re.compile(rf"\b({'|'.join(get_type_hints(SearchOptions))})=(?:True\b)?")
 
 app: App = App(name="ripwrap", help="ripgrep, typed: search and list files.")
+index: App = App(name="index", help="Keep an index of a folder, and search with it.")
+app.command(index)
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -176,6 +199,150 @@ def tree(
 
 
 @app.command
+@_flags(FileOptions)
+def rank(
+    query: str,
+    /,
+    *paths: str,
+    cwd: Cwd = ".",
+    limit: Annotated[int | None, Parameter(help="How many places at most.")] = 10,
+    rg: RgPath = None,
+    json: Json = False,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Find the places that answer a question in words, or define a name, the best first.
+
+    Parameters
+    ----------
+    query
+        Words, e.g. "how are cookies stored", or a name, e.g. CookieJar.
+    paths
+        Files and directories to search instead of all of the directory.
+    """
+    places = sync.rank(query, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
+    return print_all(places, print_json if json else print_place, RankedChunk)
+
+
+def _index(root: str, location: str | None, embedder: str | None, rg: str | None, options: FileOptions) -> "Index":
+    from ripwrap.index import Index
+
+    further: dict[str, Any] = {"embedder": embedder}
+    given = {name: value for name, value in further.items() if value is not None}
+    return Index(root, location=location, rg=rg, **options, **given)
+
+
+@index.command
+@_flags(FileOptions)
+def build(
+    root: Root = ".",
+    /,
+    *,
+    location: Location = None,
+    embedder: EmbedderName = None,
+    rg: RgPath = None,
+    json: Json = False,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Make the index, or bring it up to date."""
+    found = _index(root, location, embedder, rg, options)
+
+    def built() -> Iterator[Any]:
+        with IndexBar() as progress:
+            yield anyio.run(found.refresh, progress)
+
+    return print_all(built(), print_json if json else print_about, object)
+
+
+@index.command
+@_flags(FileOptions)
+def status(
+    root: Root = ".",
+    /,
+    *,
+    location: Location = None,
+    embedder: EmbedderName = None,
+    rg: RgPath = None,
+    json: Json = False,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Show what the index has; exit code 1 if it is not built."""
+    told = anyio.run(_index(root, location, embedder, rg, options).status)
+    print_json(told) if json else print_about(told)
+    return FOUND if told.built else NOTHING
+
+
+@index.command
+def health(root: Root = ".", /, *, location: Location = None, json: Json = False) -> int:
+    """Check whether the index is sound; exit code 2 if it is not."""
+    told = anyio.run(_index(root, location, None, None, {}).health)
+    print_json(told) if json else print_about(told)
+    return FOUND if told.ok else FAILED
+
+
+@index.command
+def gc(root: Root = ".", /, *, location: Location = None, json: Json = False) -> int:
+    """Remove what belongs to branches and worktrees that are no more."""
+    done = anyio.run(_index(root, location, None, None, {}).gc)
+    print_json(done) if json else print_about(done)
+    return FOUND
+
+
+@index.command(name="search")
+@_flags(FileOptions)
+def index_search(
+    query: str,
+    root: Root = ".",
+    /,
+    *,
+    limit: Annotated[int | None, Parameter(help="How many places at most.")] = 10,
+    refresh: Annotated[bool, Parameter(help="Bring the index up to date first.")] = True,
+    location: Location = None,
+    embedder: EmbedderName = None,
+    rg: RgPath = None,
+    json: Json = False,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Find places as `rank` does, with the index.
+
+    Parameters
+    ----------
+    query
+        Words, e.g. "how are cookies stored", or a name, e.g. CookieJar.
+    """
+    ask = partial(_index(root, location, embedder, rg, options).search, query, limit=limit, refresh=refresh)
+
+    def places() -> Iterator[RankedChunk]:
+        yield from anyio.run(ask)
+
+    return print_all(places(), print_json if json else print_place, RankedChunk)
+
+
+@index.command
+@_flags(FileOptions)
+def watch(
+    root: Root = ".",
+    /,
+    *,
+    location: Location = None,
+    embedder: EmbedderName = None,
+    rg: RgPath = None,
+    json: Json = False,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Keep the index up to date until Ctrl-C; a line for each refresh that found a difference."""
+    found = _index(root, location, embedder, rg, options)
+
+    async def keep() -> None:
+        async with contextlib.aclosing(found.watch()) as refreshes:
+            async for done in refreshes:
+                print_json(done) if json else print_about(done)
+                sys.stdout.flush()
+
+    anyio.run(keep)
+    return FOUND
+
+
+@app.command
 def doctor(*, rg: RgPath = None) -> int:
     """Show which rg is used, what it can do, and every place that was looked at."""
     console = Console(highlight=False, soft_wrap=True)
@@ -250,9 +417,11 @@ def mcp(
     host: str = "127.0.0.1",
     port: int = 8000,
     allowed_host: Several = None,
+    index: bool = False,
+    index_location: str | None = None,
     rg: RgPath = None,
 ) -> int:
-    """Serve the tools of an agent (grep_content, find_files, ls, tree) over the Model Context Protocol.
+    """Serve the tools of an agent (grep_content, find_files, codebase_search, …) over the Model Context Protocol.
 
     Parameters
     ----------
@@ -266,6 +435,10 @@ def mcp(
         The port to listen at.
     allowed_host
         A further name under which clients reach it over HTTP; may be given several times.
+    index
+        Offer the tools of an index, too, which is kept in the user's cache: index_codebase and two more.
+    index_location
+        Keep it in this folder instead, or, with `project`, in .ripwrap in each directory.
     """
     try:
         from ripwrap import mcp as server
@@ -275,5 +448,13 @@ def mcp(
         complain(f'the MCP server needs {error.name}: pip install "ripwrap[mcp]"')
         return FAILED
     names = allowed_host or ()
-    server.serve(root or (), transport="http" if http else "stdio", host=host, port=port, allowed_hosts=names, rg=rg)
+    server.serve(
+        root or (),
+        transport="http" if http else "stdio",
+        host=host,
+        port=port,
+        allowed_hosts=names,
+        rg=rg,
+        index=index_location or index,
+    )
     return FOUND

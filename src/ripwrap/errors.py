@@ -13,6 +13,7 @@
     │   ├── UnknownTypeError         suggestions: no such file type        (also ValueError)
     │   └── CapabilityError          this rg cannot do what was asked
     ├── DecodeError                  rg's output is not what rg writes     (also ValueError)
+    ├── EmbeddingError               provider, reason, status, retry_after: texts did not become vectors
     └── AccessDeniedError            path, roots: an agent's tool may not go there   (also PermissionError)
 
 What the standard library has a word for keeps that word: a bad option is pydantic's `ValidationError`, a missing `cwd`
@@ -22,6 +23,7 @@ a missing rg must not be caught by the same clause.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 
 class RipwrapError(Exception):
@@ -138,6 +140,35 @@ class DecodeError(RipwrapError, ValueError):
     def __init__(self, message: str, *, record: bytes = b"") -> None:
         super().__init__(message)
         self.record: bytes = record[:200]
+
+
+class EmbeddingError(RipwrapError):
+    """Texts did not become vectors: there is no such embedder, or it did not answer, or not with vectors.
+
+    Attributes:
+        provider: The provider's name, as it was given.
+        reason: What went wrong: 'setup', nothing was sent, because something is unknown or missing here; 'refused', the
+            provider said no, and will until something is changed; 'rejected', it does not take these texts;
+            'unavailable', it was asked again and again (too many requests, its own errors, no connection);
+            'garbage', what came was no answer to what was asked.
+        status: The HTTP status of the last answer; `None` if there was none, or none is known.
+        retry_after: Seconds that the provider asks to wait; `None` if it does not say.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str = "",
+        reason: Literal["setup", "refused", "rejected", "unavailable", "garbage"] = "setup",
+        status: int | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.provider = provider
+        self.reason: Literal["setup", "refused", "rejected", "unavailable", "garbage"] = reason
+        self.status = status
+        self.retry_after = retry_after
 
 
 class AccessDeniedError(RipwrapError, PermissionError):

@@ -38,8 +38,8 @@ __all__ = ["Transport", "WorkspaceOptions", "serve", "server"]
 Transport: TypeAlias = Literal["stdio", "http"]
 
 _INSTRUCTIONS = (
-    "Search with grep_content first, and then read only the files and lines that it names; find_files, ls and tree "
-    "show which files there are. "
+    "Search with grep_content first, or with codebase_search where you do not know what the code calls a thing, and "
+    "then read only the files and lines that they name; find_files, ls and tree show which files there are. "
     "Narrow a search that finds too much with path, file_pattern or file_type instead of asking for more matches. "
     "An answer that was cut says so, and names the offset that gives what follows."
 )
@@ -51,10 +51,16 @@ _TITLES = {
     "find_files": "Find files by name",
     "ls": "List a folder",
     "tree": "Show the tree of folders",
+    "codebase_search": "Search by question or name",
+    "index_codebase": "Make or refresh the index",
+    "index_status": "Show what is indexed",
+    "index_health_check": "Check the index",
 }
 _HARMLESS = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
+_CACHING = _HARMLESS.model_copy(update={"read_only_hint": False})
+"""Of a tool that writes the index: a cache, which with `index="project"` is a folder in the project."""
 _NO_ROOTS = "No folder may be searched: start the server with --root DIR, or have the client name its roots."
 
 _INTERVAL = 0.5  # Seconds between two notifications of progress.
@@ -71,6 +77,7 @@ class WorkspaceOptions(TypedDict, total=False):
     max_chars: int
     max_line: int
     rg: Rg
+    index: bool | StrPath
 
 
 class _NoRootsError(ValueError):
@@ -97,6 +104,7 @@ class _Client:
     """The workspace of a client: that of the folders that were given, or of its roots as they were last read."""
 
     def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
+        self.has_index = options.get("index", False) is not False
         self._given = given
         self._options = options
         self._read: Workspace | None = None
@@ -178,12 +186,13 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
     return made
 
 
-async def _list(_: _Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    return types.ListToolsResult(tools=_tools())
+async def _list(context: _Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    return types.ListToolsResult(tools=_tools(index=context.lifespan_context.has_index))
 
 
 @functools.cache
-def _tools() -> list[types.Tool]:
+def _tools(*, index: bool) -> list[types.Tool]:
+    writing = ("index_codebase", "codebase_search") if index else ()  # which refreshes it
     return [
         types.Tool(
             name=name,
@@ -191,9 +200,9 @@ def _tools() -> list[types.Tool]:
             description=description,
             input_schema=arguments,
             output_schema=answer,
-            annotations=_HARMLESS,
+            annotations=_CACHING if name in writing else _HARMLESS,
         )
-        for name, (description, arguments, answer) in schemas().items()
+        for name, (description, arguments, answer) in schemas(index=index).items()
     ]
 
 
@@ -202,7 +211,8 @@ async def _forget(context: _Context, _: types.NotificationParams) -> None:
 
 
 async def _call(context: _Context, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
-    if call.name not in _TITLES:
+    tools = _tools(index=context.lifespan_context.has_index)
+    if not any(tool.name == call.name for tool in tools):
         raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {_sendable(call.name)}")
     try:
         workspace = await context.lifespan_context.workspace(context, call)
@@ -210,7 +220,7 @@ async def _call(context: _Context, call: _Call) -> types.CallToolResult | types.
         return _failed(f"Error: {error}")
     if isinstance(workspace, types.InputRequiredResult):
         return workspace
-    under_way = _UnderWay()
+    under_way = _UnderWay("files done" if call.name == "index_codebase" else "found so far")
     async with anyio.create_task_group() as group:
         group.start_soon(under_way.report, context.session)
         await under_way.carry_out(workspace, call)
@@ -232,10 +242,11 @@ def _sendable(text: str) -> str:
 
 
 class _UnderWay:
-    """A call: how many matches or paths it has come across, and its result."""
+    """A call: how many matches or files it has come across, what that means, and its result."""
 
-    def __init__(self) -> None:
+    def __init__(self, means: str) -> None:
         self.found = 0
+        self._means = means
         self.result = types.CallToolResult(content=[])
 
     async def carry_out(self, workspace: Workspace, call: _Call) -> None:
@@ -253,7 +264,7 @@ class _UnderWay:
             await anyio.sleep(_INTERVAL)
             if self.found > told:
                 told = self.found
-                await session.report_progress(told, message=f"{told:,} found so far")
+                await session.report_progress(told, message=f"{told:,} {self._means}")
 
     def _come_across(self, found: int) -> None:
         self.found = found

@@ -47,7 +47,7 @@ Paths: TypeAlias = StrPath | Sequence[StrPath]
 
 @with_config(ConfigDict(extra="forbid", strict=True))
 class FileOptions(TypedDict, total=False):
-    """Which files: what `files()` and `tree()` take, and `search()` too."""
+    """Which files: what `files()`, `tree()` and `rank()` take, and `search()` too."""
 
     glob: Annotated[
         Strings,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 from pydantic import BaseModel
 
 from ripwrap import _diff, render
-from ripwrap._text import FsPath, text_of
+from ripwrap._text import FsPath, Text, text_of
 from ripwrap.models import Context, Match, PathError, TreeEntry
 
 if TYPE_CHECKING:
@@ -116,6 +116,29 @@ class GrepResult(BaseModel, frozen=True):
         from ripwrap._rich import grouped
 
         return grouped(self.message, ((file.path, file.lines()) for file in self.files))
+
+
+class RankedChunk(BaseModel, frozen=True):
+    """A place that `rank()` found: a few lines of a file, and why they are there.
+
+    Attributes:
+        path: The file, relative to `cwd` unless an absolute path was asked for.
+        start_line: The number of the first line, from 1.
+        end_line: The number of the last.
+        symbol: The definition that they are, or are a part of, as in `Shop.add`, where an index has cut the file at its
+            definitions; elsewhere the one that encloses the line that says most. `None` at the top level.
+        text: The lines, at most 1,000 characters of them, or 2,000 of a definition, unless it is a single line.
+        score: By which they have their place; comparable within one answer alone.
+        reasons: What made the score, for a person or an agent.
+    """
+
+    path: FsPath
+    start_line: int
+    end_line: int
+    symbol: str | None
+    text: Text
+    score: float
+    reasons: tuple[str, ...]
 
 
 class TreeText(str):

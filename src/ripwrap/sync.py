@@ -25,6 +25,8 @@ from typing import Unpack
 
 from ripwrap._files import Listing
 from ripwrap._grep import MAX_MATCHES, TIMEOUT, grep_plan
+from ripwrap._rank import LIMIT as PLACES
+from ripwrap._rank import rank_plan
 from ripwrap._rg.argv import Command, files_command, search_command, types_command
 from ripwrap._rg.collect import carry_out_blocking
 from ripwrap._rg.decoder import CountDecoder, PathDecoder, listing_decoder
@@ -38,7 +40,7 @@ from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.resolver import install_blocking as install
 from ripwrap.models import FileCount, Match, Message, TreeEntry
 from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
-from ripwrap.results import GrepResult, TreeText
+from ripwrap.results import GrepResult, RankedChunk, TreeText
 
 __all__ = [
     "Workspace",
@@ -50,6 +52,7 @@ __all__ = [
     "files_without_match",
     "grep",
     "install",
+    "rank",
     "render_tree",
     "resolve",
     "search",
@@ -195,6 +198,20 @@ def files(
     return stream_blocking(
         files_command(cwd, paths, options), Listing(PathDecoder(), limit), rg, check_timeout(timeout)
     )
+
+
+def rank(
+    query: str,
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = PLACES,
+    rg: Rg = None,
+    timeout: float | None = None,
+    **options: Unpack[FileOptions],
+) -> list[RankedChunk]:
+    """As `ripwrap.rank()`, blocking; raises `TimeoutError` if there is no answer after `timeout` seconds."""
+    return carry_out_blocking(rank_plan(query, cwd, paths, limit, options, timeout), rg)
 
 
 def tree(

@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeAlias, Unpack, cast
 
 from ripwrap._arguments import (
+    CodebaseSearchOptions,
     FindFilesOptions,
     GrepContentOptions,
     LsOptions,
     TreeOptions,
     own,
     schema_of,
-    tool_name,
     understood,
 )
 from ripwrap._query import Progress
@@ -27,29 +27,46 @@ from ripwrap._rg.collect import carry_out
 from ripwrap._sandbox import Sandbox
 from ripwrap._scope import Settings
 from ripwrap._sections import Section
-from ripwrap._tools import MAX_CHARS, MAX_LINE, MISTAKES, NAMES, TIMEOUT, Tools
+from ripwrap._tools import INDEX_NAMES, MAX_CHARS, MAX_LINE, MISTAKES, NAMES, TIMEOUT, Tools
 from ripwrap.answers import (
+    CodebaseSearchResult,
+    CodePlace,
     ContentMatch,
     FileHits,
     FindFilesResult,
     GrepContentResult,
+    IndexCodebaseResult,
+    IndexedRoot,
+    IndexHealthResult,
+    IndexStatusResult,
     ListEntry,
     ListResult,
+    RootHealth,
+    RootStatus,
     ToolResult,
 )
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import StrPath, check_timeout
 
 __all__ = [
+    "CodePlace",
+    "CodebaseSearchOptions",
+    "CodebaseSearchResult",
     "ContentMatch",
     "FileHits",
     "FindFilesOptions",
     "FindFilesResult",
     "GrepContentOptions",
     "GrepContentResult",
+    "IndexCodebaseResult",
+    "IndexHealthResult",
+    "IndexStatusResult",
+    "IndexedRoot",
     "ListEntry",
     "ListResult",
     "LsOptions",
+    "RootHealth",
+    "RootStatus",
     "Section",
     "ToolResult",
     "TreeOptions",
@@ -63,17 +80,21 @@ Tool: TypeAlias = Callable[..., Awaitable[str]]
 class Workspace:
     """Searching and listing for agents, within some directories.
 
-    Four tools, `grep_content`, `find_files`, `ls` and `tree`, answer with a text that a model reads: bounded, in path
-    order, and honest about what it leaves out. What a model gets wrong is a text, too, that begins with `Error: ` and
-    says what to do; a tool raises for nothing that a model can send. Each has a twin whose name ends in `_result`: it
-    returns a model, whose `str()` is that text, and raises.
+    Five tools, `grep_content`, `find_files`, `ls`, `tree` and `codebase_search`, answer with a text that a model reads:
+    bounded, in a fixed order, and honest about what it leaves out. What a model gets wrong is a text, too, that begins
+    with `Error: ` and says what to do; a tool raises for nothing that a model can send. Each has a twin whose name ends
+    in `_result`: it returns a model, whose `str()` is that text, and raises.
+
+    With `index` there are three more, `index_codebase`, `index_status` and `index_health_check`. `codebase_search` then
+    answers from the index, once `index_codebase` has made it; it refreshes it by itself. For a path that the index says
+    nothing of, such as a hidden file, and where it cannot be used, it ranks the files as they are.
 
     A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows what is
     outside of them. Ignore files above a root, and git's global ones, do not count, unless `outer_ignore` says so.
 
     Attributes:
         roots: The real paths of the directories.
-        tools: The four tools.
+        tools: The five tools, or all eight.
     """
 
     def __init__(
@@ -86,6 +107,7 @@ class Workspace:
         max_chars: int = MAX_CHARS,
         max_line: int = MAX_LINE,
         rg: Rg = None,
+        index: bool | StrPath = False,
     ) -> None:
         """Take the directories that the tools may use.
 
@@ -98,17 +120,20 @@ class Workspace:
             guard: Whether to keep to one file system, some levels and a shorter time in `/`, a home directory, `/proc`
                 and its like, and on network file systems; an answer says when that was done.
             timeout: Seconds that rg may take; what it had found by then is the answer. A call runs rg once, or twice
-                where a glob has a slash, and up to 5 seconds more to find out why there is nothing.
+                where a glob has a slash, and up to 5 seconds more to find out why there is nothing. An index that is
+                not up to date by then is left alone, and the files are ranked, which may take as long again.
             max_chars: How long an answer may be, in characters; at least 1,000.
             max_line: How much of one line is shown, in characters; at least 40.
             rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
+            index: Whether there is to be an index, below the user's cache; or `"project"` for one in each root, or the
+                folder to keep it in. It is made when `index_codebase` is first called, and has no embeddings.
 
         Raises:
             FileNotFoundError, NotADirectoryError: A root is not there, or no directory.
             ValueError: There is no root, or a number is too small.
         """
         settings = Settings(Sandbox(roots), follow, outer_ignore, guard, check_timeout(timeout), max_chars, max_line)
-        self._tools = Tools(settings)
+        self._tools = Tools(settings, index)
         self._rg = rg
 
     @property
@@ -118,8 +143,8 @@ class Workspace:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The four tools, to be handed to a framework."""
-        return (self.grep_content, self.find_files, self.ls, self.tree)
+        """The tools, to be handed to a framework."""
+        return tuple(getattr(self, name) for name in self._tools.names)
 
     async def grep_content(
         self,
@@ -270,6 +295,65 @@ class Workspace:
         """As `tree()`, with the answer as a model; raises what `grep_content_result()` does."""
         return cast("ListResult", await self.call_result("tree", {"path": path, **options}))
 
+    async def codebase_search(self, query: str, path: str = ".", *, limit: int = 10) -> str:
+        """Find the places that answer a question in words, or that define a name, the best first.
+
+        The answer names for each place its file and lines, the definition it is in, why it was found, and its text.
+        Use this where you do not know what the code calls a thing, and grep_content where you do. Hidden files and
+        those that .gitignore names are left out.
+
+        Args:
+            query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
+            path (str): The directory or file to search; `.` is everything.
+            limit (int): How many places to show at most; default 10.
+        """
+        return await self.call("codebase_search", own(locals()))
+
+    async def codebase_search_result(
+        self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
+    ) -> CodebaseSearchResult:
+        """As `codebase_search()`, with the answer as a model; raises what `grep_content_result()` does.
+
+        It also raises `TimeoutError` if there is no ranking within the workspace's `timeout`. If an index cannot be
+        used, its `notes` say why, and the files are ranked as they are.
+        """
+        given = {"query": query, "path": path, **options}
+        return cast("CodebaseSearchResult", await self.call_result("codebase_search", given))
+
+    async def index_codebase(self) -> str:
+        """Make the index that speeds up codebase_search, or bring it up to date.
+
+        The first time this may take a minute in a large codebase; later only files that changed are read. The index is
+        a cache: no file of the codebase is changed.
+        """
+        return await self.call("index_codebase")
+
+    async def index_codebase_result(self) -> IndexCodebaseResult:
+        """As `index_codebase()`, with the answer as a model.
+
+        Raises:
+            ValueError: The workspace was made without `index`.
+            RipwrapError: The index cannot be written.
+            BinaryError: There is no rg.
+        """
+        return cast("IndexCodebaseResult", await self.call_result("index_codebase"))
+
+    async def index_status(self) -> str:
+        """See whether there is an index, how much it has, and when it was last changed; nothing is refreshed."""
+        return await self.call("index_status")
+
+    async def index_status_result(self) -> IndexStatusResult:
+        """As `index_status()`, with the answer as a model; raises what `index_codebase_result()` does."""
+        return cast("IndexStatusResult", await self.call_result("index_status"))
+
+    async def index_health_check(self) -> str:
+        """Check whether the index is sound, and see what to do if it is not; all of it is read."""
+        return await self.call("index_health_check")
+
+    async def index_health_check_result(self) -> IndexHealthResult:
+        """As `index_health_check()`, with the answer as a model; raises what `index_codebase_result()` does."""
+        return cast("IndexHealthResult", await self.call_result("index_health_check"))
+
     async def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
         """Call a tool as a model asks for it, and get its text; raises for nothing that a model can send.
 
@@ -293,7 +377,7 @@ class Workspace:
             arguments: As in `call()`.
             progress: Called with the number of matches, or files, that have come so far.
         """
-        tool = tool_name(name, NAMES)
+        tool = self._tools.named(name)
         plan = self._tools.plan(tool, understood(getattr(Workspace, tool), arguments), progress)
         return await carry_out(plan, self._rg)
 
@@ -306,9 +390,13 @@ class Workspace:
         return self._tools.complaint(error)
 
 
-def schemas() -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:
-    """For each tool its description, and the JSON schemas of its arguments and of its answer."""
-    return {name: _schemas(name) for name in NAMES}
+def schemas(*, index: bool = False) -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:
+    """For each tool its description, and the JSON schemas of its arguments and of its answer.
+
+    Args:
+        index: Whether to have those of a workspace with an index.
+    """
+    return {name: _schemas(name) for name in (*NAMES, *(INDEX_NAMES if index else ()))}
 
 
 def _schemas(name: str) -> tuple[str, dict[str, Any], dict[str, Any]]:

@@ -15,7 +15,7 @@ from frameworks import offline
 from ripwrap import Workspace, sync
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-NAMES = ("grep_content", "find_files", "ls", "tree")
+NAMES = ("grep_content", "find_files", "ls", "tree", "codebase_search")
 JSON_TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -32,6 +32,7 @@ CALLS: tuple[Call, ...] = (
     ("ls", {"path": ".", "ignore": ["*.md"]}),
     ("ls", {}),
     ("tree", {"limit": 10}),
+    ("codebase_search", {"query": "what is to be done", "limit": 3}),
 )
 MISTAKES: tuple[Call, ...] = (
     ("grep_content", {"pattern": "TODO", "max_matches": -1}),
@@ -43,6 +44,8 @@ MISTAKES: tuple[Call, ...] = (
     ("ls", {"path": "/"}),
     ("ls", {"path": "no-such-folder"}),
     ("tree", {"limit": -5}),
+    ("codebase_search", {"query": "?"}),
+    ("codebase_search", {"query": "x", "path": ".."}),
 )
 
 each_tool = pytest.mark.parametrize("name", NAMES)
@@ -96,7 +99,8 @@ def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, st
         name: _only(keys, schema) for name, schema in wanted.items()
     }
     assert {name: schema["description"] for name, schema in properties.items()} == described(method)
-    required = [*wanted] if strict else ["pattern"] if method.__name__ == "grep_content" else []
+    asked = {"grep_content": ["pattern"], "codebase_search": ["query"]}
+    required = [*wanted] if strict else asked.get(method.__name__, [])
     assert offer.parameters.get("required", []) == required
     assert not re.search(r"'(anyOf|oneOf|allOf|\$ref|\$defs|definitions)'", repr(offer.parameters))
     assert all(re.fullmatch(r"[a-z_]+", name) for name in (offer.name, *properties))

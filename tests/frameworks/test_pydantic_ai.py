@@ -53,7 +53,7 @@ def test_a_mistake_is_answered_by_a_text(ws: Workspace, name: str, arguments: di
 
 def test_arguments_made_from_the_schema_alone_are_taken(ws: Workspace) -> None:
     run = asyncio.run(Agent(TestModel(), tools=ws.tools).run("call everything"))
-    assert [type(part) for part in back(run.all_messages())] == [ToolReturnPart] * 4
+    assert [type(part) for part in back(run.all_messages())] == [ToolReturnPart] * len(ws.tools)
 
 
 def test_the_example_runs(shop: Path) -> None:

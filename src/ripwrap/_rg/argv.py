@@ -95,6 +95,25 @@ def search_command(
     return _command(arguments, cwd, paths, patterns, tuple(_needs(checked, mode)))
 
 
+def words_command(
+    pattern: str, cwd: StrPath, paths: StrPath | Sequence[StrPath], options: FileOptions, max_count: int
+) -> Command:
+    """The command for what a pattern matches, by file: a path, a NUL, each hit in a line; between files an empty line.
+
+    Args:
+        pattern: The pattern; it matches neither nothing nor over lines.
+        cwd: As for `search_command()`, which says what is raised, too.
+        paths: As there.
+        options: Which files.
+        max_count: How many lines of a file at most.
+    """
+    checked = _checked(_FILE_OPTIONS, _FILE_FLAGS, options)
+    framing = ("--only-matching", "--heading", "--null", "--with-filename", "--no-line-number")
+    regexp = f"--regexp={pattern}"
+    arguments = (*framing, f"--max-count={max_count}", *_flags(_FILE_FLAGS, checked), regexp)
+    return _command(arguments, cwd, paths, (pattern,))
+
+
 def files_command(cwd: StrPath, paths: StrPath | Sequence[StrPath], options: FileOptions) -> Command:
     """The command for a list of files, each ended by a NUL; raises as `search_command()` does."""
     checked = _checked(_FILE_OPTIONS, _FILE_FLAGS, options)

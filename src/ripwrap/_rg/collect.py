@@ -4,10 +4,11 @@ What to run is told by a plan: a generator that is sent the outcome of each step
 """
 
 import math
+import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import closing
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import anyio
@@ -18,9 +19,9 @@ from ripwrap._rg.exit import Exit
 from ripwrap._rg.limiter import turn, turn_blocking
 from ripwrap._rg.process import AsyncChild, BlockingChild
 from ripwrap._rg.stream import able, able_blocking, single_threaded, with_suggestions, with_suggestions_blocking
-from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.probe import CANCELLED, RgBinary
 from ripwrap.binary.resolver import Rg, in_thread
-from ripwrap.errors import BinaryError, SearchError, UnknownTypeError
+from ripwrap.errors import RipwrapError, UnknownTypeError
 
 
 class Collector(Protocol):
@@ -65,17 +66,73 @@ class Work:
     """Something else that takes its time, such as reading files.
 
     Attributes:
-        call: Does it; in a worker thread where a loop waits, which is told to end by `CANCELLED`.
+        call: Does it; in a worker thread where a loop waits. It is told to end by `CANCELLED`.
+        timeout: After how many seconds it is told so, the wait for its turn among them; `None` is never.
+        turn: What a task holds meanwhile, so that those that wait for each other take no thread; threads do not ask.
     """
 
     call: Callable[[], Any]
+    timeout: float | None = None
+    turn: Callable[[], anyio.Lock] | None = None
 
 
-Plan: TypeAlias = Generator[Step[Any] | Work | None, Any, T]
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Something else that waits for others, such as servers.
+
+    Attributes:
+        call: Does it, in the caller's loop; in one of its own where there is none.
+    """
+
+    call: Callable[[], Awaitable[Any]]
+
+
+Plan: TypeAlias = Generator[Step[Any] | Work | Ask | None, Any, T]
 """What to run, step by step; a step that fails raises its error in the plan. `None` lets others have their turn.
 
 What a step is sent is its collector, done, or what its call returned.
 """
+
+_TOLD = (RipwrapError, TimeoutError)
+"""What a step raises in its plan."""
+
+
+def within(plan: Plan[T], seconds: float | None, turn: Callable[[], anyio.Lock] | None) -> Plan[T]:
+    """A plan with a time of its own, for all of its steps together but what is asked of others.
+
+    Args:
+        plan: The plan.
+        seconds: How long it may take; `None` is for ever.
+        turn: See `Work`.
+
+    Raises:
+        TimeoutError: The time is over.
+    """
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
+    over = TimeoutError(f"it was not done within timeout={seconds} seconds")
+    with closing(plan):
+        try:
+            step = next(plan)
+            while True:
+                left = None if seconds is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    step = plan.throw(over)
+                    continue
+                if isinstance(step, Step):
+                    step = replace(step, timeout=left if step.timeout is None else min(left or math.inf, step.timeout))
+                elif isinstance(step, Work):
+                    step = replace(step, timeout=left, turn=turn)
+                try:
+                    done = yield step
+                except _TOLD as error:
+                    step = plan.throw(error)
+                    continue
+                # What rg has said until then is not all.
+                late = isinstance(step, Step) and time.monotonic() >= deadline
+                step = plan.throw(over) if late else plan.send(done)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 async def carry_out(plan: Plan[T], rg: Rg) -> T:
@@ -89,7 +146,7 @@ async def carry_out(plan: Plan[T], rg: Rg) -> T:
             while True:
                 try:
                     done = await _done(step, rg)
-                except (SearchError, BinaryError) as error:
+                except _TOLD as error:
                     step = plan.throw(error)
                 else:
                     step = plan.send(done)
@@ -106,7 +163,7 @@ def carry_out_blocking(plan: Plan[T], rg: Rg) -> T:
             while True:
                 try:
                     done = _done_blocking(step, rg)
-                except (SearchError, BinaryError) as error:
+                except _TOLD as error:
                     step = plan.throw(error)
                 else:
                     step = plan.send(done)
@@ -115,16 +172,40 @@ def carry_out_blocking(plan: Plan[T], rg: Rg) -> T:
             return result
 
 
-async def _done(step: Step[Any] | Work | None, rg: Rg) -> Any:
+async def _done(step: Step[Any] | Work | Ask | None, rg: Rg) -> Any:
     if step is None:
         return await anyio.lowlevel.checkpoint()
-    return await (in_thread(step.call) if isinstance(step, Work) else _collected(step, rg))
+    if isinstance(step, Ask):
+        return await step.call()
+    if isinstance(step, Work):
+        with anyio.fail_after(step.timeout):
+            async with nullcontext() if step.turn is None else step.turn():
+                return await in_thread(step.call)
+    return await _collected(step, rg)
 
 
-def _done_blocking(step: Step[Any] | Work | None, rg: Rg) -> Any:
+def _done_blocking(step: Step[Any] | Work | Ask | None, rg: Rg) -> Any:
     if step is None:
         return None
-    return step.call() if isinstance(step, Work) else _collected_blocking(step, rg)
+    if isinstance(step, Ask):
+        return anyio.run(step.call)
+    if isinstance(step, Work):
+        return step.call() if step.timeout is None else _timed(step.call, step.timeout)
+    return _collected_blocking(step, rg)
+
+
+def _timed(call: Callable[[], T], seconds: float) -> T:
+    """What it returns; it is told to end when its time is over."""
+    over = threading.Event()
+    timer = threading.Timer(seconds, over.set)
+    timer.daemon = True
+    before = CANCELLED.set(over)
+    timer.start()
+    try:
+        return call()
+    finally:
+        timer.cancel()
+        CANCELLED.reset(before)
 
 
 async def _collected(step: Step[C], rg: Rg) -> C:

@@ -62,7 +62,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def limit_processes(number: int) -> None:
-    """Set how many rg may run at a time for calls that collect: `grep()`, `tree()`, `tree_text()`, `file_types()`.
+    """Set how many rg may run at a time for calls that collect, as `grep()` and `rank()` do.
 
     A call beyond that waits, and its `timeout` begins with its turn. Each event loop counts by itself, and takes note
     of a new number here or at its next call; the blocking operations count together, in whatever threads they are

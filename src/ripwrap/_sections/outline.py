@@ -11,6 +11,7 @@ from ripwrap._sections.languages import Braced, Document, Indented, Language, la
 from ripwrap._sections.scanner import WIDTH, source_of
 
 _LONGEST = 200
+_BEHIND = 40  # Lines in which what a decorator or comment belongs to, and the brace of a signature, should come.
 _NO_PATH = {"html", "ini", "markdown", "rst", "toml", "sql"}
 
 
@@ -86,6 +87,40 @@ class Outline:
                 stack.pop()
             end = min(upto, self._drafts[stack[-1]].end + 1) if stack else upto
             owners.extend([stack[-1] if stack else -1] * (end - len(owners)))
+
+
+class Places:
+    """As an `Outline`, for a few lines of a file, of which no more is read than they take.
+
+    Where indentation tells what a block is, that is from the last definition at the left margin on; of what follows a
+    line, a little.
+    """
+
+    def __init__(self, path: str, lines: Sequence[str]) -> None:
+        """Take a file; arguments are those of `Outline`."""
+        self._path = path
+        self._lines = lines
+        self._language = language_of(path, lines)
+        self._outlines: dict[int, tuple[int, Outline]] = {}
+
+    def at(self, line_number: int) -> str:
+        """The name of the innermost section that encloses a line, from 1; empty if it has none."""
+        first = self._margin(line_number)
+        upto, outline = self._outlines.get(first, (0, None))
+        if outline is None or upto < line_number:
+            upto = line_number + _BEHIND if isinstance(self._language, Indented) else len(self._lines)
+            outline = Outline(self._path, self._lines[first:upto])
+            self._outlines[first] = (upto, outline)
+        section = outline.at(line_number - first)
+        return section.name if section else ""
+
+    def _margin(self, line_number: int) -> int:
+        language = self._language
+        if not isinstance(language, Indented):
+            return 0
+        above = range(min(line_number, len(self._lines)) - 1, 0, -1)
+        starts = (index for index in above if not self._lines[index][:1].isspace())
+        return next((index for index in starts if language.definition.match(self._lines[index])), 0)
 
 
 def _read(language: Language, lines: Sequence[str]) -> list[Draft]:

@@ -1,0 +1,1 @@
+"""Ranked search, measured by queries whose answers are known."""

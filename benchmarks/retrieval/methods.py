@@ -1,0 +1,106 @@
+"""The methods that are compared: each is made for a folder, and then asked."""
+
+import atexit
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Literal, Protocol
+
+import anyio
+
+from ripwrap import sync
+from ripwrap._ranking.tokens import understood
+from ripwrap._rg.argv import words_command
+from ripwrap._rg.collect import Plan, Step, carry_out_blocking
+from ripwrap._rg.hits import Hits
+from ripwrap.index import Index
+
+PLACES = 10  # What `rank()` gives if nothing is said.
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a method gives to read.
+
+    Attributes:
+        path: The file.
+        text: What is shown of it.
+    """
+
+    path: str
+    text: str
+
+
+class Method(Protocol):
+    """A way to answer, made for one folder."""
+
+    def answer(self, query: str) -> list[Place]:
+        """The places that answer a query, the best first."""
+        ...
+
+
+class RgWords:
+    """rg with the query's words, any of which may match, and files by how many of them they have, then by how often.
+
+    What is shown of a file are the lines that match, as rg shows them.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def answer(self, query: str) -> list[Place]:
+        """See `Method`."""
+        words = understood(query).words
+        pattern = rf"(?i)\b(?:{'|'.join(map(re.escape, words))})\b"
+        hits = carry_out_blocking(self._plan(pattern), None)
+        order = sorted(hits.files, key=lambda path: (-len(hits.files[path]), -sum(hits.files[path].values()), path))
+        return [Place(path, self._lines(path, re.compile(pattern))) for path in order[:PLACES]]
+
+    def _plan(self, pattern: str) -> Plan[Hits]:
+        command = words_command(pattern, self._root, (), {}, 1_000_000)
+        hits: Hits = yield Step(command, partial(Hits, lambda hit: (hit.lower(),)), None)
+        return hits
+
+    def _lines(self, path: str, pattern: re.Pattern[str]) -> str:
+        text = (self._root / path).read_text("utf-8", "replace")
+        return "\n".join(line for line in text.split("\n") if pattern.search(line))
+
+
+class IndexFree:
+    """`ripwrap.sync.rank()`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def answer(self, query: str) -> list[Place]:
+        """See `Method`."""
+        return [Place(found.path, found.text) for found in sync.rank(query, cwd=self._root, limit=PLACES)]
+
+
+class WithIndex:
+    """`ripwrap.index.Index`, made when this is, and not refreshed before a question."""
+
+    def __init__(self, root: Path, *, chunker: Literal["syntax", "windows"], embedder: str | None = None) -> None:
+        home = mkdtemp()
+        atexit.register(shutil.rmtree, home)
+        self._index = Index(root, location=home, chunker=chunker, embedder=embedder)
+        anyio.run(self._index.refresh)
+
+    def answer(self, query: str) -> list[Place]:
+        """See `Method`."""
+        found = anyio.run(partial(self._index.search, query, limit=PLACES, refresh=False))
+        return [Place(one.path, one.text) for one in found]
+
+
+METHODS: dict[str, Callable[[Path], Method]] = {
+    "rg-words": RgWords,
+    "index-free": IndexFree,
+    "index": partial(WithIndex, chunker="windows"),
+    "index+syntax": partial(WithIndex, chunker="syntax"),
+    "hybrid": partial(WithIndex, chunker="syntax", embedder="wordllama"),
+}
+"""By the name that the table has; making one may take its time, which is shown, too."""

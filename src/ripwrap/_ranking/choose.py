@@ -1,0 +1,71 @@
+"""Which files are worth reading, by how often each word of a query is in each of them: pure."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from ripwrap._ranking.names import named, weight_of
+from ripwrap._ranking.tokens import Query, root_of
+
+FILES = 40
+"""How many files are read."""
+
+_OFTEN = 4.0
+_BY_SIZE = 0.5
+"""BM25's k1 and b, of whole files: how soon more of the same word counts no more, and how much a file's size does."""
+
+
+def chosen(
+    query: Query,
+    files: Mapping[str, Mapping[str, int]],
+    sizes: Mapping[str, int],
+    having: Mapping[str, int],
+    total: int,
+    limit: int = FILES,
+) -> list[str]:
+    """The files that are worth reading, the best first.
+
+    It is BM25, of whole files: a word that few files have counts most, more of the same counts ever less, and in a
+    large file a hit is worth less. A word in the name of file or folder counts like any number of hits.
+
+    Args:
+        query: What is asked for.
+        files: For each file how often it has each root.
+        sizes: Bytes of each of them; what is not in it is left out.
+        having: How many files have each root.
+        total: How many files have any.
+        limit: How many at most.
+    """
+    worth = {root: math.log(1 + total / number) for root, number in having.items()}
+    mean = sum(sizes.values()) / max(len(sizes), 1) or 1.0
+
+    def score(path: str) -> float:
+        often = _OFTEN * (1 - _BY_SIZE + _BY_SIZE * sizes[path] / mean)
+        score = sum(worth[root] * number / (number + often) for root, number in files[path].items())
+        score += sum(worth.get(root_of(word), 0.0) for word in named(path, query.words))
+        return score * weight_of(path, query)[0]
+
+    return sorted(sizes, key=lambda path: (-score(path), path))[:limit]
+
+
+def roots_of(query: Query) -> list[str]:
+    """What to look for in files: the root of each word, those first that begin with another one."""
+    return sorted(dict.fromkeys(map(root_of, query.words)), key=lambda root: (-len(root), root))
+
+
+def pattern_of(roots: Sequence[str]) -> str:
+    """The regular expression for rg that finds words with these roots, also as parts of identifiers."""
+    written = [re.escape(form) for root in roots for form in (root, root.upper())]
+    humps = [re.escape(root[:1].upper() + root[1:]) for root in roots]
+    # The bound of ASCII words is the faster one, but has no place before any other letter.
+    bound = r"(?-u:\b)" if all(root.isascii() for root in roots) else r"\b"
+    return f"(?:{bound}|_)(?:{'|'.join(written)})|{'|'.join(humps)}"
+
+
+def words_of(hit: str, roots: Sequence[str]) -> tuple[str, ...]:
+    """The roots that a hit of the pattern stands for: the one that it is, and those that this one begins with."""
+    word = hit.casefold().lstrip("_")
+    folded = [root.casefold() for root in roots]
+    return (
+        tuple(root for root, one in zip(roots, folded, strict=True) if word.startswith(one)) if word in folded else ()
+    )

@@ -1,0 +1,239 @@
+"""What there is in an index, whether it is sound, and how what nobody needs any more is removed."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ripwrap._text import shown
+from ripwrap.index.embed import Embedder, describe
+from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
+from ripwrap.index.refresh import View, number_of, remove_unused
+from ripwrap.index.store import SCHEMA, Store, check, checkpoint, restored, versions_of, writing
+from ripwrap.index.views import is_gone
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+_WORTH_IT = 1_000_000  # Bytes that have to be free, and a quarter of all, for the file to be written anew.
+_UNUSED = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob IS NOT NULL) ORDER BY id"
+
+LACKING = (
+    "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
+    " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
+    " AND trim(chunk.text, ' ' || char(9, 10, 11, 12, 13)) <> ''"
+)
+"""Chunks of a view that have no vector of a model with so many bytes; what is blank needs none."""
+
+
+def status(store: Store, view: View, embedder: Embedder | None) -> IndexStatus:
+    """What there is; one that is damaged or of another version counts as none."""
+    import sqlite3
+
+    about = None
+    with suppress(sqlite3.Error):
+        about = store.look(lambda database: _status(database, store, view, embedder))
+    return about or _nothing(store, view, embedder)
+
+
+def _status(database: "Connection", store: Store, view: View, embedder: Embedder | None) -> IndexStatus | None:
+    if versions_of(database) != store.versions:
+        return None
+    number = number_of(database, view)
+    changed = database.execute("SELECT changed FROM view WHERE id = ?", (number,)).fetchone()
+    files, chunks = database.execute(
+        "SELECT count(DISTINCT tree.path), count(chunk.id) FROM tree JOIN chunk ON chunk.blob = tree.blob"
+        " WHERE tree.view = ?",
+        (number,),
+    ).fetchone()
+    empty = database.execute(
+        "SELECT count(*) FROM tree WHERE view = ? AND blob IS NOT NULL AND blob NOT IN (SELECT blob FROM chunk)",
+        (number,),
+    ).fetchone()[0]
+    about = {
+        "built": changed is not None,
+        "files": files + empty,
+        "chunks": chunks,
+        "views": tuple(_views(database, number)),
+        "changed_at": None if changed is None else datetime.fromtimestamp(changed[0] / 1e9, UTC),
+    }
+    if embedder is not None:
+        found = database.execute("SELECT dimension FROM model WHERE name = ?", (embedder.name,)).fetchone()
+        dimension = embedder.dimension if found is None else int(found[0])
+        count = f"SELECT count(DISTINCT chunk.digest) {LACKING}"
+        lacking = database.execute(count, (number, embedder.name, 2 * (dimension or 0))).fetchone()[0]
+        about |= {"dimension": dimension, "lacking": lacking}
+    return _nothing(store, view, embedder).model_copy(update=about)
+
+
+def _views(database: "Connection", current: int | None) -> list[IndexView]:
+    rows = database.execute(
+        "SELECT id, name, root, options, (SELECT count(*) FROM tree WHERE view = view.id) FROM view"
+        " ORDER BY root, name, options"
+    )
+    return [
+        IndexView(name=shown(restored(name)), root=restored(root), options=options, files=files, current=row == current)
+        for row, name, root, options, files in rows
+    ]
+
+
+def _nothing(store: Store, view: View, embedder: Embedder | None) -> IndexStatus:
+    return IndexStatus(
+        built=False,
+        files=0,
+        chunks=0,
+        bytes=store.size(),
+        view=shown(view.name),
+        views=(),
+        location=str(store.folder),
+        schema_version=SCHEMA,
+        chunker=store.versions["chunker"],
+        model=None if embedder is None else embedder.name,
+        dimension=None if embedder is None else embedder.dimension,
+        lacking=0,
+        changed_at=None,
+        sent=() if embedder is None else (str(describe(embedder)),),
+    )
+
+
+def health(store: Store) -> IndexHealth:
+    """Whether it is sound; nothing is mended."""
+    import sqlite3
+
+    try:
+        found = store.look(lambda database: _health(database, store))
+    except sqlite3.Error as error:
+        return _unsound(f"{error}", f"The index cannot be read: {error}; the next refresh() makes it anew.")
+    return found or _sound("ok", (0, 0, 0, 0, 0), ("There is no index yet; refresh() makes it.",), ok=True)
+
+
+def _unsound(checked: str, *messages: str) -> IndexHealth:
+    return _sound(checked, (0, 0, 0, 0, 0), messages, ok=False)
+
+
+def _sound(checked: str, counts: tuple[int, int, int, int, int], messages: tuple[str, ...], *, ok: bool) -> IndexHealth:
+    files, blobs, chunks, indexed, orphans = counts
+    return IndexHealth(
+        ok=ok,
+        checked=checked,
+        files=files,
+        blobs=blobs,
+        chunks=chunks,
+        indexed=indexed,
+        orphans=orphans,
+        messages=messages,
+    )
+
+
+def _health(database: "Connection", store: Store) -> IndexHealth:
+    checked = "\n".join(row for (row,) in database.execute("PRAGMA quick_check(5)"))
+    if checked != "ok":
+        return _unsound(checked, "The file is damaged; remove it, or call refresh(): it can be made again.")
+    versions = versions_of(database)
+    if versions.get("schema") != store.versions["schema"]:
+        said = f"Its tables are of version {versions.get('schema')}, and {SCHEMA} is ours: refresh() makes it anew."
+        return _unsound(checked, said)
+    counts = tuple(
+        int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - names of ours
+        for table in ("tree", "blob", "chunk", "fts_docsize", f"({_UNUSED})")
+    )
+    wrong = [said for statement, said in _RULES if database.execute(statement).fetchone()[0]]
+    wrong += _searchable(database)
+    wrong += [
+        f"It was made with {name} {versions.get(name)}, and {wanted} is wanted: the next refresh() makes it anew."
+        for name, wanted in store.versions.items()
+        if versions.get(name) != wanted
+    ]
+    known = [f"{counts[4]} contents are in no view; gc() removes them."] if counts[4] else []
+    files, blobs, chunks, indexed, orphans = counts
+    return _sound(checked, (files, blobs, chunks, indexed, orphans), (*wrong, *known), ok=not wrong)
+
+
+_MISSIZED = (
+    "FROM vec WHERE NOT EXISTS (SELECT 1 FROM model WHERE model.name = vec.model AND 2 * dimension = length(vec.v))"
+)
+_ANEW = "remove the index, and refresh() makes it anew."
+_RULES = (
+    (
+        "SELECT count(*) FROM tree WHERE blob IS NOT NULL AND blob NOT IN (SELECT id FROM blob)",
+        f"Files have no content: {_ANEW}",
+    ),
+    ("SELECT count(*) FROM chunk WHERE blob NOT IN (SELECT id FROM blob)", f"Chunks belong to no file: {_ANEW}"),
+    (
+        (
+            "SELECT (SELECT count(*) FROM chunk WHERE id NOT IN (SELECT id FROM fts_docsize))"
+            " + (SELECT count(*) FROM fts_docsize WHERE id NOT IN (SELECT id FROM chunk))"
+        ),
+        f"Full-text search has other chunks than there are: {_ANEW}",
+    ),
+    ("SELECT count(*) FROM tree WHERE view NOT IN (SELECT id FROM view)", f"Files belong to no view: {_ANEW}"),
+    (
+        f"SELECT count(*) {_MISSIZED}",
+        (
+            "Vectors are not of the size that their model's have; searches leave them out, gc() removes them, and the"
+            " next refresh() with that model makes them anew."
+        ),
+    ),
+)
+
+
+def _searchable(database: "Connection") -> list[str]:
+    """What FTS5 finds wrong with itself, where it can be asked."""
+    import sqlite3
+
+    try:
+        database.execute("INSERT INTO fts(fts) VALUES ('integrity-check')")
+    except sqlite3.OperationalError:  # somebody writes now, or nobody can
+        return []
+    except sqlite3.DatabaseError as error:
+        return [f"Full-text search is damaged ({error}): {_ANEW}"]
+    return []
+
+
+def collect(database: "Connection", store: Store) -> Collected:
+    """Remove the views that are gone, and what no view has."""
+    before = store.size()
+    with writing(database):
+        gone = [
+            (row, shown(restored(name)))
+            for row, name, root in database.execute("SELECT id, name, root FROM view ORDER BY root, name").fetchall()
+            if is_gone(Path(restored(root)), restored(name))
+        ]
+        for row, _ in gone:
+            database.execute("DELETE FROM tree WHERE view = ?", (row,))
+            database.execute("DELETE FROM view WHERE id = ?", (row,))
+        blobs = [blob for (blob,) in database.execute(_UNUSED).fetchall()]
+        chunks = 0
+        for blob in blobs:
+            check()
+            chunks += remove_unused(database, blob)
+        vectors = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
+        vectors += database.execute(f"DELETE {_MISSIZED}").rowcount
+        if vectors:
+            database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
+            database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
+        views = {row for (row,) in database.execute("SELECT id FROM view")}
+    for file in store.folder.glob("vectors-*.usearch"):  # which are made again if they are needed
+        if file.name.split("-")[1] not in map(str, views):
+            file.unlink(missing_ok=True)
+    _compact(database)
+    return Collected(
+        views=tuple(name for _, name in gone),
+        blobs=len(blobs),
+        chunks=chunks,
+        vectors=vectors,
+        bytes=max(before - store.size(), 0),
+    )
+
+
+def _compact(database: "Connection") -> None:
+    """Give back space where that is worth it, unless somebody reads now."""
+    import sqlite3
+
+    free, pages, page = (
+        int(database.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
+    )
+    with suppress(sqlite3.OperationalError):
+        if free * page >= _WORTH_IT and free * 4 >= pages:
+            database.execute("VACUUM")
+        checkpoint(database)

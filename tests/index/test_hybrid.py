@@ -1,0 +1,760 @@
+"""The index with chunks at definitions and with vectors: what is sent, what is kept, and what answers if they fail."""
+
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from index.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, serving, vectors
+from retrieval.judged import Corpus, Judged
+from retrieval.run import ask
+from ripwrap import EmbeddingError, RankedChunk, RipwrapError
+from ripwrap.index import Index, Progress, semantic
+from ripwrap.index import vectors as vector_search
+from ripwrap.index.apart import Chunker
+from ripwrap.index.embed import Embedder, Limits
+from ripwrap.index.providers import embedder
+from ripwrap.index.query import fused
+from ripwrap.index.store import NAME
+from ripwrap.options import FileOptions
+from waiting import until, until_blocking
+
+Plant = Callable[..., Path]
+
+MODEL = "openai:text-embedding-3-small"
+QUICK = Limits(concurrency=1, delay=0, batch=2, tries=2, pause=0.005, max_pause=1, timeout=20)
+PLAIN: FileOptions = {"hidden": False, "follow": False}
+"""The files that an index with an embedder has, if nothing else is said."""
+
+FATAL = "/*\n" * 10_000
+SHOP = """\
+import os
+
+
+class Shop:
+    def put(self, item):
+        self.items.append(item)
+
+
+def bill(shop):
+    total = sum(shop.prices)
+    total += shop.tax
+    return total
+"""
+
+
+def files(number: int, of: str = "alpha") -> dict[str, str]:
+    return {f"{of}{one}.txt": f"{of} number{one}\n" for one in range(number)}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def openai(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Embedder:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0123456789")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
+    return embedder(MODEL, limits=QUICK)
+
+
+class Meaning:
+    """An embedder that knows three things, by any of their names."""
+
+    THINGS = ("cookie|biscuit", "shop|store|market", "bill|invoice")
+
+    def __init__(self, name: str = "test:meaning", dimension: int = 3) -> None:
+        self.name = name
+        self.dimension: int | None = dimension
+        self.texts: list[str] = []
+        self.queries: list[str] = []
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> list[list[float]]:
+        (self.queries if query else self.texts).extend(texts)
+        await anyio.lowlevel.checkpoint()
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> list[float]:
+        found = [float(len(re.findall(thing, text.lower()))) for thing in self.THINGS]
+        return [*found, *[0.0] * ((self.dimension or 3) - len(found))]
+
+
+def sent(provider: Provider) -> list[str]:
+    return [text for asked in provider.asked for text in asked.texts]
+
+
+def rows(index: Index, statement: str = "SELECT count(*) FROM vec") -> Any:
+    database = sqlite3.connect(index.location / NAME)
+    try:
+        return database.execute(statement).fetchone()[0]
+    finally:
+        database.close()
+
+
+def graphs(home: Path) -> list[Path]:
+    return list(home.glob("*.usearch"))
+
+
+def parsers() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if "apart" in " ".join(child.cmdline())]
+
+
+def branch(root: Path, name: str) -> None:
+    (root / ".git/refs/heads").mkdir(parents=True, exist_ok=True)
+    (root / ".git/refs/heads" / name).write_text("0" * 40 + "\n")
+    (root / ".git/HEAD").write_text(f"ref: refs/heads/{name}\n")
+
+
+def by_words(places: Sequence[RankedChunk]) -> bool:
+    """Whether words alone have answered, and every place says so."""
+    said = [any(reason.startswith("without vectors: ") for reason in place.reasons) for place in places]
+    assert len(set(said)) == 1
+    return said[0]
+
+
+# Chunks at definitions
+
+
+@pytest.mark.anyio
+async def test_a_definition_is_a_place_with_its_name(plant: Plant, home: Path) -> None:
+    async with Index(plant({"shop.py": SHOP}), location=home, chunker="syntax") as index:
+        first = (await index.search("total of the prices"))[0]
+        assert (first.start_line, first.end_line, first.symbol) == (9, 12, "bill")
+        assert first.text == SHOP[SHOP.index("def bill") :]
+        assert "syntax" in (await index.status()).chunker
+    async with Index(index.root, location=home, chunker="windows") as index:
+        assert (await index.search("total of the prices"))[0].start_line == 1
+
+
+@pytest.mark.anyio
+async def test_hostile_source_is_indexed_in_windows_and_costs_the_others_nothing(plant: Plant, home: Path) -> None:
+    async with Index(plant({"a.py": FATAL, "shop.py": SHOP}), location=home, chunker="syntax") as index:
+        done = await index.refresh()
+        assert (done.added, done.skipped) == (2, ())
+        assert (await index.search("bill"))[0].symbol == "bill"
+        assert (await index.health()).ok
+    assert parsers() == []
+
+
+@pytest.mark.anyio
+async def test_the_parser_s_process_ends_with_the_index(plant: Plant, home: Path) -> None:
+    index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
+    await index.refresh()
+    assert len(parsers()) == 1
+    await index.aclose()
+    assert parsers() == []
+    plant({"more.py": SHOP})
+    await index.refresh()
+    assert len(parsers()) == 1
+    del index  # by who never closes it, too
+    until_blocking(lambda: parsers() == [])
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_refresh_ends_the_parser_at_once_and_keeps_nothing(plant: Plant, home: Path) -> None:
+    index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
+    await index.refresh()
+    (stopped,) = parsers()
+    plant({"more.py": SHOP.replace("bill", "pay")})
+    stopped.suspend()  # as if it hung
+    try:
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as group:
+                group.start_soon(index.refresh)
+                await until(lambda: any("(guard)" in thread.name for thread in threading.enumerate()))  # it is asked
+                scope.cancel()
+        await until(lambda: parsers() == [])
+    finally:
+        if stopped.is_running():
+            stopped.kill()
+    assert [place.path for place in await index.search("pay", refresh=False)] == []
+    assert (await index.search("pay"))[0].symbol == "pay"
+    await index.aclose()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_the_parser_s_process_ends_with_one_that_is_killed(plant: Plant, home: Path) -> None:
+    program = """
+        import sys, anyio
+        from ripwrap.index import Index
+        index = Index(sys.argv[1], location=sys.argv[2], chunker="syntax")
+        anyio.run(index.refresh)
+        print("done", flush=True)
+        sys.stdin.read()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(plant({"shop.py": SHOP})), str(home)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None and running.stdout.readline() == "done\n"
+        (parser,) = psutil.Process(running.pid).children()
+        running.kill()
+        until_blocking(lambda: not parser.is_running() or parser.status() == psutil.STATUS_ZOMBIE)
+
+
+def test_a_process_that_may_end_soon_is_not_asked_any_more() -> None:
+    with Chunker() as chunker:
+        chunker.chunks_of("a.py", SHOP)
+        (first,) = parsers()
+        chunker._used -= 31
+        assert "bill" in [chunk.symbol for chunk in chunker.chunks_of("a.py", SHOP)]
+        assert parsers() != [first] and len(parsers()) == 1
+
+
+def test_a_process_that_cannot_be_started_is_an_error_and_no_file_without_symbols(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for program in (tmp_path / "nowhere", Path("/bin/false")):
+        monkeypatch.setattr(sys, "executable", str(program))
+        with Chunker() as chunker, pytest.raises(RipwrapError, match=r"cannot be used: .*; pass chunker='windows'"):
+            chunker.chunks_of("a.py", SHOP)
+        assert parsers() == []
+
+
+def test_a_chunker_that_is_not_installed_is_an_error_if_it_was_asked_for(plant: Plant, home: Path) -> None:
+    program = """
+        import sys
+        sys.modules["semble_grammars"] = None
+        from ripwrap.index import Index
+        for chunker in ("auto", "syntax"):
+            try:
+                print(Index(sys.argv[1], location=sys.argv[2], chunker=chunker)._chunker.version)
+            except Exception as error:
+                print(type(error).__name__, error)
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program), str(plant({})), str(home)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=50)
+    needed = 'tree-sitter 0.26.1 or later and semble-grammars: pip install "ripwrap[syntax]"'
+    assert ran.stdout.splitlines() == ["windows 1", f"RipwrapError chunker='syntax' needs {needed}"]
+
+
+def test_an_unknown_chunker_is_an_error() -> None:
+    with pytest.raises(ValueError, match="chunker should be 'auto', 'syntax' or 'windows', not 'lines'"):
+        Index(chunker="lines")  # type: ignore[arg-type]
+
+
+# What is sent
+
+
+@pytest.mark.anyio
+async def test_a_text_is_sent_once_however_many_files_and_branches_have_it(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    root = plant({"a.txt": "alpha\n", "copy.txt": "alpha\n", "b.txt": "beta\n", "blank.txt": " \n\n"})
+    branch(root, "main")
+    async with Index(root, location=home, embedder=openai) as index:
+        done = await index.refresh()
+        assert (done.embedded, done.failed) == (2, ())
+        assert sent(provider) == ["alpha\n", "beta\n"]
+        branch(root, "other")
+        plant({"c.txt": "gamma\n", "again.txt": "beta\n"})
+        assert (await index.refresh()).embedded == 1
+        branch(root, "main")
+        os.utime(root / "a.txt", ns=(1, 1))
+        (root / "b.txt").rename(root / "moved.txt")
+        assert (await index.refresh()).embedded == 0
+    async with Index(root, location=home, embedder=openai) as index:
+        assert (await index.refresh()).embedded == 0
+        assert (await index.status()).lacking == 0
+    assert sent(provider) == ["alpha\n", "beta\n", "gamma\n"]
+
+
+@pytest.mark.anyio
+async def test_another_model_embeds_what_it_lacks_and_each_keeps_its_own(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    root = plant(files(3))
+    other = embedder("openai:text-embedding-3-large", limits=QUICK)
+    async with Index(root, location=home, embedder=openai) as index:
+        await index.refresh()
+    async with Index(root, location=home, embedder=other) as index:
+        assert (await index.status()).lacking == 3
+        assert (await index.refresh()).embedded == 3
+        plant({"new.txt": "new\n"})
+        assert (await index.refresh()).embedded == 1
+    async with Index(root, location=home, embedder=openai) as index:
+        assert (await index.refresh()).embedded == 1
+    assert Counter(asked.body["model"] for asked in provider.asked for _ in asked.texts) == {
+        "text-embedding-3-small": 4,
+        "text-embedding-3-large": 4,
+    }
+
+
+@pytest.mark.anyio
+async def test_another_chunker_cuts_anew_and_sends_only_texts_that_are_new(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    root = plant({"a.txt": "alpha\n", "shop.py": SHOP})
+    async with Index(root, location=home, embedder=openai, chunker="windows") as index:
+        await index.refresh()
+        assert sent(provider) == ["alpha\n", SHOP]
+    provider.asked.clear()
+    async with Index(root, location=home, embedder=openai, chunker="syntax") as index:
+        assert (await index.refresh()).added == 2
+        assert "alpha\n" not in sent(provider) and SHOP[SHOP.index("def bill") :] in sent(provider)
+        assert (await index.gc()).vectors == 1
+
+
+@pytest.mark.anyio
+async def test_status_says_what_is_sent_where_and_what_is_to_be_sent(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    async with Index(plant(files(3)), location=home, embedder=openai) as index:
+        before = await index.status()
+        assert (before.model, before.dimension, before.lacking) == (MODEL, None, 0)
+        assert len(before.sent) == 1 and f"is sent to {provider.url}/v1, on this machine" in before.sent[0]
+        assert provider.asked == []
+        await index.refresh()
+        plant({"new.txt": "new\n"})
+        async with Index(index.root, location=home, **PLAIN) as words:
+            assert (await words.refresh()).embedded == 0
+            status = await words.status()
+            assert (status.model, status.dimension, status.lacking, status.sent) == (None, None, 0, ())
+        status = await index.status()
+        assert (status.dimension, status.lacking) == (DIMENSION, 1)
+
+
+@pytest.mark.parametrize(
+    ("named", "says"),
+    [
+        ("opnai:x", "There is no provider of embeddings of the name 'opnai' .*did you mean 'openai'"),
+        ("openai:text-embedding-3-small", "needs a key: set OPENAI_API_KEY"),
+    ],
+)
+def test_an_embedder_that_cannot_be_is_one_clear_error(named: str, says: str) -> None:
+    with pytest.raises(EmbeddingError, match=says):
+        Index(embedder=named)
+
+
+def test_weights_that_mean_nothing_are_refused() -> None:
+    for weight in (-0.1, 1.1, float("nan")):
+        with pytest.raises(ValueError, match="hybrid_weight should be from 0 to 1"):
+            Index(embedder=Meaning(), hybrid_weight=weight)
+    with pytest.raises(ValueError, match="pass embedder="):
+        Index(hybrid_weight=0.5)
+    with pytest.raises(TypeError, match="a name or an Embedder, not int"):
+        Index(embedder=1)  # type: ignore[arg-type]
+
+
+# What answers
+
+
+@pytest.mark.anyio
+async def test_a_place_without_any_word_of_the_query_is_found(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "def keep_biscuit(): ...\n", "b.py": "def other(): ...\n", "c.py": "def cookies(): ...\n"})
+    meaning = Meaning()
+    async with Index(root, location=home, embedder=meaning) as index:
+        places = await index.search("cookie jar")
+        assert [place.path for place in places] == ["c.py", "a.py"]
+        assert [reason for reason in places[1].reasons if "BM25" not in reason] == ["cosine 1.00"]
+        assert meaning.queries == ["cookie jar"]
+        assert not by_words(places)
+    async with Index(root, location=home, **PLAIN) as index:
+        assert [place.path for place in await index.search("cookie jar")] == ["c.py"]
+
+
+@pytest.mark.anyio
+async def test_a_weight_of_0_asks_nobody_and_of_1_is_what_vectors_say(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "biscuit\n", "b.py": "jar\n"})
+    for weight, found in ((0, ["b.py"]), (1, ["a.py"])):
+        meaning = Meaning()
+        async with Index(root, location=home, embedder=meaning, hybrid_weight=weight) as index:
+            assert [place.path for place in await index.search("jar of cookie")] == found
+            assert len(meaning.queries) == weight
+
+
+@pytest.mark.anyio
+async def test_after_any_change_it_answers_as_one_made_anew(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "biscuit\n", "b.py": "store\n" * 3, "c/d.py": "bill\n"})
+
+    async def answer(index: Index) -> list[str]:
+        return [
+            place.model_dump_json()
+            for query in ("cookie", "market bill", "invoice")
+            for place in await index.search(query, limit=None)
+        ]
+
+    async with Index(root, location=home, embedder=Meaning()) as index:
+        changes: list[Callable[[], object]] = [
+            lambda: plant({"e.py": "cookie\n", "copy.py": "biscuit\n"}),
+            lambda: (root / "a.py").rename(root / "z.py"),
+            lambda: plant({"b.py": "market\n"}),
+            (root / "c/d.py").unlink,
+            lambda: branch(root, "other"),
+        ]
+        for number, change in enumerate(changes):
+            await answer(index)
+            change()
+            async with Index(root, location=home / f"{number}", embedder=Meaning()) as new:
+                assert await answer(index) == await answer(new)
+        assert (await index.health()).ok
+
+
+@pytest.mark.anyio
+async def test_very_many_vectors_are_searched_by_a_file_that_can_be_thrown_away(
+    plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_search, "neighbours", partial(vector_search.neighbours, many=2))
+    root = plant({"a.py": "biscuit\n", "b.py": "store\n", "c.py": "bill\n"})
+    branch(root, "main")
+    async with Index(root, location=home, embedder=Meaning()) as index:
+        assert [place.path for place in await index.search("cookie")] == ["a.py"]
+        (file,) = graphs(home)
+        file.write_bytes(b"broken")
+        plant({"d.py": "cookies and biscuits\n", "e.py": "none\n"})
+        assert {place.path for place in await index.search("cookie")} == {"a.py", "d.py"}
+        await index.gc()
+        assert file.exists()
+        branch(root, "other")
+        await index.refresh()
+        (root / ".git/refs/heads/main").unlink()
+        await index.gc()
+        assert graphs(home) == []
+        assert {place.path for place in await index.search("cookie")} == {"a.py", "d.py"}
+
+
+# Providers that misbehave
+
+BAD: dict[str, Behaviour] = {
+    "500": say(500, {"error": {"message": "out of order"}}),
+    "429": say(429, {"error": {"message": "slow down"}}, Retry_After="30"),
+    "401": say(401, {"error": {"message": "who are you"}}),
+    "hang up": hang_up,
+    "not JSON": say(200, b"<html>", kind="text/html"),
+    "NaN": say(200, b'{"object":"list","model":"m","data":[{"object":"embedding","index":0,"embedding":[NaN]}]}'),
+    "too few": vectors([]),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("bad", BAD)
+async def test_words_answer_while_a_provider_fails_and_the_next_refresh_makes_up_for_it(
+    bad: str, plant: Plant, home: Path, openai: Embedder, provider: Provider, caplog: pytest.LogCaptureFixture
+) -> None:
+    provider.behaviours = [BAD[bad]] * 100
+    async with Index(plant(files(3)), location=home, embedder=openai) as index:
+        assert by_words(await index.search("alpha"))
+        assert "3 texts have no vector yet: " in caplog.text
+        asked = len(provider.asked)
+        assert by_words(await index.search("number1"))  # who has just failed is not asked
+        assert len(provider.asked) == asked
+        done = await index.refresh()  # but by a refresh
+        assert len(provider.asked) > asked
+        assert done.embedded == 0 and sum(failed.texts for failed in done.failed) == 3
+        assert all(failed.message.startswith(MODEL) for failed in done.failed)
+        assert (await index.status()).lacking == 3 and rows(index) == 0
+        provider.behaviours = []
+        done = await index.refresh()
+        assert (done.embedded, done.failed) == (3, ())
+        assert not by_words(await index.search("alpha"))
+
+
+@pytest.mark.anyio
+async def test_too_many_requests_is_tried_again(plant: Plant, home: Path, openai: Embedder, provider: Provider) -> None:
+    async with Index(plant(files(1)), location=home, embedder=openai) as index:
+        provider.behaviours = [say(429, {}, Retry_After="0")]
+        assert (await index.refresh()).embedded == 1
+        assert len(provider.asked) == 2
+
+
+@pytest.mark.anyio
+async def test_a_provider_that_dies_in_the_middle_has_done_what_it_has_done(
+    plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0123456789")
+    with serving(Provider()) as first:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{first.url}/v1")
+        model = embedder(MODEL, limits=QUICK)
+        first.rejects = "number1\n"
+        async with Index(plant(files(12)), location=home, embedder=model) as index:
+
+            def dies(progress: Progress) -> None:
+                if progress.embedded >= 4:
+                    first.behaviours = [hang_up] * 100
+
+            done = await index.refresh(dies)
+            assert 4 <= done.embedded <= 6
+            reasons = {failed.reason: failed.texts for failed in done.failed}
+            assert reasons["rejected"] == 1
+            assert reasons["unavailable"] == 12 - done.embedded - 1
+            kept = rows(index)
+            assert kept == done.embedded
+            first.behaviours, first.rejects = [], ""
+            first.asked.clear()
+            assert (await index.refresh()).embedded == 12 - kept
+            assert len(sent(first)) == 12 - kept
+
+
+@pytest.mark.anyio
+async def test_a_text_that_is_rejected_is_sent_again_by_a_refresh_and_not_by_every_search(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    provider.rejects = "number1\n"
+    async with Index(plant(files(4)), location=home, embedder=openai) as index:
+        done = await index.refresh()
+        assert (done.embedded, [(one.reason, one.texts) for one in done.failed]) == (3, [("rejected", 1)])
+        provider.asked.clear()
+        assert not by_words(await index.search("alpha"))
+        assert sent(provider) == ["alpha"]
+        assert (await index.refresh()).failed == done.failed
+
+
+@pytest.mark.anyio
+async def test_an_embedder_that_is_back_is_asked_again_after_a_while(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.behaviours = [say(401, {})]
+    async with Index(plant(files(1)), location=home, embedder=openai) as index:
+        assert by_words(await index.search("alpha"))
+        assert by_words(await index.search("alpha"))
+        monkeypatch.setattr(semantic, "COOL", 0.0)
+        assert not by_words(await index.search("alpha"))
+
+
+@pytest.mark.anyio
+async def test_while_a_provider_thinks_others_read_and_write(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    provider.behaviours = [provider.waits]
+    async with Index(plant(files(2)), location=home, embedder=openai) as index:
+        async with anyio.create_task_group() as group:
+            group.start_soon(index.refresh)
+            await until(lambda: provider.asked)
+            plant({"new.txt": "new\n"})
+            async with Index(index.root, location=home, **PLAIN) as other:
+                assert [place.path for place in await other.search("new")] == ["new.txt"]
+            assert (await index.status()).lacking == 3
+            provider.released.set()
+        assert (await index.refresh()).embedded == 1
+
+
+# Ends before the end
+
+
+@pytest.mark.anyio
+async def test_progress_goes_on_with_texts_and_can_end_it(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    told: list[Progress] = []
+    async with Index(plant(files(6)), location=home, embedder=openai) as index:
+
+        def hear(progress: Progress) -> None:
+            told.append(progress)
+            if progress.embedded == 4:
+                raise LookupError("enough")
+
+        with pytest.raises(LookupError, match="enough"):
+            await index.refresh(hear)
+        assert [(one.files, one.embedded, one.to_embed) for one in told[1:]] == [(6, 0, 0), (6, 2, 6), (6, 4, 6)]
+        assert rows(index) == 4
+        assert (await index.refresh()).embedded == 2
+
+
+@pytest.mark.anyio
+async def test_cancelled_it_keeps_the_batches_that_were_done(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    async with Index(plant(files(12)), location=home, embedder=openai) as index:
+        second: list[Progress] = []
+
+        def hear(progress: Progress) -> None:
+            if progress.embedded:
+                provider.behaviours = [provider.waits] * 100
+                second.append(progress)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(index.refresh, hear)
+            await until(lambda: second)
+            group.cancel_scope.cancel()
+        kept = rows(index)
+        assert 2 <= kept <= 4
+        provider.behaviours = []
+        provider.asked.clear()
+        assert (await index.refresh()).embedded == 12 - kept
+        assert len(set(sent(provider))) == 12 - kept
+        assert (await index.health()).ok
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_killed_in_the_middle_it_loses_the_batches_under_way_and_nothing_else(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    program = """
+        import sys, anyio
+        from ripwrap.index import Index
+        from ripwrap.index.embed import Limits
+        from ripwrap.index.providers import embedder
+        model = embedder(sys.argv[3], limits=Limits(concurrency=2, delay=0, batch=2))
+        anyio.run(Index(sys.argv[1], location=sys.argv[2], embedder=model).refresh)
+    """
+
+    def asked(number: int) -> bool:
+        return len(provider.asked) >= number
+
+    root = plant(files(60))
+    provider.slowly = 0.02
+    for at in (3, 8):
+        before = len(provider.asked)
+        command = [sys.executable, "-c", textwrap.dedent(program), str(root), str(home), MODEL]
+        with subprocess.Popen(command, start_new_session=True) as running:
+            until_blocking(partial(asked, before + at))
+            os.killpg(running.pid, signal.SIGKILL)
+
+    async def resume() -> None:
+        async with Index(root, location=home, embedder=openai) as index:
+            assert (await index.health()).ok
+            kept = rows(index)
+            assert (await index.refresh()).embedded == 60 - kept
+            assert kept > 0 and rows(index) == 60
+            # Twice killed, with two batches of two under way, and one that was to be kept.
+            assert len(sent(provider)) <= 60 + 2 * 6
+            assert not by_words(await index.search("alpha"))
+            assert (await index.health()).ok
+
+    anyio.run(resume)
+
+
+# What is kept
+
+
+@pytest.mark.anyio
+async def test_vectors_of_a_wrong_size_are_seen_and_made_anew(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "biscuit\n", "b.py": "store\n"})
+    async with Index(root, location=home, embedder=Meaning()) as index:
+        await index.refresh()
+        database = sqlite3.connect(home / NAME)
+        with database:
+            database.execute("UPDATE vec SET v = x'0000' WHERE digest = (SELECT min(digest) FROM vec)")
+        database.close()
+    async with Index(root, location=home, embedder=Meaning()) as index:
+        health = await index.health()
+        assert not health.ok and "Vectors are not of the size" in health.messages[0]
+        assert (await index.status()).lacking == 1
+        await index.search("cookie", refresh=False)
+        assert (await index.refresh()).embedded == 1
+        assert (await index.health()).ok
+
+
+@pytest.mark.anyio
+async def test_a_model_that_has_longer_vectors_than_before_makes_them_anew(
+    plant: Plant, home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = plant({"a.py": "biscuit\n", "b.py": "store\n"})
+    for dimension in (3, 5):
+        async with Index(root, location=home, embedder=Meaning(dimension=dimension)) as index:
+            assert (await index.refresh()).embedded == 2
+            assert [place.path for place in await index.search("cookie")] == ["a.py"]
+            assert (await index.health()).ok
+    assert "test:meaning has vectors of 5 numbers, which were 3: made anew" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_gc_keeps_vectors_of_all_models_for_what_there_is_and_no_others(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "biscuit\n", "b.py": "store\n"})
+    for name in ("test:one", "test:two"):
+        async with Index(root, location=home, embedder=Meaning(name)) as index:
+            await index.refresh()
+    (root / "b.py").unlink()
+    async with Index(root, location=home, **PLAIN) as index:
+        await index.refresh()
+        assert rows(index) == 4
+        assert (await index.gc()).vectors == 2
+        assert rows(index, "SELECT count(DISTINCT model) FROM vec") == 2
+        assert (await index.health()).ok
+
+
+@pytest.mark.anyio
+async def test_many_tasks_send_a_text_once(plant: Plant, home: Path) -> None:
+    meaning = Meaning()
+    async with Index(plant({"a.py": "biscuit\n"}), location=home, embedder=meaning) as index:
+        await index.status()
+        async with anyio.create_task_group() as group:
+            for _ in range(6):
+                group.start_soon(index.search, "cookie")
+    assert meaning.texts == ["biscuit\n"]
+
+
+def test_it_works_in_one_loop_after_another(plant: Plant, home: Path) -> None:
+    index = Index(plant({"a.py": "biscuit\n"}), location=home, embedder=Meaning())
+    for backend in ("asyncio", "trio", "asyncio"):
+        assert anyio.run(index.search, "cookie", backend=backend)[0].path == "a.py"
+    anyio.run(index.aclose)
+
+
+def test_without_a_network_the_offline_embedder_answers(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "def bake_biscuits(): ...\n", "b.py": "def connect_socket(): ...\n"})
+    program = """
+        import sys, anyio
+        def refuse(event, arguments):
+            if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
+                raise OSError("no network here")
+        sys.addaudithook(refuse)
+        from ripwrap.index import Index
+        async def main():
+            async with Index(sys.argv[1], location=sys.argv[2], embedder="wordllama") as index:
+                print((await index.refresh()).embedded, (await index.status()).sent)
+                print([place.path for place in await index.search("cookie recipe")][0])
+        anyio.run(main)
+    """
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(program), str(root), str(home)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    said = "wordllama:l2_supercat_256: runs in this process; no text leaves it."
+    assert ran.stdout.splitlines() == [f"2 ({said!r},)", "a.py"], ran.stderr
+
+
+# Fused pools
+
+
+def test_ranks_are_summed_with_their_weights() -> None:
+    pool = fused([([(1, 9.0), (2, 8.0), (3, 7.0)], 0.7), ([(3, 0.9), (1, 0.8)], 0.3)])
+    assert [number for number, _ in pool] == [1, 3, 2]
+    assert dict(pool)[1] == pytest.approx(0.7 / 61 + 0.3 / 62)
+    assert dict(pool)[2] == pytest.approx(0.7 / 62)
+
+
+def test_a_pool_without_weight_adds_nothing() -> None:
+    assert fused([([(1, 1.0)], 1), ([(2, 1.0)], 0)]) == [(1, 1 / 61)]
+    assert fused([]) == []
+
+
+@given(st.lists(st.lists(st.integers(0, 20), unique=True), min_size=1, max_size=4))
+def test_every_chunk_is_there_once_and_the_best_is_first(pools: list[list[int]]) -> None:
+    pool = fused([([(number, 1.0) for number in one], 1.0) for one in pools])
+    assert sorted(number for number, _ in pool) == sorted({number for one in pools for number in one})
+    scores = [score for _, score in pool]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("method", ["index+syntax", "hybrid"])
+def test_the_methods_of_the_benchmark_answer(method: str, plant: Plant) -> None:
+    root = plant({"jar.py": "class Jar:\n    cookie = 1\n", "b.py": "cookie = 1\n", "c.py": "x = 1\n"})
+    _, (first,) = ask(Corpus("shop", root, (Judged("cookie jar", ("jar.py",), ""),)), method, rounds=1)
+    assert (first.ndcg, first.hit, first.rr, first.recall) == (1, 1, 1, 1)
+
+
+@pytest.mark.anyio
+async def test_neither_hidden_files_nor_what_lies_elsewhere_is_sent(
+    plant: Plant, home: Path, provider: Provider, openai: Embedder, tmp_path: Path
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "key.txt").write_text("PRIVATE KEY cookie\n")
+    root = plant({"a.py": "cookie = 1\n", ".env": "TOKEN = cookie\n"})
+    (root / "docs").symlink_to(tmp_path / "outside")
+    async with Index(root, location=home, embedder=openai) as index:
+        assert (await index.refresh()).added == 1
+        assert [place.path for place in await index.search("cookie")] == ["a.py"]
+    assert not any(secret in text for text in sent(provider) for secret in ("TOKEN", "PRIVATE"))

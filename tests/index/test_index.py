@@ -1,0 +1,540 @@
+"""The index: what a refresh does, that searches are never stale, and what becomes of branches."""
+
+import logging
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+import ripwrap
+from ripwrap import RipwrapError
+from ripwrap.index import Index, Progress, Refreshed
+from ripwrap.index.store import NAME
+
+Plant = Callable[..., Path]
+
+pytestmark = pytest.mark.once  # about SQLite and files rather than Python
+
+SHOP = {
+    "src/cart.py": "class Cart:\n    def add_item(self, item):\n        self.items.append(item)\n",
+    "src/cookies.py": "def store_cookie(jar, cookie):\n    jar.cookies.append(cookie)\n",
+    "README.md": "# Shop\n\nA shop that sells cookies.\n",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Where the index is, outside of what is indexed."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+async def index(plant: Plant, home: Path, anyio_backend: str) -> AsyncIterator[Index]:
+    async with Index(plant(SHOP), location=home) as index:
+        yield index
+
+
+def counts(done: Refreshed) -> tuple[int, int, int, int]:
+    return done.added, done.changed, done.removed, done.unchanged
+
+
+async def paths(index: Index, query: str, *, refresh: bool = True) -> list[str]:
+    return [place.path for place in await index.search(query, refresh=refresh)]
+
+
+async def everything(index: Index, query: str) -> list[str]:
+    return [place.model_dump_json() for place in await index.search(query, limit=None)]
+
+
+async def as_new(root: Path, home: Path, query: str) -> list[str]:
+    """What an index answers that is made now."""
+    async with Index(root, location=home / "new") as index:
+        answer = await everything(index, query)
+    shutil.rmtree(home / "new")
+    return answer
+
+
+@pytest.mark.anyio
+async def test_the_first_search_makes_the_index_and_answers_with_the_place_and_why(index: Index) -> None:
+    first = (await index.search("where are cookies stored"))[0]
+    assert (first.path, first.start_line, first.end_line, first.symbol) == ("src/cookies.py", 1, 2, "store_cookie")
+    assert first.text == SHOP["src/cookies.py"]
+    assert first.score > 0 and first.reasons
+
+
+@pytest.mark.anyio
+async def test_in_windows_of_lines_it_answers_as_rank_does(plant: Plant, home: Path) -> None:
+    async with Index(plant(SHOP), location=home, chunker="windows") as index:
+        for query in ("cookies", "Cart", "add item to the cart"):
+            with_index = await index.search(query)
+            without = await ripwrap.rank(query, cwd=index.root)
+            assert [(one.path, one.start_line, one.symbol) for one in with_index] == [
+                (one.path, one.start_line, one.symbol) for one in without
+            ]
+
+
+@pytest.mark.anyio
+async def test_a_refresh_tells_what_it_found(index: Index, plant: Plant) -> None:
+    assert counts(await index.refresh()) == (3, 0, 0, 0)
+    assert counts(await index.refresh()) == (0, 0, 0, 3)
+    plant({"src/cart.py": "class Basket: pass\n", "new.txt": "new\n"})
+    (index.root / "README.md").unlink()
+    done = await index.refresh()
+    assert counts(done) == (1, 1, 1, 1)
+    assert done.chunks == 2 and done.seconds > 0
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("query", ["cookies", "Basket", "shop"])
+async def test_after_any_change_it_answers_as_one_made_anew(index: Index, plant: Plant, home: Path, query: str) -> None:
+    await index.refresh()
+    changes: list[Callable[[], object]] = [
+        lambda: plant({"src/cart.py": "class Basket:\n    '''Of cookies.'''\n"}),
+        lambda: plant({"src/more/deep.py": "def cookies(): ...\n" * 200}),
+        partial(os.rename, index.root / "src/cookies.py", index.root / "src/biscuits.py"),
+        lambda: (index.root / "src/more").rename(index.root / "moved"),
+        lambda: plant({"README.md": ""}),
+        lambda: plant({"README.md": "# Shop of cookies\n"}),
+        partial(os.unlink, index.root / "src/cart.py"),
+        partial(shutil.rmtree, index.root / "moved"),
+        lambda: plant({"src/cart.py": SHOP["src/cart.py"]}),
+        lambda: plant({".gitignore": "cart.py\n"}),
+    ]
+    for change in changes:
+        change()
+        assert await everything(index, query) == await as_new(index.root, home, query)
+    assert (await index.health()).ok
+
+
+@pytest.mark.anyio
+async def test_content_that_changes_while_size_and_time_do_not_is_seen(index: Index, plant: Plant) -> None:
+    file = plant({"a.py": "alpha = 1\n"}) / "a.py"
+    os.utime(file, ns=(10**18, 10**18))
+    assert await paths(index, "alpha") == ["a.py"]
+    file.write_text("bravo = 1\n")
+    os.utime(file, ns=(10**18, 10**18))
+    assert await paths(index, "bravo") == ["a.py"]
+    assert await paths(index, "alpha") == []
+
+
+@pytest.mark.anyio
+async def test_what_is_written_again_and_again_at_once_is_always_seen(index: Index, plant: Plant) -> None:
+    for number in range(100, 140):
+        plant({"a.py": f"word{number} = 1\n"})
+        assert await paths(index, f"word{number}") == ["a.py"]
+        assert await paths(index, f"word{number - 1}") == []
+
+
+@pytest.mark.anyio
+async def test_a_file_that_is_only_touched_is_not_cut_again(index: Index) -> None:
+    await index.refresh()
+    os.utime(index.root / "README.md", ns=(1, 1))
+    done = await index.refresh()
+    assert (counts(done), done.chunks) == ((0, 0, 0, 3), 0)
+
+
+@pytest.mark.anyio
+async def test_ignored_files_are_not_indexed_and_hidden_ones_are(index: Index, plant: Plant) -> None:
+    plant({".gitignore": "secret\n", "secret": "cookies\n", ".hidden": "cookies\n", ".git/config": "cookies\n"})
+    assert set(await paths(index, "cookies")) == {".hidden", "README.md", "src/cookies.py"}
+
+
+@pytest.mark.anyio
+async def test_options_choose_the_files(plant: Plant, home: Path) -> None:
+    root = plant(SHOP)
+    async with Index(root, location=home, glob="*.md") as documents, Index(root, location=home) as everywhere:
+        assert await paths(documents, "cookies") == ["README.md"]
+        assert len(await paths(everywhere, "cookies")) == 2
+        assert await paths(documents, "cookies") == ["README.md"]
+        assert len((await documents.status()).views) == 2
+
+
+@pytest.mark.anyio
+async def test_binary_files_are_counted_and_read_once(index: Index, plant: Plant) -> None:
+    plant({"a.bin": b"cookies\0cookies", "late.bin": b"cookies\n" * 20_000 + b"\0"})
+    for _ in range(2):
+        done = await index.refresh()
+        assert [(one.reason, one.files, one.example) for one in done.skipped] == [("binary", 2, "a.bin")]
+    plant({"a.bin": b"cookies in text now"})
+    assert "a.bin" in await paths(index, "cookies")
+
+
+@pytest.mark.anyio
+async def test_of_a_large_file_the_first_million_bytes_are_indexed(index: Index, plant: Plant) -> None:
+    plant({"generated.txt": "needle\n" + "filler words here\n" * 3_000_000 + "haystack\n"})
+    done = await index.refresh()
+    assert done.cut == 1
+    assert await paths(index, "needle") == ["generated.txt"]
+    assert await paths(index, "haystack") == []
+    assert (await index.refresh()).cut == 1
+
+
+@pytest.mark.anyio
+async def test_a_file_that_may_not_be_read_is_told_and_tried_again(
+    index: Index, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ripwrap.index import refresh
+
+    real = refresh._read
+
+    def refuse(root: str, path: str) -> refresh._Read:
+        if path == "README.md":
+            raise PermissionError(13, "Permission denied")
+        return real(root, path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(refresh, "_read", refuse)
+        done = await index.refresh()
+    assert [(one.reason, one.example) for one in done.skipped] == [("unreadable", "README.md")]
+    assert "README.md could not be read: Permission denied" in caplog.text
+    assert counts(await index.refresh()) == (1, 0, 0, 2)
+
+
+@pytest.mark.anyio
+async def test_pipes_are_left_alone(index: Index) -> None:
+    os.mkfifo(index.root / "pipe")
+    assert counts(await index.refresh()) == (3, 0, 0, 0)
+
+
+@pytest.mark.anyio
+async def test_names_and_texts_that_are_not_utf_8_are_found_as_they_are(index: Index, plant: Plant) -> None:
+    plant({b"caf\xe9.txt": b"na\xefve cookies\n", "wide.txt": "\ufeffcookies für alle\n".encode("utf-16-le")})
+    found = {place.path: place for place in await index.search("cookies")}
+    latin = found[os.fsdecode(b"caf\xe9.txt")]
+    assert latin.text == "na\ufffdve cookies\n"
+    assert latin.model_dump(mode="json")["text"] == {"bytes": "bmHvdmUgY29va2llcwo="}
+    assert found["wide.txt"].text == "cookies für alle\n"
+    (index.root / os.fsdecode(b"caf\xe9.txt")).unlink()
+    assert len(await paths(index, "cookies")) == 3
+    assert (await index.health()).ok
+
+
+@pytest.mark.anyio
+async def test_an_empty_query_is_an_error_and_no_limit_is_no_work(index: Index) -> None:
+    for query in ("", "  ", "?!"):
+        with pytest.raises(ValueError, match="there is no word in the query"):
+            await index.search(query)
+    with pytest.raises(ValueError, match="limit should be 0 or more"):
+        await index.search("cookies", limit=-1)
+    with pytest.raises(TypeError, match="a query should be a str, not int"):
+        await index.search(1)  # type: ignore[arg-type]
+    assert await index.search("cookies", limit=0) == []
+    assert not index.location.exists()
+
+
+@pytest.mark.anyio
+async def test_an_empty_folder_has_an_index_that_finds_nothing(folder: Path, home: Path) -> None:
+    async with Index(folder, location=home) as index:
+        assert await index.search("anything") == []
+        assert (await index.status()).built
+        assert counts(await index.refresh()) == (0, 0, 0, 0)
+
+
+@pytest.mark.anyio
+async def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path, home: Path) -> None:
+    async with Index(tmp_path / "nowhere", location=home) as index:
+        with pytest.raises(FileNotFoundError):
+            await index.refresh()
+    (tmp_path / "file").write_text("")
+    async with Index(tmp_path / "file", location=home) as index:
+        with pytest.raises(NotADirectoryError):
+            await index.search("anything")
+
+
+@pytest.mark.anyio
+async def test_without_a_refresh_answers_are_those_of_the_last_one(index: Index, plant: Plant) -> None:
+    with pytest.raises(RipwrapError, match=r"there is no index of .* yet.*; refresh\(\) makes it"):
+        await index.search("cookies", refresh=False)
+    await index.refresh()
+    plant({"src/cookies.py": "nothing\n", "new.py": "cookies\n"})
+    assert await paths(index, "cookies", refresh=False) == ["src/cookies.py", "README.md"]
+    assert set(await paths(index, "cookies")) == {"new.py", "src/cookies.py", "README.md"}
+
+
+@pytest.mark.anyio
+async def test_progress_is_told_in_order_and_can_end_the_refresh(index: Index, plant: Plant) -> None:
+    plant({f"many/{number}.txt": "word\n" for number in range(200)})
+    told: list[Progress] = []
+    await index.refresh(told.append)
+    assert [one.files for one in told] == sorted(one.files for one in told)
+    assert (told[0].files, told[-1].files, {one.total for one in told}) == (0, 203, {203})
+    assert told[-1].chunks == 203
+    told.clear()
+    await index.refresh(told.append)
+    assert told == [] or told[-1].chunks == 0  # what was written a moment ago may be read again
+
+    plant({"late.txt": "word\n"})
+
+    def enough(progress: Progress) -> None:
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        await index.refresh(enough)
+    assert "late.txt" not in await paths(index, "late", refresh=False)
+    assert counts(await index.refresh()) == (1, 0, 0, 203)
+
+
+@pytest.mark.anyio
+async def test_the_project_can_keep_its_index_which_is_neither_listed_nor_indexed(plant: Plant) -> None:
+    root = plant(SHOP)
+    async with Index(root, location="project", no_ignore=True) as index:
+        assert counts(await index.refresh()) == (3, 0, 0, 0)
+        assert counts(await index.refresh()) == (0, 0, 0, 3)
+    assert (root / ".ripwrap/.gitignore").read_text() == "*\n"
+    assert not [path async for path in ripwrap.files(cwd=root) if path.startswith(".ripwrap")]
+
+
+@pytest.mark.anyio
+async def test_the_user_s_cache_has_it_by_default(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
+    root, link = plant(SHOP), tmp_path / "link"
+    async with Index(root) as index:
+        await index.refresh()
+        assert index.location.parent == tmp_path / "cache" / "index"
+        assert (index.location / NAME).exists()
+        os.symlink(root, link)
+        assert Index(link).location == index.location
+        assert Index(root / "src").location != index.location
+
+
+@pytest.mark.anyio
+async def test_status_says_what_there_is(index: Index, home: Path) -> None:
+    status = await index.status()
+    assert (status.built, status.files, status.views, status.changed_at) == (False, 0, (), None)
+    assert status.bytes == 0
+    await index.refresh()
+    status = await index.status()
+    assert (status.built, status.files, status.chunks) == (True, 3, 3)
+    assert (status.view, status.location, status.model, status.sent) == ("no repository", str(home), None, ())
+    assert status.bytes > 0 and status.changed_at is not None
+    assert [(view.name, view.files, view.current) for view in status.views] == [("no repository", 3, True)]
+
+
+@pytest.mark.anyio
+async def test_files_without_text_are_files(index: Index, plant: Plant) -> None:
+    plant({"empty": ""})
+    await index.refresh()
+    assert (await index.status()).files == 4
+    assert (await index.health()).ok
+
+
+def on(root: Path, head: str) -> None:
+    (root / ".git").mkdir(exist_ok=True)
+    (root / ".git/HEAD").write_text(head)
+
+
+def branch(root: Path, name: str) -> None:
+    on(root, f"ref: refs/heads/{name}\n")
+    ref = root / ".git/refs/heads" / name
+    ref.parent.mkdir(parents=True, exist_ok=True)
+    ref.write_text("0" * 40 + "\n")
+
+
+@pytest.mark.anyio
+async def test_each_branch_has_a_view_and_content_that_is_known_is_not_cut_again(index: Index, plant: Plant) -> None:
+    branch(index.root, "main")
+    assert (await index.refresh()).chunks == 3
+    branch(index.root, "feature/cakes")
+    plant({"src/cakes.py": "def bake_cakes(): ...\n", "README.md": "# Cakes\n"})
+    done = await index.refresh()
+    assert (done.added, done.chunks) == (4, 2)
+    assert await paths(index, "cakes") == ["src/cakes.py", "README.md"]
+    branch(index.root, "main")
+    (index.root / "src/cakes.py").unlink()
+    plant({"README.md": SHOP["README.md"]})
+    done = await index.refresh()
+    assert (counts(done), done.chunks) == ((0, 0, 0, 3), 0)
+    assert await paths(index, "cakes") == []
+    assert set(await paths(index, "cookies")) == {"src/cookies.py", "README.md"}
+    branch(index.root, "feature/cakes")
+    plant({"src/cakes.py": "def bake_cakes(): ...\n", "README.md": "# Cakes\n"})
+    assert (await index.refresh()).chunks == 0
+    status = await index.status()
+    assert (status.view, {view.name for view in status.views}) == ("feature/cakes", {"main", "feature/cakes"})
+
+
+@pytest.mark.anyio
+async def test_many_branches_do_not_crowd_out_the_current_one(index: Index, plant: Plant) -> None:
+    branch(index.root, "main")
+    plant({"only.py": "word\n"})
+    await index.refresh()
+    (index.root / "only.py").unlink()
+    branch(index.root, "other")
+    plant({f"many/{number}.py": "word " * (number % 7 + 1) for number in range(700)})
+    await index.refresh()
+    shutil.rmtree(index.root / "many")
+    plant({"only.py": "word\n"})
+    branch(index.root, "main")
+    assert await paths(index, "word") == ["only.py"]
+
+
+@pytest.mark.anyio
+async def test_heads_of_all_kinds_have_a_view(index: Index) -> None:
+    heads = {
+        "1234567890123456789012345678901234567890\n": "detached HEAD",
+        "ref: refs/heads/a/b\n": "a/b",
+        "ref: refs/heads/.invalid\n": "unknown branch",
+        "": "unknown branch",
+    }
+    for head, name in heads.items():
+        on(index.root, head)
+        await index.refresh()
+        assert (await index.status()).view == name
+    (index.root / ".git/HEAD").unlink()
+    (index.root / ".git/HEAD").symlink_to("refs/heads/old")
+    assert (await index.status()).view == "old"
+
+
+@pytest.mark.anyio
+async def test_gc_removes_views_of_branches_that_are_gone_and_what_only_they_had(index: Index, plant: Plant) -> None:
+    for name in ("gone", "packed", "main"):
+        branch(index.root, name)
+        plant({f"{name}.py": f"{name} = 'cookies'\n"})
+        await index.refresh()
+        (index.root / f"{name}.py").unlink()
+    (index.root / ".git/refs/heads/gone").unlink()
+    (index.root / ".git/refs/heads/packed").unlink()
+    (index.root / ".git/packed-refs").write_text("# pack-refs with: peeled\n" + "0" * 40 + " refs/heads/packed\n")
+    collected = await index.gc()
+    assert (collected.views, collected.blobs, collected.chunks) == (("gone",), 1, 1)
+    assert {view.name for view in (await index.status()).views} == {"main", "packed"}
+    assert (await index.health()).messages == ()
+    shutil.rmtree(index.root / ".git")
+    await index.refresh()
+    assert set((await index.gc()).views) == {"main", "packed"}
+    assert set(await paths(index, "cookies")) == {"src/cookies.py", "README.md"}
+
+
+@pytest.mark.anyio
+async def test_gc_gives_back_space(index: Index, plant: Plant) -> None:
+    plant({f"many/{number}.txt": f"word{number} " * 4_000 for number in range(100)})
+    await index.refresh()
+    shutil.rmtree(index.root / "many")
+    await index.refresh()
+    assert (await index.gc()).bytes > 1_000_000
+    assert set(await paths(index, "cookies")) == {"src/cookies.py", "README.md"}
+
+
+@pytest.mark.anyio
+async def test_worktrees_share_an_index_and_have_views_of_their_own(
+    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
+    root = plant(SHOP)
+    branch(root, "main")
+    tree = tmp_path / "worktree"
+    shutil.copytree(root, tree, ignore=shutil.ignore_patterns(".git"))
+    own = root / ".git/worktrees/worktree"
+    own.mkdir(parents=True)
+    (own / "HEAD").write_text("ref: refs/heads/fix\n")
+    (own / "commondir").write_text("../..\n")
+    (root / ".git/refs/heads/fix").write_text("0" * 40)
+    (tree / ".git").write_text(f"gitdir: {own}\n")
+    (tree / "fixed.py").write_text("cookies = 'fixed'\n")
+    async with Index(root) as main, Index(tree) as fix:
+        assert main.location == fix.location
+        await main.refresh()
+        done = await fix.refresh()
+        assert (done.added, done.chunks) == (4, 1)
+        assert "fixed.py" in await paths(fix, "cookies")
+        assert "fixed.py" not in await paths(main, "cookies")
+        assert Index(tree / "src").location == Index(root / "src").location
+        assert {view.name for view in (await main.status()).views} == {"main", "fix"}
+        shutil.rmtree(tree)
+        assert (await main.gc()).views == ("fix",)
+
+
+@pytest.mark.anyio
+async def test_a_submodule_has_the_branch_that_it_is_on(plant: Plant, tmp_path: Path, home: Path) -> None:
+    root = plant({"sub/a.py": "word\n", ".git/modules/sub/HEAD": "ref: refs/heads/topic\n"})
+    (root / "sub/.git").write_text("gitdir: ../.git/modules/sub\n")
+    async with Index(root / "sub", location=home) as index:
+        assert await paths(index, "word") == ["a.py"]
+        assert (await index.status()).view == "topic"
+
+
+@pytest.mark.anyio
+async def test_many_tasks_may_use_it_at_once(index: Index) -> None:
+    found: list[list[str]] = []
+
+    async def ask() -> None:
+        found.append(await paths(index, "cookies"))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(12):
+            group.start_soon(ask)
+    assert len(found) == 12 and len({tuple(one) for one in found}) == 1
+
+
+@pytest.mark.anyio
+async def test_it_is_closed_in_the_end_and_opened_again_when_it_is_used_again(index: Index) -> None:
+    me = psutil.Process()
+    await index.refresh()
+    await index.aclose()
+    before = me.num_fds()
+    assert (await index.search("cookies"))[0].path == "src/cookies.py"
+    assert me.num_fds() > before
+    await index.aclose()
+    assert me.num_fds() == before
+    assert not (index.location / f"{NAME}-wal").exists()
+
+
+def test_it_works_in_one_loop_after_another(plant: Plant, home: Path) -> None:
+    index = Index(plant(SHOP), location=home)
+    for backend in ("asyncio", "trio", "asyncio"):
+        assert anyio.run(paths, index, "cart", backend=backend) == ["src/cart.py"]
+    anyio.run(index.aclose)
+
+
+@pytest.mark.anyio
+async def test_another_chunker_makes_it_anew_and_keeps_embeddings(
+    index: Index, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "ripwrap")
+    await index.refresh()
+    await index.aclose()
+    database = sqlite3.connect(index.location / NAME)
+    with database:
+        database.execute("UPDATE meta SET value = 'other-1' WHERE key = 'chunker'")
+        database.execute("INSERT INTO vec VALUES (x'00', 'model', x'0000')")
+        database.execute("INSERT INTO model VALUES ('model', 1, 0)")
+    database.close()
+    health = await index.health()
+    assert not health.ok and "It was made with chunker other-1" in health.messages[0]
+    assert not (await index.status()).built
+    assert counts(await index.refresh()) == (3, 0, 0, 0)
+    assert "of another chunker" in caplog.text
+    assert (await index.health()).ok
+    assert index._store.run(lambda database: database.execute("SELECT count(*) FROM vec").fetchone()) == (1,)
+    assert (await index.gc()).vectors == 1
+
+
+def test_sqlite_is_loaded_with_the_first_use_alone() -> None:
+    code = "import sys, ripwrap.index; print('sqlite3' in sys.modules, 'filelock' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("where", ["", "src"])
+async def test_an_index_may_share_a_folder_with_what_is_indexed(plant: Plant, where: str, anyio_backend: str) -> None:
+    root = plant(SHOP)
+    async with Index(root, location=root / where) as index:
+        first = await index.refresh()
+        assert (first.added, first.skipped) == (len(SHOP), ())
+        assert (await index.refresh()).unchanged == len(SHOP)
+
+
+def test_an_empty_location_is_none() -> None:
+    with pytest.raises(ValueError, match="location should name a folder"):
+        Index(location="")

@@ -1,0 +1,680 @@
+"""The index's file: killed writers, several processes, damage, and folders that are not to be written to."""
+
+import logging
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+import ripwrap
+from ripwrap import RipwrapError
+from ripwrap.index import Index, Progress, Refreshed, store
+from ripwrap.index.store import NAME, SCHEMA
+from test_cancellation import is_reached, until_it_is_too_late
+from waiting import until
+
+Plant = Callable[..., Path]
+
+pytestmark = pytest.mark.once  # about SQLite and files rather than Python
+
+REFRESH = """
+import sys, anyio
+from ripwrap.index import Index
+async def main():
+    async with Index(sys.argv[1], location=sys.argv[2]) as index:
+        print("begun", flush=True)
+        for _ in range(int(sys.argv[3])):
+            done = await index.refresh()
+            print(done.added + done.changed + done.removed, done.chunks, flush=True)
+anyio.run(main)
+"""
+
+QUERIES = ("cookies of number 7", "Shop7", "where is shop_3 defined")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+async def index(plant: Plant, home: Path, anyio_backend: str) -> AsyncIterator[Index]:
+    async with Index(plant({"a.py": "def cookies(): ...\n", "b.md": "# Cookies\n"}), location=home) as index:
+        yield index
+
+
+def many(number: int, version: int = 0) -> dict[str, str]:
+    return {
+        f"src/{one}.py": f"class Shop{one}:\n"
+        + f"    def shop_{one}(self): return 'cookies of number {version}'\n" * 60
+        for one in range(number)
+    }
+
+
+def child(*arguments: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", REFRESH, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+async def answers(root: Path, home: Path) -> list[list[str]]:
+    async with Index(root, location=home) as index:
+        return [[place.model_dump_json() for place in await index.search(query, limit=None)] for query in QUERIES]
+
+
+async def paths(index: Index, query: str = "cookies", *, refresh: bool = True) -> set[str]:
+    return {place.path for place in await index.search(query, refresh=refresh)}
+
+
+@pytest.mark.once
+@pytest.mark.timeout(300)
+def test_a_writer_that_is_killed_at_any_moment_loses_nothing_but_its_refresh(plant: Plant, tmp_path: Path) -> None:
+    chance = random.Random(9)
+    home = tmp_path / "home"
+    took = 1.0
+    killed = 0
+    for attempt in range(50):
+        root = plant(many(60, attempt))
+        running = child(root, home, 1)
+        assert running.stdout is not None and running.stderr is not None
+        with running, running.stdout, running.stderr:
+            assert running.stdout.readline() == "begun\n"
+            begun = time.monotonic()
+            timer = threading.Timer(chance.uniform(0, took), os.killpg, (running.pid, signal.SIGKILL))
+            timer.start()
+            said = running.stdout.readline()
+            timer.cancel()
+            timer.join()
+            if said:
+                took = min(took, time.monotonic() - begun)
+            killed += not said
+
+        async def sound(root: Path = root) -> None:
+            async with Index(root, location=home) as index:
+                health = await index.health()
+                assert health.ok, health
+                if (await index.status()).built:
+                    await index.search(QUERIES[0], refresh=False)
+
+        anyio.run(sound)
+        assert anyio.run(answers, root, home) == anyio.run(answers, root, tmp_path / f"new-{attempt}")
+    assert killed >= 5
+
+
+@pytest.mark.once
+def test_of_two_processes_one_writes_and_the_other_finds_nothing_left_to_do(plant: Plant, home: Path) -> None:
+    root = plant(many(400))
+    both = [child(root, home, 2) for _ in range(2)]
+    said = [one.communicate(timeout=50) for one in both]
+    assert [stderr for _, stderr in said] == ["", ""]
+    chunks = [int(line.split()[1]) for stdout, _ in said for line in stdout.splitlines()[1:]]
+    assert sorted(chunks)[:-1] == [0, 0, 0] and max(chunks) > 400
+
+
+@pytest.mark.once
+@pytest.mark.anyio
+async def test_who_reads_while_another_writes_has_what_there_was_before(index: Index, plant: Plant) -> None:
+    await index.refresh()
+    plant({"new.py": "cookies\n"})
+    async with Index(index.root, location=index.location) as reader:
+        assert await paths(reader, refresh=False) == {"a.py", "b.md"}
+        middle, on = threading.Event(), threading.Event()
+
+        def hold(progress: Progress) -> None:
+            middle.set()
+            assert on.wait(20)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(index.refresh, hold)
+            await until(middle.is_set)
+            assert await paths(reader, refresh=False) == {"a.py", "b.md"}
+            assert (await index.status()).files == 2
+            assert (await index.health()).ok
+            group.start_soon(reader.refresh)  # waits its turn
+            on.set()
+        assert await paths(reader, refresh=False) == {"a.py", "b.md", "new.py"}
+
+
+@pytest.mark.anyio
+async def test_who_has_listed_before_another_wrote_lists_again(
+    index: Index, plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await index.refresh()
+    async with Index(index.root, location=index.location) as other:
+        real = other._refresh
+        times = 0
+
+        def late(*arguments: object, **options: object) -> Refreshed | None:
+            nonlocal times
+            times += 1
+            if times == 1:
+                plant({"new.py": "cookies\n"})
+                anyio.run(index.refresh)
+            return real(*arguments, **options)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(other, "_refresh", late)
+        done = await other.refresh()
+        assert (times, done.added, done.removed) == (2, 0, 0)
+        assert "new.py" in await paths(other)
+
+
+@pytest.mark.once
+@pytest.mark.anyio
+async def test_a_file_cut_off_anywhere_is_made_anew(
+    index: Index, plant: Plant, caplog: pytest.LogCaptureFixture
+) -> None:
+    plant(many(30))
+    expected = await paths(index)
+    await index.aclose()
+    whole = (index.location / NAME).read_bytes()
+    chance = random.Random(4)
+    for at in [0, 1, 99, 100, 4096, *(chance.randrange(len(whole)) for _ in range(15))]:
+        (index.location / NAME).write_bytes(whole[:at])
+        assert await paths(index) == expected
+        assert (await index.health()).ok
+        await index.aclose()
+    assert "is made anew: it is damaged" in caplog.text
+
+
+@pytest.mark.once
+@pytest.mark.timeout(300)
+@pytest.mark.anyio
+async def test_junk_in_any_page_is_seen_and_changes_no_answer(index: Index, plant: Plant) -> None:
+    plant(many(30))
+    expected = await paths(index)
+    await index.aclose()
+    whole = (index.location / NAME).read_bytes()
+    for page in range(len(whole) // 4096):
+        junk = whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :]
+        (index.location / NAME).write_bytes(junk)
+        assert not (await index.health()).ok
+        assert await paths(index) == expected
+        await index.aclose()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("content", [b"", b"this is no database" * 1000, b"SQLite format 3\0" + b"\xff" * 8000])
+async def test_what_is_no_database_is_made_anew(index: Index, content: bytes) -> None:
+    index.location.mkdir()
+    (index.location / NAME).write_bytes(content)
+    assert not (await index.health()).ok
+    assert not (await index.status()).built
+    assert await paths(index) == {"a.py", "b.md"}
+    assert (await index.health()).ok
+
+
+@pytest.mark.anyio
+async def test_a_file_that_is_damaged_while_it_is_open_is_made_anew(index: Index, plant: Plant) -> None:
+    plant(many(30))
+    expected = await paths(index)
+    await index.aclose()
+    await index.status()
+    with (index.location / NAME).open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * 40_000)
+    assert not (await index.health()).ok
+    assert await paths(index) == expected
+
+
+@pytest.mark.anyio
+async def test_a_file_that_is_gone_while_it_is_open_is_made_anew(index: Index) -> None:
+    await index.refresh()
+    for name in os.listdir(index.location):
+        (index.location / name).unlink()
+    assert await paths(index) == {"a.py", "b.md"}
+    async with Index(index.root, location=index.location) as other:
+        assert (await other.refresh()).chunks == 0
+
+
+@pytest.mark.anyio
+async def test_tables_of_a_newer_version_are_made_anew(index: Index, caplog: pytest.LogCaptureFixture) -> None:
+    await index.refresh()
+    await index.aclose()
+    database = sqlite3.connect(index.location / NAME)
+    with database:
+        database.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
+        database.execute("DROP TABLE tree")
+    database.close()
+    assert (await index.health()).messages == (
+        f"Its tables are of version 99, and {SCHEMA} is ours: refresh() makes it anew.",
+    )
+    assert await paths(index) == {"a.py", "b.md"}
+    assert f"is made anew: its tables are of version 99, and {SCHEMA} is ours" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_another_program_s_database_is_left_as_it_is(index: Index) -> None:
+    index.location.mkdir()
+    database = sqlite3.connect(index.location / NAME)
+    with database:
+        database.execute("CREATE TABLE precious (thing)")
+    database.close()
+    with pytest.raises(RipwrapError, match="is a database of another program; pass another location="):
+        await index.refresh()
+    await index.aclose()
+    database = sqlite3.connect(index.location / NAME)
+    assert database.execute("SELECT name FROM sqlite_master").fetchall() == [("precious",)]
+    database.close()
+
+
+@pytest.mark.anyio
+async def test_a_location_that_is_a_file_is_an_error(plant: Plant, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("precious")
+    async with Index(plant({"a": "word\n"}), location=tmp_path / "file") as index:
+        with pytest.raises(RipwrapError, match=r"an index cannot be kept in .*file.*; pass another location="):
+            await index.refresh()
+    assert (tmp_path / "file").read_text() == "precious"
+
+
+@pytest.mark.anyio
+async def test_a_link_that_a_repository_brought_along_is_not_followed(plant: Plant, tmp_path: Path) -> None:
+    root, elsewhere = plant({"a": "word\n"}), tmp_path / "elsewhere"
+    os.mkdir(elsewhere)
+    os.symlink(elsewhere, root / ".ripwrap")
+    async with Index(root, location="project") as index:
+        calls: list[Callable[[], Awaitable[object]]] = [index.refresh, index.gc]
+        for call in calls:
+            with pytest.raises(RipwrapError, match=r"is a symbolic link, .* remove it, or pass another location="):
+                await call()
+    os.unlink(root / ".ripwrap")
+    os.mkdir(root / ".ripwrap")
+    (elsewhere / "precious").write_text("precious")
+    os.symlink(elsewhere / "precious", root / ".ripwrap" / NAME)
+    async with Index(root, location="project") as index:
+        calls = [index.refresh, index.gc, index.status, index.health]
+        for call in calls:
+            with pytest.raises(RipwrapError, match=r"is a symbolic link, .* remove it, or pass another location="):
+                await call()
+    assert os.listdir(elsewhere) == ["precious"]
+    assert (elsewhere / "precious").read_text() == "precious"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", [".gitignore", "index.lock", f"{NAME}-wal", f"{NAME}-shm", "vectors-1-x.usearch"])
+async def test_nothing_beside_an_index_may_be_a_link(plant: Plant, tmp_path: Path, name: str) -> None:
+    root, precious = plant({"a": "word\n"}), tmp_path / "precious"
+    precious.write_text("precious")
+    (root / ".ripwrap").mkdir()
+    for target in (precious, tmp_path / "new"):
+        (root / ".ripwrap" / name).symlink_to(target)
+        async with Index(root, location="project") as index:
+            with pytest.raises(
+                RipwrapError, match=rf"{name} is a symbolic link, .* remove it, or pass another location="
+            ):
+                await index.refresh()
+        (root / ".ripwrap" / name).unlink()
+    assert precious.read_text() == "precious"
+    assert not (tmp_path / "new").exists() and os.listdir(root / ".ripwrap") == []
+
+
+@pytest.mark.anyio
+async def test_what_is_no_file_at_all_is_not_opened(plant: Plant) -> None:
+    root = plant({"a": "word\n"})
+    (root / ".ripwrap" / NAME).mkdir(parents=True)
+    async with Index(root, location="project") as index:
+        with pytest.raises(RipwrapError, match="is no regular file; remove it"):
+            await index.refresh()
+
+
+@pytest.mark.anyio
+async def test_a_gitignore_that_is_there_is_kept(plant: Plant, own_cache: Path) -> None:
+    root = plant({"a": "word\n"})
+    (root / ".ripwrap").mkdir()
+    (root / ".ripwrap/.gitignore").write_text("mine\n")
+    async with Index(root, location="project") as index:
+        await index.refresh()
+    assert (root / ".ripwrap/.gitignore").read_text() == "mine\n"
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(store, "_MARKS", {})
+    return tmp_path / "cache"
+
+
+def change(root: Path, *statements: str) -> None:
+    database = sqlite3.connect(root / ".ripwrap" / NAME, isolation_level=None)
+    for statement in statements:
+        database.execute(statement)
+    database.close()
+
+
+LIE = "UPDATE chunk SET text = 'a lie about cookies'"
+
+
+async def told(root: Path) -> tuple[bool, str, bool]:
+    """Whether an index in the project counts as built; what a search finds in it; and whether it then counts."""
+    async with Index(root, location="project") as index:
+        before = (await index.status()).built
+        found = [place.text for place in await index.search("cookies")]
+        return before, "".join(found).strip(), (await index.status()).built
+
+
+@pytest.mark.anyio
+async def test_an_index_that_a_repository_brought_along_is_made_anew(
+    plant: Plant, own_cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = plant({"a": "cookies\n"})
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache.with_name("theirs")))
+    await told(root)
+    change(root, LIE)
+    (root / ".ripwrap/vectors-1-x.usearch").write_text("a lie")
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache))
+    assert await told(root) == (False, "cookies", True)
+    assert not (root / ".ripwrap/vectors-1-x.usearch").exists()
+    assert "is made anew: nothing tells that this user made it there" in caplog.text
+    caplog.clear()
+    change(root, LIE)  # by this user, who may
+    assert await told(root) == (True, "a lie about cookies", True)
+    change(root, "DELETE FROM meta WHERE key = 'mark'")
+    assert await told(root) == (False, "cookies", True)
+    (mark,) = (own_cache / "index/marks").iterdir()
+    mark.write_text("")
+    change(root, "UPDATE meta SET value = '' WHERE key = 'mark'")
+    assert await told(root) == (False, "cookies", True)
+    assert os.listdir(mark.parent) == [mark.name]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["CREATE TRIGGER evil AFTER INSERT ON tree BEGIN UPDATE chunk SET text = 'a lie'; END"],
+        ["CREATE VIEW evil AS SELECT 1"],
+        ["CREATE TABLE evil (x)"],
+        ["DROP INDEX tree_blob"],
+        ["ALTER TABLE meta RENAME TO other", "CREATE VIEW meta AS SELECT * FROM other"],
+        [
+            "DROP TABLE meta",
+            "CREATE VIEW meta AS WITH RECURSIVE n(key, x) AS (SELECT 1, 1 UNION ALL SELECT * FROM n) SELECT * FROM n",
+        ],
+    ],
+)
+async def test_an_index_with_other_tables_than_ours_is_made_anew(
+    plant: Plant, own_cache: Path, statements: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    root = plant({"a": "cookies\n"})
+    await told(root)
+    change(root, LIE, *statements)
+    with anyio.fail_after(20):
+        assert await told(root) == (False, "cookies", True)
+    assert "is made anew: it has other tables than ours, or triggers or views" in caplog.text
+
+
+@pytest.mark.anyio
+async def test_an_index_whose_chunker_is_another_stays_this_user_s(plant: Plant, own_cache: Path) -> None:
+    root = plant({"a": "cookies\n"})
+    await told(root)
+    change(root, "UPDATE meta SET value = 'other' WHERE key = 'chunker'")
+    assert await told(root) == (False, "cookies", True)
+    change(root, LIE)
+    assert await told(root) == (True, "a lie about cookies", True)
+
+
+@pytest.mark.anyio
+async def test_without_a_cache_each_process_makes_an_index_in_the_project_anew(
+    plant: Plant, own_cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = plant({"a": "cookies\n"})
+    (own_cache.parent / "cache").write_text("no folder")
+    assert await told(root) == (False, "cookies", True)
+    assert "cannot keep who made it: " in caplog.text
+    change(root, LIE)
+    assert await told(root) == (True, "a lie about cookies", True)
+    monkeypatch.setattr(store, "_MARKS", {})  # as another process has it
+    assert await told(root) == (False, "cookies", True)
+
+
+@pytest.mark.anyio
+async def test_who_waits_for_an_index_leaves_threads_to_others(index: Index, plant: Plant) -> None:
+    await index.refresh()
+    plant({"new.py": "cookies\n"})
+    other = sqlite3.connect(index.location / NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(index.search, "cookies")
+            with anyio.fail_after(20):
+                assert len(await ripwrap.rank("cookies", cwd=index.root)) == 3
+            other.execute("ROLLBACK")
+    finally:
+        other.close()
+
+
+UNPRIVILEGED = """
+import sys, anyio
+from ripwrap import RipwrapError
+from ripwrap.index import Index
+async def main():
+    async with Index(sys.argv[1], location=sys.argv[2], rg=sys.argv[3]) as index:
+        for refresh in (True, False):
+            try:
+                print([place.path for place in await index.search("cookies", refresh=refresh)])
+            except RipwrapError as error:
+                print(type(error).__name__, error)
+anyio.run(main)
+"""
+
+
+def unprivileged(*arguments: object) -> list[str]:
+    """What two searches say, the second without a refresh, without root's right to write anywhere."""
+    rights = "-dac_override,-dac_read_search"
+    drop = ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"] if os.geteuid() == 0 else []
+    command = [*drop, sys.executable, "-c", UNPRIVILEGED, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_folder_that_cannot_be_written_to_answers_while_nothing_has_changed(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "cookies\n"})
+    rg = ripwrap.sync.resolve().path
+
+    async def make() -> None:
+        async with Index(root, location=home) as index:
+            while (await index.refresh()).unchanged != 1:  # so that nothing is left that is younger than it looks
+                pass
+            while any(row[0] < 0 for row in index._store.run(sizes)):
+                await index.refresh()
+
+    def sizes(database: sqlite3.Connection) -> list[tuple[int]]:
+        return database.execute("SELECT size FROM tree").fetchall()
+
+    anyio.run(make)
+    (home / NAME).chmod(0o444)
+    home.chmod(0o555)
+    try:
+        assert unprivileged(root, home, rg) == ["['a.py']", "['a.py']"]
+        plant({"b.py": "cookies\n"})
+        refused, old = unprivileged(root, home, rg)
+        assert refused.startswith("RipwrapError the index ") and "it cannot be written to; pass another" in refused
+        assert old == "['a.py']"
+    finally:
+        home.chmod(0o755)
+    (home / NAME).unlink()
+    home.chmod(0o555)
+    try:
+        for said in unprivileged(root, home, rg):
+            assert said.startswith("RipwrapError the index ") and "pass another location=" in said.lower()
+        for said in unprivileged(root, home / "below", rg):
+            assert "an index cannot be kept in" in said and "Permission denied" in said
+    finally:
+        home.chmod(0o755)
+
+
+@pytest.mark.anyio
+async def test_what_can_only_be_read_is_never_thrown_away(
+    index: Index, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await index.refresh()
+    await index.aclose()
+    real, modes = sqlite3.connect, list[str]()
+
+    def connect(address: str, **options: bool) -> sqlite3.Connection:
+        modes.append(address.partition("?mode=")[2])
+        if modes[-1] in refused:
+            error = sqlite3.OperationalError("unable to open database file")
+            error.sqlite_errorcode = 14
+            raise error
+        return real(address, **options)  # type: ignore[call-overload, no-any-return]
+
+    refused = {"rwc", "rw"}
+    monkeypatch.setattr(sqlite3, "connect", connect)
+    assert await paths(index, refresh=False) == {"a.py", "b.md"}
+    assert modes[:2] == ["rwc", "ro"]
+    await index.aclose()
+    refused.add("ro")
+    modes.clear()
+    for _ in range(2):
+        assert await paths(index, refresh=False) == {"a.py", "b.md"}
+        await index.aclose()
+    assert modes == ["rwc", "ro", "ro&immutable=1"] * 2
+    assert caplog.text.count("it may be old") == 1
+    monkeypatch.undo()
+    database = sqlite3.connect(index.location / NAME)
+    with database:
+        database.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
+    database.close()
+    junk = b"this is no database" * 1000
+    for content, said in ((None, "because its tables are of version 99"), (junk, "file is not a database")):
+        if content is not None:
+            (index.location / NAME).write_bytes(content)
+        whole = (index.location / NAME).read_bytes()
+        monkeypatch.setattr(sqlite3, "connect", connect)
+        with pytest.raises(RipwrapError, match=said):
+            await index.refresh()
+        monkeypatch.undo()
+        assert (index.location / NAME).read_bytes() == whole
+
+
+@pytest.mark.anyio
+async def test_without_space_the_old_state_remains(index: Index, plant: Plant) -> None:
+    await index.refresh()
+
+    def limit(database: sqlite3.Connection) -> None:
+        pages = database.execute("PRAGMA page_count").fetchone()[0]
+        database.execute(f"PRAGMA max_page_count = {pages}")
+
+    index._store.run(limit)
+    plant(many(100))
+    with pytest.raises(RipwrapError, match=r"database or disk is full: there is no space left"):
+        await index.refresh()
+    assert await paths(index, refresh=False) == {"a.py", "b.md"}
+    assert len(await paths(index)) == 10  # a new connection has no such limit
+
+
+@pytest.mark.anyio
+async def test_who_waits_for_a_writer_for_too_long_is_told(
+    index: Index, plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await index.refresh()
+    monkeypatch.setattr(store, "_PATIENCE", 0.2)
+    plant({"new.py": "cookies\n"})
+    other = sqlite3.connect(index.location / NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        with pytest.raises(RipwrapError, match="another process uses it all the time"):
+            await index.refresh()
+        assert await paths(index, refresh=False) == {"a.py", "b.md"}
+        monkeypatch.undo()
+        with anyio.move_on_after(0.3) as scope:
+            await index.refresh()
+        assert scope.cancelled_caught
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+    assert await paths(index) == {"a.py", "b.md", "new.py"}
+
+
+@pytest.mark.anyio
+async def test_cancelled_at_whatever_await_the_old_state_remains(index: Index, plant: Plant) -> None:
+    await index.refresh()
+
+    async def refreshed() -> int:
+        await index.refresh()
+        return 3
+
+    async def attempt(at: int) -> bool:
+        plant({"new.py": f"cookies and word{at}\n"})
+        reached = await is_reached(at, refreshed())
+        old = await index.search(f"word{at - 1} word{at}", refresh=False)
+        assert len(old) <= 1 + (at == 1)
+        assert [place.path for place in await index.search(f"word{at}")] == ["new.py"]
+        assert await index.search(f"word{at - 1}") == []
+        return reached
+
+    assert await until_it_is_too_late(attempt) > 3
+    assert (await index.health()).ok
+
+
+@pytest.mark.anyio
+async def test_cancelled_in_the_middle_it_ends_soon_and_leaves_the_old_state(index: Index, plant: Plant) -> None:
+    await index.refresh()
+    plant(many(200))
+    middle = threading.Event()
+
+    def told(progress: Progress) -> None:
+        if progress.files:
+            middle.set()
+
+    async with anyio.create_task_group() as group:
+
+        async def refresh() -> None:
+            await index.refresh(told)
+            raise AssertionError("it was not cancelled")
+
+        group.start_soon(refresh)
+        await until(middle.is_set)
+        group.cancel_scope.cancel()
+    assert await paths(index, refresh=False) == {"a.py", "b.md"}
+    assert (await index.refresh()).added == 200
+
+
+def test_an_index_may_be_used_in_a_forked_process(plant: Plant, home: Path) -> None:
+    code = """
+import os, sys, anyio
+from ripwrap.index import Index
+index = Index(sys.argv[1], location=sys.argv[2])
+anyio.run(index.refresh)
+if (pid := os.fork()) == 0:
+    places = anyio.run(index.search, "cookies")
+    os._exit(len(places))
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+assert len(anyio.run(index.search, "cookies")) == 1
+"""
+    root = plant({"a.py": "cookies\n"})
+    done = subprocess.run(
+        [sys.executable, "-c", code, root, home], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.anyio
+async def test_what_is_left_to_the_garbage_collector_is_closed_without_a_warning(plant: Plant, home: Path) -> None:
+    index = Index(plant({"a": "word\n"}), location=home)
+    await index.refresh()
+    del index
+
+
+def test_the_logger_is_quiet_about_what_is_ordinary(plant: Plant, home: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "ripwrap")
+    index = Index(plant({"a": "word\n"}), location=home)
+    for _ in range(2):
+        anyio.run(index.search, "word")
+    assert caplog.records == []
+    anyio.run(index.aclose)

@@ -1,0 +1,230 @@
+"""Vectors as bytes, the nearest of them, and fused lists."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripwrap.index import vectors
+from ripwrap.index.vectors import Approximate, Exact, nearest, neighbours, pack, unpack
+
+RANDOM = np.random.default_rng(9)
+
+
+def some(count: int, dimension: int = 16) -> vectors.Matrix:
+    return vectors.normalised(RANDOM.standard_normal((count, dimension)))
+
+
+# What an embedder answered
+
+
+@pytest.mark.parametrize("answer", [[[3, 4], [0, 2]], np.array([[3.0, 4.0], [0.0, 2.0]], "f2"), ((3.0, 4), (0, 2))])
+def test_rows_are_normalised(answer: Any) -> None:
+    assert np.allclose(vectors.matrix(answer, 2, 2), np.array([[0.6, 0.8], [0, 1]]))
+    assert vectors.matrix(answer, 2).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ([[1, 2]], "1 vectors for 2 texts"),
+        ([[1, 2], [3]], "different lengths"),
+        ([[1, 2], [3, float("nan")]], "NaN"),
+        ([[1, 2], [3, float("-inf")]], "NaN or infinity"),
+        ([[1, 2, 3], [1, 2, 3]], "3 numbers instead of 2"),
+        ([["1", "2"], ["3", "4"]], "no list of vectors"),
+        ([[True, False], [True, True]], "no list of vectors"),
+        ([[], []], "0 numbers"),
+        ([1, 2], "no list of vectors"),
+        (None, "no list of vectors"),
+        ("junk", "no list of vectors"),
+        ({"a": 1}, "no list of vectors"),
+        ([[1, 2], None], "different lengths|no list"),
+        ([[[1, 2]], [[1, 2]]], "no list of vectors"),
+    ],
+)
+def test_what_is_no_matrix_is_refused_in_words(answer: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        vectors.matrix(answer, 2, 2)
+
+
+@given(st.lists(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3), min_size=1))
+def test_whatever_is_finite_gets_the_length_one_or_zero(rows: list[list[float]]) -> None:
+    found = vectors.matrix(rows, len(rows))
+    lengths = np.linalg.norm(found.astype(np.float64), axis=1)
+    assert np.all((abs(lengths - 1) < 1e-6) | (lengths == 0))
+    assert [not any(row) for row in rows] == (lengths == 0).tolist()
+
+
+# Bytes
+
+
+def test_stored_rows_come_back_to_a_thousandth_in_little_endian() -> None:
+    rows = some(50)
+    blobs = pack(rows)
+    assert {len(blob) for blob in blobs} == {32}
+    assert np.allclose(unpack(blobs, 16), rows, atol=1e-3)
+    assert pack(np.array([[1.0, -2.0]])) == [b"\x00\x3c\x00\xc0"]
+    assert pack(np.array([[1.0, -2.0]], ">f4")) == [b"\x00\x3c\x00\xc0"]
+
+
+def test_no_rows() -> None:
+    assert pack(np.empty((0, 4), np.float32)) == []
+    assert unpack([], 4).shape == (0, 4)
+    assert nearest(unpack([], 4), np.ones(4, np.float32), 5)[0].tolist() == []
+
+
+@pytest.mark.parametrize("damaged", [b"", b"\0" * 7, b"\0" * 16])
+def test_a_damaged_row_is_told_and_not_shifted_into_the_next(damaged: bytes) -> None:
+    with pytest.raises(ValueError, match=f"vector 1 has {len(damaged)} bytes instead of 8"):
+        unpack([b"\0" * 8, damaged, b"\0" * 8], 4)
+
+
+def test_every_half_is_widened_as_numpy_would() -> None:
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).reshape(-1, 4)
+    assert vectors.widen(every).tobytes() == every.astype(np.float32).tobytes()
+    assert vectors.widen(every[::2, ::-1]).tobytes() == every[::2, ::-1].astype(np.float32).tobytes()
+
+
+# The nearest
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("k", [1, 10, 4999, 5000, 9000])
+def test_the_nearest_are_those_that_sorting_finds(k: int, kind: Any) -> None:
+    rows, query = some(5000).astype(kind), some(1)[0]
+    scores = rows.astype(np.float32) @ query
+    numbers, found = nearest(rows, query, k)
+    assert len(numbers) == min(k, 5000)
+    assert np.allclose(found, np.sort(scores)[::-1][:k], atol=1e-5)
+    assert np.allclose(scores[numbers], found, atol=1e-5)
+    assert len(set(numbers.tolist())) == len(numbers)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=40), st.integers(0, 12), st.integers(1, 7))
+def test_of_equals_the_first_wins_whatever_the_blocks(values: list[float], k: int, block: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vectors, "_BLOCK", block)
+        numbers, scores = nearest(np.array(values, np.float32)[:, None], np.ones(1, np.float32), k)
+    expected = sorted(range(len(values)), key=lambda number: -values[number])[:k]
+    assert numbers.tolist() == expected
+    assert scores.tolist() == [values[number] for number in expected]
+
+
+def test_exact_gives_ids_and_the_same_with_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = some(1000).astype(np.float16)
+    ids = np.arange(1000, dtype=np.int64) * 7 + 3
+    found = Exact(ids, rows).search(rows[42], 3)
+    assert found[0][0] == 42 * 7 + 3
+    assert found[0][1] == pytest.approx(1, abs=1e-3)
+    monkeypatch.setattr(vectors, "_KEPT", 0)
+    assert Exact(ids, rows).search(rows[42], 3) == found
+
+
+# usearch
+
+
+def crowd(count: int) -> tuple[vectors.Ids, vectors.Halves]:
+    """Rows that lie in groups, as those of real texts do."""
+    centres = RANDOM.standard_normal((50, 32))
+    rows = vectors.normalised(centres[np.arange(count) % 50] + RANDOM.standard_normal((count, 32)))
+    return np.arange(count, dtype=np.int64) * 3 + 5, rows.astype(np.float16)
+
+
+def recall(approximate: Any, ids: vectors.Ids, rows: vectors.Halves, k: int = 10) -> float:
+    exact = Exact(ids, rows)
+    queries = rows[:: max(1, len(rows) // 40)]
+    both = [{i for i, _ in approximate.search(q, k)} & {i for i, _ in exact.search(q, k)} for q in queries]
+    return sum(map(len, both)) / (k * len(queries))
+
+
+def test_few_are_searched_exactly_and_many_approximately() -> None:
+    ids, rows = crowd(3000)
+    assert neighbours(ids, rows).note == "exact, 3000 vectors"
+    many = neighbours(ids, rows, many=2999)
+    assert many.note == "approximate (usearch), 3000 vectors"
+    assert recall(many, ids, rows) > 0.95
+    assert vectors.MANY == 200_000
+
+
+def test_cosines_of_an_approximate_search_are_exact() -> None:
+    ids, rows = crowd(2000)
+    exact = dict(Exact(ids, rows).search(rows[7], 2000))
+    for found, cosine in Approximate(ids, rows).search(rows[7], 10):
+        assert cosine == pytest.approx(exact[found], abs=1e-6)
+
+
+def test_the_graph_follows_the_rows(tmp_path: Path) -> None:
+    ids, rows = crowd(3000)
+    file = tmp_path / "vectors.usearch"
+    graph = Approximate(ids[:2900], rows[:2900], file=file)
+    graph.follow(ids[100:], rows[100:])
+    assert recall(graph, ids[100:], rows[100:]) > 0.95
+    again = Approximate(ids[100:], rows[100:], file=file)
+    assert recall(again, ids[100:], rows[100:]) > 0.95
+    assert {found for found, _ in again.search(rows[0], 500)} <= set(ids[100:].tolist())
+    again.follow(ids[:10], rows[:10])  # most are gone: made anew
+    assert {found for found, _ in again.search(rows[0], 500)} == set(ids[:10].tolist())
+    again.follow(ids[:0], rows[:0])
+    assert again.search(rows[0], 5) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["vectors.usearch"]
+
+
+def test_rows_in_any_order_are_the_same_rows(tmp_path: Path) -> None:
+    ids, rows = crowd(500)
+    file = tmp_path / "vectors.usearch"
+    before = Approximate(ids, rows, file=file).search(rows[3], 5)
+    stamp = file.stat().st_mtime_ns
+    shuffled = RANDOM.permutation(500)
+    assert Approximate(ids[shuffled], rows[shuffled], file=file).search(rows[3], 5) == before
+    assert file.stat().st_mtime_ns == stamp  # nothing was new
+
+
+@pytest.mark.parametrize("broken", [b"", b"junk", b"\0" * 5000, None])
+def test_a_file_that_is_broken_or_cut_off_is_made_anew(broken: bytes | None, tmp_path: Path) -> None:
+    ids, rows = crowd(500)
+    file = tmp_path / "vectors.usearch"
+    expected = Approximate(ids, rows, file=file).search(rows[3], 5)
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2] if broken is None else broken)
+    assert Approximate(ids, rows, file=file).search(rows[3], 5) == expected
+    assert file.stat().st_size > 5000
+
+
+def test_a_file_of_another_model_is_made_anew(tmp_path: Path) -> None:
+    ids, rows = crowd(500)
+    file = tmp_path / "vectors.usearch"
+    Approximate(ids, some(500, 48), file=file)
+    assert recall(Approximate(ids, rows, file=file), ids, rows) > 0.95
+
+
+@pytest.mark.parametrize("ids", [[1, 2], [1, 1, 2]])
+def test_every_row_has_an_id_of_its_own(ids: list[int]) -> None:
+    with pytest.raises(ValueError, match="an id of its own"):
+        neighbours(np.array(ids, np.int64), some(3))
+
+
+def test_without_usearch_the_search_is_exact_and_says_so() -> None:
+    program = """
+        import pathlib, sys
+        import numpy as np
+        from ripwrap.index.vectors import neighbours
+        # what is imported stays, and nothing more is found
+        sys.path[:] = [path for path in sys.path if not pathlib.Path(path, "usearch").exists()]
+        sys.path_importer_cache.clear()
+        found = neighbours(np.arange(5), np.eye(5, dtype=np.float32), many=4)
+        print(found.note)
+        print(found.search(np.eye(5, dtype=np.float32)[2], 1))
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert ran.stdout.splitlines() == [
+        'exact, 5 vectors: slow, because usearch is not installed (pip install "ripwrap[vectors]")',
+        "[(2, 1.0)]",
+    ], ran.stderr

@@ -1,0 +1,357 @@
+"""Watching: a refresh at first, one for each burst of changes, one for another branch; and nothing stays behind."""
+
+import asyncio
+import gc
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from ripwrap import RipwrapError
+from ripwrap.index import Index, Refreshed
+from waiting import until
+
+pytestmark = [pytest.mark.anyio]
+
+Plant = Callable[..., Path]
+SECONDS = 20  # A busy machine may need them; each wait ends long before.
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Where the index is, outside of what is indexed."""
+    return tmp_path / "home"
+
+
+@pytest.fixture(autouse=True)
+def no_thread_stays() -> Iterator[None]:
+    """No thread of watchfiles, or of ours, more than before; anyio keeps its own for a while."""
+    before = _tasks()
+    yield
+    gc.collect()
+    for _ in range(2000):
+        if _tasks() <= before:
+            return
+        threading.Event().wait(0.005)
+    raise AssertionError(_tasks() - before)
+
+
+def _tasks() -> set[str]:
+    """Names of this process's threads, as the system has them, but those that wait for work."""
+    if not sys.platform.startswith("linux"):
+        return set()
+    names: set[str] = set()
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            name = (task / "comm").read_text().strip()
+        except OSError:  # it has ended
+            continue
+        if "notify" in name:
+            names.add(name)
+    return names
+
+
+@asynccontextmanager
+async def watching(root: Path, home: Path | str) -> AsyncIterator[AsyncGenerator[Refreshed]]:
+    async with Index(root, location=home) as index, aclosing(index.watch()) as refreshes:
+        yield refreshes
+
+
+async def following(refreshes: AsyncGenerator[Refreshed]) -> Refreshed:
+    with anyio.fail_after(SECONDS):
+        return await anext(refreshes)
+
+
+def counts(done: Refreshed) -> tuple[int, int, int]:
+    return done.added, done.changed, done.removed
+
+
+def git(root: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
+
+
+async def test_the_first_refresh_catches_up_and_changes_follow(plant: Plant, home: Path, anyio_backend: str) -> None:
+    root = plant({"a.py": "a\n", "b.py": "b\n"})
+    async with watching(root, home) as refreshes:
+        assert counts(await following(refreshes)) == (2, 0, 0)
+        (root / "c.py").write_text("c\n")
+        assert counts(await following(refreshes)) == (1, 0, 0)
+        (root / "a.py").write_text("changed\n")
+        (root / "b.py").unlink()
+        assert counts(await following(refreshes)) == (0, 1, 1)
+        (root / "new").mkdir()
+        (root / "new" / "d.py").write_text("d\n")
+        assert counts(await following(refreshes)) == (1, 0, 0)
+
+
+async def test_changes_that_come_together_are_one_refresh(plant: Plant, home: Path, anyio_backend: str) -> None:
+    root = plant({"a.py": "a\n"})
+    async with watching(root, home) as refreshes:
+        await following(refreshes)
+        for number in range(8):
+            (root / f"{number}.py").write_text("x\n")
+        assert counts(await following(refreshes)) == (8, 0, 0)
+
+
+def test_it_is_time_when_it_is_quiet_and_not_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ripwrap.index import watch
+
+    class Clock:
+        now = 1.0
+
+        def monotonic(self) -> float:
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(watch, "time", clock)
+
+    def changes(*, without_end: bool) -> Generator[set[Any]]:
+        """As watchfiles gives them: what has changed, or nothing, each a tenth of a second after the one before."""
+        for something in (False, True, True, False, False, True):
+            clock.now += 0.1
+            yield {"x"} if something else set()
+        while True:
+            clock.now += 0.1
+            yield {"x"} if without_end else set()
+
+    for without_end, took in ((False, 0.6 + 0.5), (True, 0.2 + 10)):
+        waiter = watch._Waiter(tmp_path, tmp_path / "own")
+        waiter._changes = changes(without_end=without_end)
+        begun = clock.now
+        assert waiter.wait()
+        assert clock.now - begun == pytest.approx(took, abs=0.11)
+
+
+async def test_what_changed_while_nobody_waited_is_told_afterwards(
+    plant: Plant, home: Path, anyio_backend: str
+) -> None:
+    root = plant({"a.py": "a\n"})
+    async with watching(root, home) as refreshes:
+        await following(refreshes)
+        (root / "b.py").write_text("b\n")
+        await anyio.sleep(1)  # as a consumer that is slow
+        assert counts(await following(refreshes)) == (1, 0, 0)
+
+
+async def test_ignored_files_git_and_the_index_itself_are_nothing_to_tell(plant: Plant, anyio_backend: str) -> None:
+    root = plant({"a.py": "a\n", ".gitignore": "*.log\n", ".git/HEAD": "ref: refs/heads/main\n", ".git/x": "x\n"})
+    async with watching(root, "project") as refreshes:
+        assert counts(await following(refreshes)) == (2, 0, 0)
+        (root / "noise.log").write_text("x\n")
+        (root / ".git" / "index").write_text("x\n")
+        (root / ".ripwrap" / "other").write_text("x\n")
+        with anyio.move_on_after(1.5) as scope:  # thrice what counts as quiet
+            await anext(refreshes)
+        assert scope.cancelled_caught
+
+
+async def test_the_index_and_git_do_not_wake_it(plant: Plant, home: Path, anyio_backend: str) -> None:
+    from ripwrap.index.watch import watched
+
+    root = plant({"a.py": "a\n", ".git/HEAD": "ref: refs/heads/main\n", ".ripwrap/x": "x\n"})
+    refreshed = 0
+
+    async def refresh() -> Refreshed:
+        nonlocal refreshed
+        refreshed += 1
+        return Refreshed(added=1, changed=0, removed=0, unchanged=0, skipped=(), cut=0, chunks=0, seconds=0)
+
+    async with aclosing(watched(root, root / ".ripwrap", refresh)) as refreshes:
+        await following(refreshes)
+        (root / ".ripwrap" / "y").write_text("y\n")
+        (root / ".git" / "HEAD.lock").write_text("y\n")
+        (root / ".git" / "ORIG_HEAD").write_text("y\n")
+        with anyio.move_on_after(1.5):
+            await anext(refreshes)
+        assert refreshed == 1
+
+
+@pytest.mark.parametrize("above", [False, True], ids=["in the root itself", "above it"])
+async def test_an_index_in_a_folder_that_has_what_is_indexed_keeps_nothing_from_us(
+    above: bool, plant: Plant, anyio_backend: str
+) -> None:
+    root = plant({"below/a.py": "a\n"})
+    root = root / "below" if above else root
+    async with watching(root, root.parent if above else root) as refreshes:
+        assert counts(await following(refreshes)) == (1, 0, 0)
+        (root / "b.py").write_text("b\n")
+        assert counts(await following(refreshes)) == (1, 0, 0)
+        (root / "deep").mkdir()
+        (root / "deep" / "c.py").write_text("c\n")
+        assert counts(await following(refreshes)) == (1, 0, 0)
+
+
+def test_only_an_index_s_own_files_are_left_out_where_others_are(tmp_path: Path) -> None:
+    from ripwrap.index.core import FOLDER
+    from ripwrap.index.watch import _Filter
+
+    for root in (tmp_path, tmp_path / "below"):
+        wakes = _Filter(root, tmp_path, None)
+        assert wakes(None, str(root / "a.py"))
+        assert wakes(None, str(root / "vectors-of-disease.md"))
+        assert wakes(None, str(root / "deep" / "index.lock"))
+    wakes = _Filter(tmp_path, tmp_path, None)
+    for own in ("index.sqlite3", "index.sqlite3-wal", "index.sqlite3-shm", "index.lock", "vectors-1-0a.usearch.x7"):
+        assert not wakes(None, str(tmp_path / own))
+    for folder, wakes_us in (("own", True), (FOLDER, False)):
+        assert _Filter(tmp_path, tmp_path / folder, None)(None, str(tmp_path / folder / "a.py")) is wakes_us
+        assert not _Filter(tmp_path, tmp_path / folder, None)(None, str(tmp_path / folder / "index.sqlite3"))
+
+
+async def test_another_branch_is_told_although_no_file_differs(plant: Plant, home: Path, anyio_backend: str) -> None:
+    root = plant({"a.py": "a\n"})
+    git(root, "init", "--initial-branch=main")
+    git(root, "add", ".")
+    git(root, "commit", "--message=x")
+    git(root, "branch", "other")
+    async with Index(root, location=home) as index:
+        await index.refresh()
+        async with aclosing(index.watch()) as refreshes:
+            assert counts(await following(refreshes)) == (0, 0, 0)
+            git(root, "checkout", "other")
+            assert counts(await following(refreshes)) == (1, 0, 0)
+            assert (await index.status()).view == "other"
+            git(root, "checkout", "main")
+            assert counts(await following(refreshes)) == (0, 0, 0)
+            assert (await index.status()).view == "main"
+
+
+async def test_the_branch_of_a_worktree_and_of_a_folder_in_a_repository_is_watched(
+    plant: Plant, home: Path, tmp_path: Path, anyio_backend: str
+) -> None:
+    root = plant({"sub/a.py": "a\n"})
+    git(root, "init", "--initial-branch=main")
+    git(root, "add", ".")
+    git(root, "commit", "--message=x")
+    git(root, "branch", "third")
+    worktree = tmp_path / "worktree"
+    git(root, "worktree", "add", "-b", "second", str(worktree))
+    for folder, branch in ((worktree, "fourth"), (root / "sub", "fifth")):
+        async with Index(folder, location=home) as index, aclosing(index.watch()) as refreshes:
+            assert counts(await following(refreshes)) == (1, 0, 0)
+            git(folder, "checkout", "-b", branch)
+            assert counts(await following(refreshes)) == (1, 0, 0)
+            assert (await index.status()).view == branch
+
+
+async def test_cancelled_or_closed_from_another_task_it_ends_at_once(
+    plant: Plant, home: Path, anyio_backend: str, children: Callable[[], Any]
+) -> None:
+    root = plant({"a.py": "a\n"})
+    async with Index(root, location=home) as index:
+        told: list[Refreshed] = []
+
+        async def follow() -> None:
+            async with aclosing(index.watch()) as refreshes:
+                async for done in refreshes:
+                    told.append(done)  # noqa: PERF401 - it is looked at meanwhile
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(follow)
+            await until(lambda: told)
+            (root / "b.py").write_text("b\n")
+            begun = anyio.current_time()
+            group.cancel_scope.cancel()
+        assert anyio.current_time() - begun < 5
+        assert [child for child in children() if child.name() == "rg"] == []
+        await index.refresh()  # and the index is still good for something
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_task_of_asyncio_that_is_cancelled_ends_at_once(plant: Plant, home: Path, anyio_backend: str) -> None:
+    root = plant({"a.py": "a\n"})
+    for turns in (0, 1, 3, 50):  # before it begins, while it begins, and while it waits
+        async with Index(root, location=home) as index:
+
+            async def follow(index: Index = index) -> None:
+                async with aclosing(index.watch()) as refreshes:
+                    async for _ in refreshes:
+                        pass
+
+            task = asyncio.create_task(follow())
+            for _ in range(turns):
+                await asyncio.sleep(0.01)
+            task.cancel()
+            with anyio.fail_after(SECONDS), pytest.raises(asyncio.CancelledError):
+                await task
+
+
+async def test_a_loop_that_is_left_leaves_nothing(
+    plant: Plant, home: Path, anyio_backend: str, children: Callable[[], Any]
+) -> None:
+    root = plant({"a.py": "a\n"})
+    for _ in range(3):
+        async with watching(root, home) as refreshes:
+            async for done in refreshes:
+                assert done.added in (0, 1)
+                break
+        assert children() == []
+    with anyio.move_on_after(0):  # cancelled before it has begun
+        async with watching(root, home) as refreshes:
+            await anext(refreshes)
+
+
+async def test_descriptors_are_given_back(plant: Plant, home: Path, anyio_backend: str) -> None:
+    root = plant({"a.py": "a\n"})
+
+    async def once() -> None:
+        async with watching(root, home) as refreshes:
+            await following(refreshes)
+
+    await once()  # what is loaded and opened for all
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        await once()
+    await until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+async def test_an_error_of_a_refresh_is_raised(plant: Plant, home: Path, anyio_backend: str) -> None:
+    root = plant({"below/a.py": "a\n"}) / "below"
+    async with watching(root, home) as refreshes:
+        await following(refreshes)
+        (root / "a.py").unlink()
+        root.rmdir()
+        with pytest.raises(FileNotFoundError):
+            await following(refreshes)
+    with pytest.raises(FileNotFoundError):
+        async with watching(root, home) as refreshes:
+            await following(refreshes)
+
+
+async def test_without_its_package_one_error_says_which(
+    plant: Plant, home: Path, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    async with watching(plant({"a.py": "a\n"}), home) as refreshes:
+        with pytest.raises(RipwrapError, match=r'the package watchfiles: pip install "ripwrap\[watch\]"'):
+            await following(refreshes)
+
+
+async def test_many_watch_at_once(plant: Plant, home: Path, anyio_backend: str) -> None:
+    root = plant({f"{number}/a.py": "a\n" for number in range(50)})
+    waiting = 0
+
+    async def follow(number: int) -> None:
+        nonlocal waiting
+        async with Index(root / str(number), location=home) as index, aclosing(index.watch()) as refreshes:
+            await anext(refreshes)
+            waiting += 1
+            assert counts(await anext(refreshes)) == (1, 0, 0)
+
+    logging.getLogger("watchfiles").setLevel(logging.WARNING)
+    with anyio.fail_after(50):
+        async with anyio.create_task_group() as group:
+            for number in range(50):  # more than anyio has threads for all
+                group.start_soon(follow, number)
+            await until(lambda: waiting == 50)
+            for number in range(50):
+                (root / str(number) / "b.py").write_text("b\n")

@@ -1,0 +1,369 @@
+"""Ranked search without an index, on planted trees: what is found, in which order, and what is left out."""
+
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
+
+import ripwrap
+from ripwrap import RankedChunk, _fts, _rank, sync
+from ripwrap._ranking.choose import FILES
+from ripwrap._rg.argv import words_command
+from ripwrap._rg.exit import Exit
+from ripwrap._rg.hits import Hits
+from ripwrap._source import MAX_FILE
+from ripwrap.binary import RgBinary
+from waiting import until
+
+Plant = Callable[..., Path]
+
+SHOP: dict[str | bytes, str | bytes] = {
+    "src/shop/cookies.py": (
+        '"""Cookies of a browser."""\n\n\nclass CookieJar:\n    """Keeps cookies."""\n\n'
+        "    def store(self, cookie):\n        self.jar.append(cookie)\n"
+    ),
+    "src/shop/cart.py": "def total(items):\n    # a cookie is no item\n    return sum(items)\n",
+    "src/shop/http.js": "function setCookie(name) {\n  return jar.store(name);\n}\n",
+    "tests/test_cookies.py": "def test_cookies_are_stored():\n    CookieJar().store('cookie')  # cookies stored\n",
+    "README.md": "# Shop\n\nIt sells things.\n",
+}
+
+
+def paths(places: list[RankedChunk]) -> list[str]:
+    return [place.path for place in places]
+
+
+@pytest.fixture
+def shop(plant: Plant) -> Path:
+    return plant(SHOP)
+
+
+def test_a_question_in_words_finds_the_places_the_best_first(shop: Path, rg: RgBinary) -> None:
+    places = sync.rank("how are cookies stored", cwd=shop, rg=rg.path)
+    assert places[0].path == os.path.join("src", "shop", "cookies.py")
+    assert sorted(paths(places)) == sorted(set(SHOP) - {"README.md"})
+    best = places[0]
+    assert (best.start_line, best.end_line) == (1, 8)
+    assert best.text == SHOP["src/shop/cookies.py"]
+    assert best.score > places[1].score > places[-1].score > 0
+    assert 'path has "cookies"' in best.reasons
+    assert any(reason.startswith("BM25 ") for reason in best.reasons)
+
+
+def test_a_name_finds_what_defines_it_and_tests_come_behind(shop: Path, rg: RgBinary) -> None:
+    for query in ("CookieJar", "where is CookieJar defined?", "class CookieJar"):
+        places = sync.rank(query, cwd=shop, rg=rg.path)
+        assert (places[0].path, places[0].symbol) == ("src/shop/cookies.py", "CookieJar")
+        assert 'defines "CookieJar"' in places[0].reasons
+        (test,) = (place for place in places if place.path.startswith("tests"))
+        assert "test code, which was not asked for" in test.reasons
+
+
+def test_parts_of_an_identifier_are_words_in_any_case(shop: Path, rg: RgBinary) -> None:
+    assert paths(sync.rank("set cookie", cwd=shop, rg=rg.path))[0] == "src/shop/http.js"
+    assert paths(sync.rank("setCookie", cwd=shop, rg=rg.path))[0] == "src/shop/http.js"
+    assert paths(sync.rank("SET_COOKIE", cwd=shop, rg=rg.path))[0] == "src/shop/http.js"
+
+
+@pytest.mark.anyio
+async def test_both_colours_give_the_same(shop: Path, rg: RgBinary) -> None:
+    for query in ("how are cookies stored", "CookieJar", "nothing of that kind"):
+        assert await ripwrap.rank(query, cwd=shop, rg=rg.path) == sync.rank(query, cwd=shop, rg=rg.path)
+
+
+def test_the_same_tree_and_query_give_the_same_answer(plant: Plant, rg: RgBinary) -> None:
+    folder = plant({f"{number % 7}/{number}.txt": "the same cookie\n" for number in range(60)})
+    first = sync.rank("cookie", cwd=folder, rg=rg.path, limit=None)
+    assert len(first) == FILES
+    for _ in range(3):
+        assert sync.rank("cookie", cwd=folder, rg=rg.path, limit=None) == first
+    assert paths(first) == sorted(paths(first))
+
+
+def test_ignore_rules_globs_and_types_count(plant: Plant, rg: RgBinary) -> None:
+    folder = plant(
+        {".gitignore": "secret*\n", "secret.py": "cookie\n", "a.py": "cookie\n", "b.js": "cookie\n", ".c": "cookie\n"}
+    )
+
+    def found(**options: Any) -> set[str]:
+        return set(paths(sync.rank("cookie", cwd=folder, rg=rg.path, **options)))
+
+    assert found() == {"a.py", "b.js", ".c"}
+    assert found(hidden=False) == {"a.py", "b.js"}
+    assert found(no_ignore=True) == {"a.py", "b.js", ".c", "secret.py"}
+    assert found(glob="*.js") == {"b.js"}
+    assert found(type="py") == {"a.py"}
+    assert found(paths=["a.py", "secret.py"]) == {"a.py", "secret.py"}
+    assert found(paths=folder / "b.js") == {str(folder / "b.js")}
+
+
+def test_the_limit_counts_places(shop: Path, rg: RgBinary) -> None:
+    everything = sync.rank("cookie", cwd=shop, rg=rg.path, limit=None)
+    assert sync.rank("cookie", cwd=shop, rg=rg.path, limit=2) == everything[:2]
+    assert sync.rank("cookie", cwd=shop, rg=rg.path, limit=0) == []
+
+
+def test_nothing_found_is_an_empty_answer(shop: Path, rg: RgBinary) -> None:
+    assert sync.rank("zebra crossing", cwd=shop, rg=rg.path) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "error"),
+    [
+        ("", {}, ValueError),
+        ("?!", {}, ValueError),
+        (b"x", {}, TypeError),
+        ("x", {"limit": -1}, ValueError),
+        ("x", {"cwd": "a\0b"}, ValueError),
+        ("x", {"ignore_case": True}, ValidationError),
+        ("x", {"timeout": -1}, ValueError),
+        ("x", {"cwd": "no such place"}, FileNotFoundError),
+        ("x", {"glob": "{"}, ripwrap.GlobError),
+        ("x", {"type": "pyton"}, ripwrap.UnknownTypeError),
+    ],
+)
+def test_what_makes_no_sense_is_an_error(query: Any, options: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        sync.rank(query, **{"cwd": ".", **options})
+
+
+def test_only_stop_words_are_looked_for_as_they_are(plant: Plant, rg: RgBinary) -> None:
+    folder = plant({"a": "to be or not to be\n", "b": "nothing\n"})
+    assert paths(sync.rank("to be or not to be", cwd=folder, rg=rg.path)) == ["a"]
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_no_query_becomes_anything_but_words(query: str) -> None:
+    """Quotes, operators of FTS5, flags and regular expressions mean nothing."""
+    with contextlib.suppress(ValueError):
+        for place in sync.rank(query, cwd=Path(__file__).parent / "data", limit=1):
+            assert place.reasons
+
+
+@pytest.mark.parametrize(
+    "query", ['cookie" OR "x', "cookie NEAR(x)", "path:cookie", "-cookie", "cookie*", "^cookie$", "--files cookie"]
+)
+def test_operators_mean_nothing(query: str, shop: Path, rg: RgBinary) -> None:
+    assert "src/shop/cookies.py" in paths(sync.rank(query, cwd=shop, rg=rg.path))
+
+
+def test_what_is_not_utf8_is_found_and_its_bytes_are_kept(plant: Plant, rg: RgBinary) -> None:
+    latin = b"# caf\xe9\ncookie\n"
+    folder = plant(
+        {
+            b"latin\xe9.txt": latin,
+            "utf16.txt": "cookie im Café\n".encode("utf-16"),
+            "bom.txt": b"\xef\xbb\xbfcookie\n",
+        }
+    )
+    found = {place.path: place for place in sync.rank("cookie", cwd=folder, rg=rg.path)}
+    assert set(found) == {os.fsdecode(b"latin\xe9.txt"), "utf16.txt", "bom.txt"}
+    place = found[os.fsdecode(b"latin\xe9.txt")]
+    assert place.text == "# caf\ufffd\ncookie\n"
+    assert found["utf16.txt"].text == "cookie im Café\n"
+    assert found["bom.txt"].text == "cookie\n"
+    adapter = TypeAdapter(list[RankedChunk])
+    assert adapter.validate_json(adapter.dump_json(list(found.values()))) == list(found.values())
+
+
+def test_binary_files_are_left_out_also_if_they_are_named_or_turn_out_to_be_late(plant: Plant, rg: RgBinary) -> None:
+    folder = plant(
+        {
+            "early.bin": b"cookie\0\n",
+            "late.bin": b"cookie\n" + b"hay\n" * 50_000 + b"\0\ncookie\n",
+            "a.txt": "cookie\n",
+            "z.txt": "cookie\n",
+        }
+    )
+    assert set(paths(sync.rank("cookie", cwd=folder, rg=rg.path))) == {"a.txt", "z.txt"}
+    named = ["early.bin", "a.txt", "late.bin", "z.txt"]
+    assert set(paths(sync.rank("cookie", cwd=folder, rg=rg.path, paths=named))) == {"a.txt", "z.txt"}
+
+
+def test_a_file_that_has_the_words_everywhere_does_not_push_out_all_others(plant: Plant, rg: RgBinary) -> None:
+    folder = plant({"all.py": "cookie = cookie\n" * 20_000, "a.py": "# A cookie.\n" + "x = 1\n" * 50})
+    assert set(paths(sync.rank("cookie", cwd=folder, rg=rg.path, limit=3))) == {"all.py", "a.py"}
+
+
+def test_of_a_large_file_the_beginning_is_read_and_the_rest_of_the_tree_as_ever(plant: Plant, rg: RgBinary) -> None:
+    line = b"const cookie = cookie + cookie;\n"
+    folder = plant(
+        {
+            "generated.js": line * (20_000_000 // len(line)),
+            "minified.js": b"cookie;" * 1_000_000,
+            "a.py": "def cookie():\n    pass\n",
+        }
+    )
+    begun = time.monotonic()
+    places = sync.rank("cookie", cwd=folder, rg=rg.path, limit=None)
+    assert time.monotonic() - begun < 30
+    assert set(paths(places)) == {"generated.js", "minified.js", "a.py"}
+    assert max(place.end_line for place in places) <= MAX_FILE // len(line)
+
+
+def test_symbols_are_the_definitions_around_what_says_most(plant: Plant, rg: RgBinary) -> None:
+    filler = "".join(f"    def other_{number}(self):\n        return {number}\n\n" for number in range(60))
+    folder = plant(
+        {
+            "a.py": f"class Shop:\n{filler}    @cached\n    def bake(self):\n        return cookie\n\n\nprint(cake)\n",
+            "b.go": "package shop\n\nfunc (s *Shop) Bake() {\n\tcookie()\n}\n",
+            "c.md": "# Shop\n\n## Baking\n\nA cookie.\n",
+            "d.txt": "cookie\n",
+        }
+    )
+    places = sync.rank("cookie", cwd=folder, rg=rg.path, limit=None)
+    symbols = {place.path: place.symbol for place in places}
+    assert symbols == {"a.py": "Shop.bake", "b.go": "Shop.Bake", "c.md": "Baking", "d.txt": None}
+    (place,) = (place for place in places if place.path == "a.py")
+    assert place.start_line > 100
+    (cake,) = sync.rank("cake", cwd=folder, rg=rg.path)
+    assert cake.symbol is None
+
+
+def test_a_definition_is_found_also_where_its_name_is_everywhere(plant: Plant, rg: RgBinary) -> None:
+    use = "jar = CookieJar(CookieJar, CookieJar)\n"
+    folder = plant(
+        {"z.py": "import x\n" * 90 + "\n\nclass CookieJar:\n" + "    x = 1\n" * 80, "uses.py": (use * 25 + "\n") * 150}
+    )
+    best, *_ = sync.rank("CookieJar", cwd=folder, rg=rg.path)
+    assert (best.path, best.symbol) == ("z.py", "CookieJar")
+
+
+def test_what_cannot_be_read_is_logged_and_the_rest_is_the_answer(
+    plant: Plant, unprivileged: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = plant({"a.py": "cookie\n", "closed.py": "cookie\n"})
+    (folder / "closed.py").chmod(0)
+    with caplog.at_level(logging.WARNING, "ripwrap"):
+        assert paths(sync.rank("cookie", cwd=folder, rg=unprivileged)) == ["a.py"]
+    assert "closed.py" in caplog.text
+
+
+def test_a_file_that_goes_or_cannot_be_opened_in_between_is_left_out(
+    plant: Plant, rg: RgBinary, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = plant({"a.py": "cookie\n", "b.py": "cookie\n", "c.py": "cookie\n"})
+    sizes = _rank._sizes
+
+    def meanwhile(cwd: str, files: Any) -> dict[str, int]:
+        (folder / "b.py").unlink()
+        found = sizes(cwd, files)
+        (folder / "c.py").unlink()
+        return found
+
+    monkeypatch.setattr(_rank, "_sizes", meanwhile)
+    assert paths(sync.rank("cookie", cwd=folder, rg=rg.path)) == ["a.py"]
+    assert "c.py could not be read: No such file or directory" in caplog.text
+
+
+def test_a_blocking_call_ends_with_its_time(plant: Plant, stand_in: Callable[..., Path]) -> None:
+    folder = plant({"a.py": "cookie\n"})
+    slow = stand_in("import time; time.sleep(60)")
+    begun = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"timeout=0\.3 seconds"):
+        sync.rank("cookie", cwd=folder, rg=slow, timeout=0.3)
+    assert time.monotonic() - begun < 10
+    with pytest.raises(TimeoutError, match=r"no ranking within timeout=5 seconds"):
+        _rank._Deadline(5, time.monotonic() - 6).check()
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("leaks_nothing")
+async def test_the_loop_goes_on_while_files_are_read_and_cancelling_ends_that(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, ended = threading.Event(), threading.Event()
+    check = _rank._Deadline.check
+
+    def slowly(deadline: _rank._Deadline) -> None:
+        reading.set()
+        try:
+            while True:
+                check(deadline)
+                time.sleep(0.001)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(_rank._Deadline, "check", slowly)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lambda: ripwrap.rank("cookie", cwd=shop))
+        await until(reading.is_set)
+        tasks.cancel_scope.cancel()
+    await until(ended.is_set)
+
+
+def test_a_python_without_full_text_search_says_so(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_fts, "TABLE", _fts.TABLE.replace("fts5", "fts9"))
+    with pytest.raises(ripwrap.RipwrapError, match="ranking needs SQLite with its full-text search FTS5"):
+        sync.rank("cookie", cwd=shop)
+    monkeypatch.setitem(sys.modules, "sqlite3", None)
+    with pytest.raises(ripwrap.RipwrapError, match="ranking needs SQLite with its full-text search FTS5"):
+        sync.rank("cookie", cwd=shop)
+
+
+def test_sqlite_is_loaded_by_the_first_ranking_alone() -> None:
+    code = "import sys; from ripwrap import rank, sync; print('sqlite3' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+# What rg says becomes counts
+
+
+def counted(*chunks: bytes, returncode: int = 0, most: int = 5000) -> Hits:
+    hits = Hits(lambda hit: () if " " in hit else (hit.lower(),), most=most)
+    for chunk in chunks:
+        hits.feed(chunk)
+    command = words_command("x", ".", (), {}, 1)
+    hits.finish(Exit(command, ("rg",), returncode, b""), timed_out=False)
+    return hits
+
+
+STREAM = b"./d/new\nline\n\0cookie\nCookie\n\n./a.txt\0cookie\njar\n\n./b.txt\0jar\n"
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=10))
+def test_cutting_the_stream_changes_nothing(sizes: list[int]) -> None:
+    chunks, at = list[bytes](), 0
+    while at < len(STREAM):
+        size = sizes[len(chunks) % len(sizes)]
+        chunks.append(STREAM[at : at + size])
+        at += size
+    hits = counted(*chunks)
+    assert hits.files == {"d/new\nline\n": {"cookie": 2}, "a.txt": {"cookie": 1, "jar": 1}, "b.txt": {"jar": 1}}
+    assert (hits.having, hits.total) == ({"cookie": 2, "jar": 2}, 3)
+
+
+def test_what_rg_remarks_on_binary_files_is_no_hit_and_no_path() -> None:
+    remark = b'bin.dat: binary file matches (found "\\0" byte around offset 10)\n'
+    assert counted(remark + b"\na.txt\0cookie\n").files == {"a.txt": {"cookie": 1}}
+    assert counted(b"a.txt\0cookie\n\n" + remark).files == {"a.txt": {"cookie": 1}}
+    late = (
+        b'b.dat\0cookie\nb.dat: WARNING: stopped searching binary file after match (found "\\0" byte around offset 9)\n'
+    )
+    assert counted(late).files == {"b.dat": {"cookie": 1}}
+
+
+def test_counts_are_held_of_the_files_that_have_most_and_all_are_counted() -> None:
+    stream = b"\n\n".join([*(b"./%d\0cookie" % number for number in range(30)), b"best\0cookie\njar\n"])
+    hits = counted(stream, most=5)
+    assert "best" in hits.files
+    assert len(hits.files) <= 10
+    assert (hits.total, hits.having["cookie"]) == (31, 31)
+
+
+def test_a_stream_that_ends_in_a_path_is_refused() -> None:
+    with pytest.raises(ripwrap.DecodeError, match="a path without an end"):
+        counted(b"a.txt\0cookie\n\nb.t")
