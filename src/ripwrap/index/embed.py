@@ -248,7 +248,7 @@ class Batches(Generic[K]):
     """
 
     def __init__(self, asker: _Asker, items: Iterable[tuple[K, str]]) -> None:
-        self.embedded = 0
+        self.embedded: int = 0
         self.failed: list[Failed[K]] = []
         self.stopped: EmbeddingError | None = None
         self._asker = asker

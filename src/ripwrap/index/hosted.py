@@ -23,7 +23,7 @@ Reason: TypeAlias = Literal["setup", "refused", "rejected", "unavailable", "garb
 
 OLLAMA = "http://127.0.0.1:11434"
 
-LIMITS = {
+LIMITS: dict[str, Limits] = {
     "github-copilot": Limits(concurrency=1, delay=4),
     "openai": Limits(concurrency=3, delay=0.5),
     "google": Limits(concurrency=5, delay=0.2),
@@ -31,7 +31,7 @@ LIMITS = {
 }
 """How often a provider may be asked; others as `Limits()` says."""
 
-KEYS = {
+KEYS: dict[str, tuple[str, ...]] = {
     "github-copilot": ("GITHUB_COPILOT_API_KEY", "GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN"),
     "openai": ("OPENAI_API_KEY",),
     "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
@@ -56,9 +56,9 @@ class Hosted:
     """
 
     def __init__(self, provider: str, model: str, *, limits: Limits | None = None) -> None:
-        self.name = f"{provider}:{model}"
+        self.name: str = f"{provider}:{model}"
         self.dimension: int | None = None
-        self.limits = limits or LIMITS.get(provider, Limits())
+        self.limits: Limits = limits or LIMITS.get(provider, Limits())
         self._provider, self._model = provider, model
         self._local = False
         url = self._url(self._made()[1])
@@ -66,7 +66,7 @@ class Hosted:
         note = RETIRED if provider == "github-copilot" else ""
         if url is None:
             note = "Its package may fetch the model."
-        self.destination = Destination(
+        self.destination: Destination = Destination(
             name=self.name, url=url, leaves_machine=url is not None and not self._local, note=note
         )
 

@@ -36,13 +36,13 @@ class WordLlama:
 
     name = "wordllama:l2_supercat_256"
     dimension: int | None = 256
-    limits = Limits(concurrency=1, delay=0, tries=1, timeout=600)
+    limits: Limits = Limits(concurrency=1, delay=0, tries=1, timeout=600)
 
     def __init__(self) -> None:
         missing = [name for name in ("wordllama", "tokenizers", "safetensors", "numpy") if find_spec(name) is None]
         if missing:
             raise _unusable(f"it needs the packages {', '.join(missing)}: {_INSTALL}")
-        self.destination = Destination(name=self.name)
+        self.destination: Destination = Destination(name=self.name)
         self._model: tuple[Any, Any] | None = None
         self._loading = threading.Lock()
 

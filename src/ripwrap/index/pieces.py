@@ -53,7 +53,7 @@ class Lines:
         self.lines = lines
         self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         self._starts[-1] = len(text)
-        self.count = len(lines) - (lines[-1] == "")  # behind the last line's end is no line
+        self.count: int = len(lines) - (lines[-1] == "")  # behind the last line's end is no line
 
     def size(self, first: int, last: int) -> int:
         """Characters of lines, with their ends."""

@@ -113,8 +113,8 @@ class Store:
                 if this user made it there, because a repository may have brought it along.
         """
         self.folder = folder
-        self.path = folder / NAME
-        self.versions = {"schema": str(SCHEMA), **versions}
+        self.path: Path = folder / NAME
+        self.versions: dict[str, str] = {"schema": str(SCHEMA), **versions}
         self._ignored = ignored
         self._turn = threading.Lock()
         self._database: Connection | None = None

@@ -150,7 +150,7 @@ class Exact:
     def __init__(self, ids: Ids, rows: npt.NDArray[Any], *, note: str = "") -> None:
         self._ids = ids
         self._rows = widen(rows) if rows.size * 4 <= _KEPT else rows
-        self.note = note or f"exact, {len(ids)} vectors"
+        self.note: str = note or f"exact, {len(ids)} vectors"
 
     def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[int, float]]:
         """Ids and cosines, the best first."""
