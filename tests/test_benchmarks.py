@@ -16,6 +16,8 @@ from cases import SMALL, SUBPROCESS, Budget, Case, Corpus
 from conftest import versions
 from report import Measured
 
+pytestmark = pytest.mark.once
+
 SHOP = Corpus("shop", sparse="needle", dense="hay", very_dense="a")
 FEW = {"limit": 4, "times": 2}
 FASTER = Budget("dense", "ripwrap", "cpu", 1.5, "CPU", "", to="raw rg")
