@@ -191,7 +191,7 @@ async def test_an_index_in_a_folder_that_has_what_is_indexed_keeps_nothing_from_
 
 
 def test_only_an_index_s_own_files_are_left_out_where_others_are(tmp_path: Path) -> None:
-    from ripwrap.index.core import FOLDER
+    from ripwrap.index.plans import FOLDER
     from ripwrap.index.watch import _Filter
 
     for root in (tmp_path, tmp_path / "below"):
