@@ -13,7 +13,6 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import anyio
 import anyio.lowlevel
-from anyio.from_thread import start_blocking_portal
 
 from ripwrap._rg.argv import Command
 from ripwrap._rg.exit import Exit
@@ -194,6 +193,8 @@ def _done_blocking(step: Step[Any] | Work | Ask | None, rg: Rg) -> Any:
     if step is None:
         return None
     if isinstance(step, Ask):
+        from anyio.from_thread import start_blocking_portal  # only then: three milliseconds
+
         # In a thread, because this one may have a loop; what interrupts this one cancels it.
         with start_blocking_portal() as portal:
             return portal.call(_asked, step)
