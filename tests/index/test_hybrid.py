@@ -675,10 +675,12 @@ class Silent(Meaning):
 
 
 def test_an_embedder_that_takes_too_long_is_ended_and_the_files_are_kept(plant: Plant, home: Path) -> None:
+    asked: list[bool] = []
     silent = Silent()
+    silent.asked = lambda: asked.append(True)  # type: ignore[method-assign]
     with sync.Index(plant({"a.py": "biscuit\n"}), location=home, embedder=silent) as index:
         before = threading.active_count()
-        for _ in range(2):  # no lock stays
+        while len(asked) < 2:  # no lock stays; and a busy machine may not come so far in its time
             with pytest.raises(TimeoutError, match="it was not done within timeout=1 seconds"):
                 index.refresh(timeout=1)
         until_blocking(lambda: threading.active_count() <= before)
@@ -726,9 +728,9 @@ def test_a_blocking_refresh_whose_time_is_over_ends_the_parser(plant: Plant, hom
         plant({"more.py": SHOP.replace("bill", "pay")})
         stopped.suspend()  # as if it hung
         try:
-            with pytest.raises(TimeoutError, match="it was not done within timeout=1 seconds"):
-                index.refresh(timeout=1)
-            assert parsers() == []
+            while parsers():  # a busy machine may not come so far in its time
+                with pytest.raises(TimeoutError, match="it was not done within timeout=1 seconds"):
+                    index.refresh(timeout=1)
         finally:
             if stopped.is_running():
                 stopped.kill()
