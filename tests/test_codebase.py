@@ -15,7 +15,7 @@ import pytest
 import ripwrap
 from ripwrap import RipwrapError, Workspace, _rank, _scope, sync
 from ripwrap.binary.probe import CANCELLED
-from ripwrap.index import core
+from ripwrap.index import plans
 from ripwrap.index.store import NAME
 from ripwrap.index.syntax import available
 from tools import COLOURS, Asked
@@ -199,7 +199,7 @@ def test_a_refresh_that_fails_is_noted_and_files_are_ranked(
         error.sqlite_errorcode = 13
         raise error
 
-    monkeypatch.setattr(core, "refresh", full)
+    monkeypatch.setattr(plans, "refresh", full)
     found = asked.codebase_search_result("where is store_cookie defined")
     assert (found.ranking, found.places[0].file) == ("files", "src/cookies.py")
     (note,) = found.notes

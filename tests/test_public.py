@@ -23,7 +23,8 @@ def asynchronous(name: str) -> Callable[..., Any]:
     return twin
 
 
-OPERATIONS = [name for name in sync.__all__ if name != "Workspace"]  # `test_arguments.py` looks at that
+CLASSES = {"Workspace", "Index"}  # which `test_arguments.py` and `index/test_blocking.py` look at
+OPERATIONS = [name for name in sync.__all__ if name not in CLASSES]
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -69,7 +70,9 @@ HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdi
     [
         ("import ripwrap", {*HEAVY, "pydantic", "anyio", "subprocess"}),
         ("from ripwrap import search", {*HEAVY, "ripwrap._grep", "ripwrap.workspace", "ripwrap.sync"}),
-        ("from ripwrap import *", HEAVY),
+        ("from ripwrap import *", {*HEAVY, "numpy", "ripwrap.index"}),
+        ("import ripwrap.sync", {*HEAVY, "numpy", "ripwrap.index"}),
+        ("from ripwrap.sync import Index", {*HEAVY, "numpy", "ripwrap.index.watch"}),
     ],
 )
 def test_what_is_not_used_is_not_loaded(code: str, left_out: set[str]) -> None:
@@ -89,6 +92,7 @@ def test_a_public_name_is_what_type_checkers_take_it_for() -> None:
     }
     assert seen == {name: getattr(ripwrap, name) for name in ripwrap.__all__}
     assert set(ripwrap.__all__) <= set(dir(ripwrap))
+    assert set(sync.__all__) <= set(dir(sync))
 
 
 @pytest.mark.parametrize("name", ["answers", "errors", "models", "options", "render", "results", "workspace"])
@@ -100,6 +104,8 @@ def test_a_public_module_is_there_as_type_checkers_have_it(name: str) -> None:
 def test_a_name_that_is_not_there_is_said_to_be_missing() -> None:
     with pytest.raises(AttributeError, match="module 'ripwrap' has no attribute 'serch'"):
         ripwrap.serch  # type: ignore[attr-defined]  # noqa: B018
+    with pytest.raises(AttributeError, match=r"module 'ripwrap\.sync' has no attribute 'Indexes'"):
+        sync.Indexes  # type: ignore[attr-defined]  # noqa: B018
 
 
 STARTING = re.compile(

@@ -11,8 +11,6 @@ from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
-import anyio
-
 from ripwrap._message import plural
 from ripwrap._query import Progress
 from ripwrap._ranking.score import POOL
@@ -28,10 +26,9 @@ from ripwrap.answers import (
     RootStatus,
     ToolResult,
 )
-from ripwrap.index import health
-from ripwrap.index.core import Index
 from ripwrap.index.models import IndexHealth, IndexStatus, Refreshed
 from ripwrap.index.models import Progress as Done
+from ripwrap.index.plans import Plans
 from ripwrap.index.refresh import View
 from ripwrap.index.store import versions_of
 from ripwrap.options import StrPath
@@ -41,8 +38,8 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 
-class _Planned(Index):
-    """An index whose methods are plans, so that both colours carry them out.
+class _Planned(Plans):
+    """An index of what the tools may show.
 
     Attributes:
         railed: Whether it has less than there is, because its root is no place to read all of.
@@ -60,10 +57,10 @@ class _Planned(Index):
         return within(self._refreshed(progress), None, self._lock)
 
     def told(self) -> Plan[IndexStatus]:
-        return self._looked(self._status)
+        return self._told()
 
     def checked(self) -> Plan[IndexHealth]:
-        return self._looked(lambda: health.health(self._store))
+        return self._checked()
 
     def is_built(self) -> bool:
         """Whether it was ever made for this root, be it on another branch: the rest is then soon done."""
@@ -76,14 +73,6 @@ class _Planned(Index):
         with suppress(sqlite3.Error):  # one that is damaged is none
             return bool(self._store.look(built))
         return False
-
-    def _lock(self) -> anyio.Lock:
-        """What a task of this event loop holds while it uses the index."""
-        turn = self._turn.get(None)
-        if turn is None:
-            turn = anyio.Lock()
-            self._turn.set(turn)
-        return turn
 
     def _refresh(
         self,

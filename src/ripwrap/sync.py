@@ -19,9 +19,10 @@ shop/till.py ((20, 24),)
 ```
 """
 
+import sys
 from collections.abc import Collection, Generator, Sequence
 from contextlib import closing
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ripwrap._files import Listing
 from ripwrap._grep import MAX_MATCHES, TIMEOUT, grep_plan
@@ -42,7 +43,11 @@ from ripwrap.models import FileCount, Match, Message, TreeEntry
 from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import GrepResult, RankedChunk, TreeText
 
+if TYPE_CHECKING:
+    from ripwrap.index.blocking import Index
+
 __all__ = [
+    "Index",
     "Workspace",
     "count",
     "count_matches",
@@ -60,6 +65,19 @@ __all__ = [
     "tree",
     "tree_text",
 ]
+
+
+if not TYPE_CHECKING:  # or every name would be one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name != "Index":  # which is loaded when it is first used
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+        from ripwrap.index.blocking import Index
+
+        return globals().setdefault(name, Index)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
 
 
 def resolve(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:

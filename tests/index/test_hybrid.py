@@ -10,6 +10,7 @@ import textwrap
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 from index.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, serving, vectors
 from retrieval.judged import Corpus, Judged
 from retrieval.run import ask
-from ripwrap import EmbeddingError, RankedChunk, RipwrapError
+from ripwrap import EmbeddingError, RankedChunk, RipwrapError, sync
 from ripwrap.index import Index, Progress, semantic
 from ripwrap.index import vectors as vector_search
 from ripwrap.index.apart import Chunker
@@ -626,6 +627,116 @@ def test_killed_in_the_middle_it_loses_the_batches_under_way_and_nothing_else(
             assert (await index.health()).ok
 
     anyio.run(resume)
+
+
+# Without async
+
+
+def test_blocking_code_finds_by_meaning_with_and_without_a_loop_around_it(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "biscuit\n", "b.py": "store\n"})
+    with sync.Index(root, location=home, embedder=Meaning()) as index:
+
+        def first() -> str:
+            return index.search("cookie")[0].path
+
+        async def around() -> list[str]:
+            return [first(), await anyio.to_thread.run_sync(first)]
+
+        done = index.refresh()
+        assert (done.embedded, done.failed) == (2, ())
+        assert [first(), *anyio.run(around), *anyio.run(around, backend="trio")] == ["a.py"] * 5
+        assert (index.status().model, index.status().lacking) == ("test:meaning", 0)
+
+
+def test_many_threads_send_a_text_once(plant: Plant, home: Path) -> None:
+    meaning = Meaning()
+    with (
+        sync.Index(plant({"a.py": "biscuit\n"}), location=home, embedder=meaning) as index,
+        ThreadPoolExecutor(6) as threads,
+    ):
+        found = list(threads.map(lambda _: index.search("cookie"), range(12)))
+        assert {place.path for places in found for place in places} == {"a.py"}
+        assert index.refresh().embedded == 0 and index.status().lacking == 0
+    assert meaning.texts == ["biscuit\n"]
+
+
+class Silent(Meaning):
+    """One that does not answer until it shall."""
+
+    speaks = False
+
+    def asked(self) -> None: ...
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> list[list[float]]:
+        self.asked()
+        if not self.speaks:
+            await anyio.sleep_forever()
+        return await super().embed(texts, query=query)
+
+
+def test_an_embedder_that_takes_too_long_is_ended_and_the_files_are_kept(plant: Plant, home: Path) -> None:
+    asked: list[bool] = []
+    silent = Silent()
+    silent.asked = lambda: asked.append(True)  # type: ignore[method-assign]
+    with sync.Index(plant({"a.py": "biscuit\n"}), location=home, embedder=silent) as index:
+        before = threading.active_count()
+        while len(asked) < 2:  # no lock stays; and a busy machine may not come so far in its time
+            with pytest.raises(TimeoutError, match="it was not done within timeout=1 seconds"):
+                index.refresh(timeout=1)
+        until_blocking(lambda: threading.active_count() <= before)
+        assert (index.status().files, index.status().lacking) == (1, 1)
+        silent.speaks = True
+        assert index.refresh(timeout=20).embedded == 1
+
+
+def test_ctrl_c_ends_what_waits_for_an_embedder(plant: Plant, home: Path) -> None:
+    program = """
+        import sys, threading
+        from index.test_hybrid import Silent
+        from ripwrap import sync
+        silent = Silent()
+        silent.asked = lambda: print("asked", flush=True)
+        index = sync.Index(sys.argv[1], location=sys.argv[2], embedder=silent)
+        try:
+            index.refresh()
+        except KeyboardInterrupt:
+            print("interrupted", threading.active_count())
+    """
+    command = [
+        sys.executable,
+        "-W",
+        "error",
+        "-c",
+        textwrap.dedent(program),
+        str(plant({"a.py": "biscuit\n"})),
+        str(home),
+    ]
+    there = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, env=there
+    ) as running:
+        assert running.stdout is not None and running.stdout.readline() == "asked\n"
+        os.killpg(running.pid, signal.SIGINT)
+        stdout, stderr = running.communicate(timeout=50)
+    assert (stdout, stderr) == ("interrupted 1\n", "")
+
+
+def test_a_blocking_refresh_whose_time_is_over_ends_the_parser(plant: Plant, home: Path) -> None:
+    with sync.Index(plant({"shop.py": SHOP}), location=home, chunker="syntax") as index:
+        index.refresh()
+        (stopped,) = parsers()
+        plant({"more.py": SHOP.replace("bill", "pay")})
+        stopped.suspend()  # as if it hung
+        try:
+            while parsers():  # a busy machine may not come so far in its time
+                with pytest.raises(TimeoutError, match="it was not done within timeout=1 seconds"):
+                    index.refresh(timeout=1)
+        finally:
+            if stopped.is_running():
+                stopped.kill()
+        assert index.search("pay", refresh=False) == []
+        assert index.search("pay")[0].symbol == "pay"
+    assert parsers() == []
 
 
 # What is kept

@@ -8,14 +8,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from ripwrap import RipwrapError
+from ripwrap import RipwrapError, sync
 from ripwrap.index import Index, Refreshed
 from waiting import until
 
@@ -191,7 +191,7 @@ async def test_an_index_in_a_folder_that_has_what_is_indexed_keeps_nothing_from_
 
 
 def test_only_an_index_s_own_files_are_left_out_where_others_are(tmp_path: Path) -> None:
-    from ripwrap.index.core import FOLDER
+    from ripwrap.index.plans import FOLDER
     from ripwrap.index.watch import _Filter
 
     for root in (tmp_path, tmp_path / "below"):
@@ -355,3 +355,18 @@ async def test_many_watch_at_once(plant: Plant, home: Path, anyio_backend: str) 
             await until(lambda: waiting == 50)
             for number in range(50):
                 (root / str(number) / "b.py").write_text("b\n")
+
+
+def test_blocking_code_is_told_of_changes_within_its_time(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "a\n"})
+    with sync.Index(root, location=home) as index, closing(index.watch(timeout=SECONDS)) as refreshes:
+        assert counts(next(refreshes)) == (1, 0, 0)
+        (root / "b.py").write_text("b\n")
+        assert counts(next(refreshes)) == (1, 0, 0)
+    with sync.Index(root, location=home) as index, closing(index.watch(timeout=0.5)) as refreshes:
+        told: list[Refreshed] = []
+        with pytest.raises(TimeoutError, match="timeout="):
+            told.extend(refreshes)
+        assert [counts(done) for done in told] in ([(0, 0, 0)], [])  # none if the machine is busy
+    with sync.Index(root / "nowhere", location=home) as index, pytest.raises(FileNotFoundError):
+        next(index.watch())

@@ -81,10 +81,12 @@ class Ask:
     """Something else that waits for others, such as servers.
 
     Attributes:
-        call: Does it, in the caller's loop; in one of its own where there is none.
+        call: Does it, in the caller's loop; blocking, in one of its own, in a thread.
+        timeout: After how many seconds it is cancelled; `None` is never.
     """
 
     call: Callable[[], Awaitable[Any]]
+    timeout: float | None = None
 
 
 Plan: TypeAlias = Generator[Step[Any] | Work | Ask | None, Any, T]
@@ -98,7 +100,7 @@ _TOLD = (RipwrapError, TimeoutError)
 
 
 def within(plan: Plan[T], seconds: float | None, turn: Callable[[], anyio.Lock] | None) -> Plan[T]:
-    """A plan with a time of its own, for all of its steps together but what is asked of others.
+    """A plan with a time of its own, for all of its steps together.
 
     Args:
         plan: The plan.
@@ -122,10 +124,13 @@ def within(plan: Plan[T], seconds: float | None, turn: Callable[[], anyio.Lock] 
                     step = replace(step, timeout=left if step.timeout is None else min(left or math.inf, step.timeout))
                 elif isinstance(step, Work):
                     step = replace(step, timeout=left, turn=turn)
+                elif isinstance(step, Ask):
+                    step = replace(step, timeout=left)
                 try:
                     done = yield step
                 except _TOLD as error:
-                    step = plan.throw(error)
+                    late = isinstance(error, TimeoutError) and time.monotonic() >= deadline
+                    step = plan.throw(over if late else error)
                     continue
                 # What rg has said until then is not all.
                 late = isinstance(step, Step) and time.monotonic() >= deadline
@@ -176,7 +181,7 @@ async def _done(step: Step[Any] | Work | Ask | None, rg: Rg) -> Any:
     if step is None:
         return await anyio.lowlevel.checkpoint()
     if isinstance(step, Ask):
-        return await step.call()
+        return await _asked(step)
     if isinstance(step, Work):
         with anyio.fail_after(step.timeout):
             async with nullcontext() if step.turn is None else step.turn():
@@ -188,10 +193,19 @@ def _done_blocking(step: Step[Any] | Work | Ask | None, rg: Rg) -> Any:
     if step is None:
         return None
     if isinstance(step, Ask):
-        return anyio.run(step.call)
+        from anyio.from_thread import start_blocking_portal  # only then: three milliseconds
+
+        # In a thread, because this one may have a loop; what interrupts this one cancels it.
+        with start_blocking_portal() as portal:
+            return portal.call(_asked, step)
     if isinstance(step, Work):
         return step.call() if step.timeout is None else _timed(step.call, step.timeout)
     return _collected_blocking(step, rg)
+
+
+async def _asked(step: Ask) -> Any:
+    with anyio.fail_after(step.timeout):
+        return await step.call()
 
 
 def _timed(call: Callable[[], T], seconds: float) -> T:

@@ -4,6 +4,7 @@ What waits is a worker thread, and only while something is waited for: across a 
 and the thread inside of watchfiles that reads it, both of which closing the generator ends.
 """
 
+import math
 import os
 import re
 import threading
@@ -29,7 +30,7 @@ _MOST = 10.0  # Seconds after which it is time although there is no quiet.
 _STEP = 50  # Milliseconds after which changes that came together are handed over, and a request to end is seen.
 _LOOK = 100  # Milliseconds that it waits for the first of them.
 _NOTHING: set[Any] = set()
-_FOLDER = ".ripwrap"  # `core.FOLDER`, which imports this
+_FOLDER = ".ripwrap"  # `plans.FOLDER`, which stands beside this
 _OWN = re.compile(rf"{re.escape(NAME)}(-wal|-shm|-journal)?|index\.lock|vectors-.+\.usearch.*")
 """The names of an index's files, if the folder that has them has others', too."""
 
@@ -50,12 +51,51 @@ async def watched(root: Path, own: Path, refresh: Callable[[], Awaitable[Refresh
         while await _changed(waiter):
             before, branch = branch, view_of(root)
             done = await refresh()
-            if done.added or done.changed or done.removed or branch != before:
+            if _differs(done) or branch != before:
                 yield done
     finally:
         waiter.stop.set()
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(waiter.close, limiter=anyio.CapacityLimiter(1))
+
+
+def watched_blocking(
+    root: Path, own: Path, refresh: Callable[[float | None], Refreshed], seconds: float | None
+) -> Generator[Refreshed]:
+    """As `watched()`, blocking.
+
+    Args:
+        root: The folder, as a real path.
+        own: The folder that has the index.
+        refresh: Refreshes within so many seconds.
+        seconds: How long it goes on from the first item that is asked for; `None` is for ever.
+
+    Raises:
+        TimeoutError: The time is over.
+    """
+    waiter = _Waiter(root, own)
+    deadline = math.inf if seconds is None else time.monotonic() + seconds
+
+    def refreshed() -> Refreshed:
+        return refresh(None if seconds is None else max(deadline - time.monotonic(), 0))
+
+    try:
+        waiter.begin()
+        branch = view_of(root)
+        yield refreshed()
+        while waiter.wait(deadline):
+            before, branch = branch, view_of(root)
+            done = refreshed()
+            if _differs(done) or branch != before:
+                yield done
+        raise TimeoutError(f"{shown(str(root))} was watched for timeout={seconds} seconds")
+    finally:
+        waiter.stop.set()
+        waiter.close()
+
+
+def _differs(done: Refreshed) -> bool:
+    return bool(done.added or done.changed or done.removed)
 
 
 async def _changed(waiter: "_Waiter") -> bool:
@@ -109,11 +149,15 @@ class _Waiter:
             )
             self._next()
 
-    def wait(self) -> bool:
-        """Return `True` when something has changed and it is quiet, and `False` when nobody waits any more."""
+    def wait(self, until: float = math.inf) -> bool:
+        """Return `True` when something has changed and it is quiet, and `False` when nobody waits any more, or so late.
+
+        Args:
+            until: When that is, as `time.monotonic()` tells it.
+        """
         with self._turn:
             first = last = 0.0
-            while not self.stop.is_set():
+            while not self.stop.is_set() and time.monotonic() < until:
                 changes = self._next()
                 now = time.monotonic()
                 if changes:

@@ -1,0 +1,265 @@
+"""The blocking twin of the index: the same answers, from scripts and threads, in bounded time."""
+
+import inspect
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncGenerator, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import get_args, get_origin, get_type_hints
+
+import anyio
+import psutil
+import pytest
+
+from ripwrap import RipwrapError, sync
+from ripwrap.index import Index, Progress, Refreshed
+from ripwrap.index.store import NAME
+
+Plant = Callable[..., Path]
+StandIn = Callable[..., Path]
+
+pytestmark = pytest.mark.once  # about SQLite and files rather than Python
+
+SHOP = {
+    "src/cart.py": "class Cart:\n    def add_item(self, item):\n        self.items.append(item)\n",
+    "src/cookies.py": "def store_cookie(jar, cookie):\n    jar.cookies.append(cookie)\n",
+    "README.md": "# Shop\n\nA shop that sells cookies.\n",
+}
+TWINS = {"aclose": "close", "__aenter__": "__enter__", "__aexit__": "__exit__"}
+"""What has another name."""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Where the index is, outside of what is indexed."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def index(plant: Plant, home: Path) -> Generator[sync.Index]:
+    with sync.Index(plant(SHOP), location=home) as index:
+        yield index
+
+
+@contextmanager
+def held(home: Path) -> Generator[None]:
+    """While another process writes the index."""
+    other = sqlite3.connect(home / NAME, isolation_level=None)
+    try:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+    finally:
+        other.close()
+
+
+def counts(done: Refreshed) -> tuple[int, int, int, int]:
+    return done.added, done.changed, done.removed, done.unchanged
+
+
+def paths(index: sync.Index, query: str, *, refresh: bool = True) -> list[str]:
+    return [place.path for place in index.search(query, refresh=refresh)]
+
+
+def public(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")} | (TWINS.keys() & vars(kind).keys())
+
+
+METHODS = sorted(name for name in public(Index) if inspect.isfunction(getattr(Index, name)))
+
+
+def test_it_has_what_the_asynchronous_one_has() -> None:
+    twins = {TWINS.get(name, name) for name in public(Index)}
+    assert twins == public(sync.Index) | {"__enter__", "__exit__"}
+    assert inspect.signature(sync.Index) == inspect.signature(Index)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_each_method_takes_the_same_and_a_timeout_and_gives_the_same(name: str) -> None:
+    twin, blocking = getattr(Index, name), getattr(sync.Index, TWINS.get(name, name))
+    assert inspect.getdoc(blocking) or name in TWINS
+    parameters = dict(inspect.signature(blocking).parameters)
+    if name not in TWINS:
+        timeout = parameters.pop("timeout")
+        assert (timeout.kind, timeout.default) == (inspect.Parameter.KEYWORD_ONLY, None)
+    assert parameters == dict(inspect.signature(twin).parameters)
+    gives, given = get_type_hints(blocking)["return"], get_type_hints(twin)["return"]
+    if get_origin(given) is AsyncGenerator:
+        assert (get_origin(gives), get_args(gives)) == (Generator, get_args(given))
+    else:
+        assert gives == given
+
+
+def test_it_answers_as_the_asynchronous_one(index: sync.Index, home: Path) -> None:
+    async def asked(query: str) -> list[str]:
+        async with Index(index.root, location=home / "other") as other:
+            return [place.model_dump_json() for place in await other.search(query, limit=None)]
+
+    for query in ("where are cookies stored", "Cart", "shop"):
+        found = [place.model_dump_json() for place in index.search(query, limit=None)]
+        assert found and found == anyio.run(asked, query)
+
+
+def test_a_refresh_tells_what_it_found_and_how_far_it_is(index: sync.Index, plant: Plant) -> None:
+    told: list[Progress] = []
+    assert counts(index.refresh(told.append)) == (3, 0, 0, 0)
+    assert (told[0].files, told[-1].files, told[-1].chunks) == (0, 3, 3)
+    plant({"src/cart.py": "class Basket: pass\n", "new.txt": "new\n"})
+    (index.root / "README.md").unlink()
+    assert counts(index.refresh()) == (1, 1, 1, 1)
+
+    def enough(_: Progress) -> None:
+        raise LookupError("enough")
+
+    plant({"late.txt": "word\n"})
+    with pytest.raises(LookupError, match="enough"):
+        index.refresh(enough)
+    assert "late.txt" not in paths(index, "late", refresh=False)
+    assert counts(index.refresh()) == (1, 0, 0, 3)
+
+
+def test_without_a_refresh_answers_are_those_of_the_last_one(index: sync.Index, plant: Plant) -> None:
+    with pytest.raises(RipwrapError, match=r"there is no index of .* yet.*; refresh\(\) makes it"):
+        index.search("cookies", refresh=False)
+    index.refresh()
+    plant({"src/cookies.py": "nothing\n", "new.py": "cookies\n"})
+    assert paths(index, "cookies", refresh=False) == ["src/cookies.py", "README.md"]
+    assert set(paths(index, "cookies")) == {"new.py", "src/cookies.py", "README.md"}
+
+
+def test_what_is_wrong_is_an_error(index: sync.Index, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="there is no word in the query"):
+        index.search("?!")
+    with pytest.raises(ValueError, match="timeout should be 0 seconds or more"):
+        index.refresh(timeout=-1)
+    with pytest.raises(FileNotFoundError), sync.Index(tmp_path / "nowhere", location=tmp_path / "home") as nowhere:
+        nowhere.refresh()
+    assert not index.location.exists()
+
+
+def test_each_branch_has_a_view_and_gc_removes_those_that_are_gone(index: sync.Index, plant: Plant) -> None:
+    for name in ("gone", "main"):
+        plant({".git/HEAD": f"ref: refs/heads/{name}\n", f".git/refs/heads/{name}": "0" * 40, f"{name}.py": "x = 1\n"})
+        index.refresh()
+        (index.root / f"{name}.py").unlink()
+    status = index.status()
+    assert (status.built, status.view, {view.name for view in status.views}) == (True, "main", {"gone", "main"})
+    (index.root / ".git/refs/heads/gone").unlink()
+    collected = index.gc()
+    assert (collected.views, collected.blobs) == (("gone",), 1)
+    assert index.health().ok
+
+
+def test_several_threads_may_use_it_at_once_and_none_is_told_what_is_stale(index: sync.Index, plant: Plant) -> None:
+    def ask(number: int) -> bool:
+        (index.root / f"of{number}.py").write_text(f"word{number} = 1\n")
+        with sync.Index(index.root, location=index.location) as another:
+            return all(paths(one, f"word{number}") == [f"of{number}.py"] for one in (index, another))
+
+    with ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(ask, range(18))) == [True] * 18
+    assert index.status().files == len(SHOP) + 18
+    assert index.health().ok
+
+
+@pytest.mark.usefixtures("leaks_nothing")
+def test_a_listing_that_takes_too_long_is_ended(plant: Plant, home: Path, stand_in: StandIn) -> None:
+    index = sync.Index(plant(SHOP), location=home, rg=stand_in("time.sleep(FOR_EVER)"))
+    for call in (index.refresh, lambda timeout: index.search("cookies", timeout=timeout)):
+        with pytest.raises(TimeoutError, match=r"it was not done within timeout=0\.3 seconds"):
+            call(timeout=0.3)
+    index.close()
+
+
+def test_what_waits_for_others_too_long_is_ended_and_leaves_what_there_was(index: sync.Index, plant: Plant) -> None:
+    index.refresh()
+    plant({"late.py": "late = 1\n"})
+    calls: list[Callable[..., object]] = [
+        index.refresh,
+        index.gc,
+        lambda timeout: index.search("late", timeout=timeout),
+    ]
+    with held(index.location):
+        for call in calls:
+            with pytest.raises(TimeoutError, match=r"it was not done within timeout=0\.3 seconds"):
+                call(timeout=0.3)
+        assert paths(index, "late", refresh=False) == []
+    assert paths(index, "late") == ["late.py"]
+
+
+def test_no_time_is_an_error_and_much_is_none(index: sync.Index) -> None:
+    calls: list[Callable[..., object]] = [index.refresh, index.status, index.health, index.gc]
+    for call in calls:
+        with pytest.raises(TimeoutError):
+            call(timeout=0)
+    assert not index.location.exists()
+    for call in calls:
+        assert call(timeout=600)
+
+
+def test_it_is_closed_in_the_end_and_opened_again_when_it_is_used_again(index: sync.Index) -> None:
+    me = psutil.Process()
+    index.refresh()
+    index.close()
+    before = me.num_fds()
+    assert paths(index, "cookies")
+    assert me.num_fds() > before
+    index.close()
+    assert me.num_fds() == before
+    assert not (index.location / f"{NAME}-wal").exists()
+
+
+def ran(program: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-W", "error", "-X", "dev", "-c", textwrap.dedent(program), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+
+
+def test_one_that_is_never_closed_is_collected_without_a_warning(plant: Plant, home: Path) -> None:
+    program = """
+        import gc, sys
+        from ripwrap import sync
+        def once():
+            return sync.Index(sys.argv[1], location=sys.argv[2]).search("cookies")[0].path
+        print(once())
+        gc.collect()
+        index = sync.Index(sys.argv[1], location=sys.argv[2])  # which is there until Python ends
+        print(index.search("Cart")[0].path)
+    """
+    done = ran(program, plant(SHOP), home)
+    assert (done.stdout.split(), done.stderr) == (["src/cookies.py", "src/cart.py"], "")
+
+
+INTERRUPTED = """
+    import sys, time
+    import psutil
+    from ripwrap import sync
+    index = sync.Index(sys.argv[1], location=sys.argv[2])
+    def tell(progress):
+        if progress.files:
+            print("at it", flush=True)
+            time.sleep(3_600)
+    try:
+        index.refresh(tell)
+    except KeyboardInterrupt:
+        print("interrupted", psutil.Process().children(), index.health().ok)
+"""
+
+
+def test_ctrl_c_leaves_what_there_was_and_no_process(index: sync.Index, plant: Plant, home: Path) -> None:
+    index.refresh()
+    root = plant({f"more/{number}.py": f"def f{number}():\n    return {number}\n" for number in range(200)})
+    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(INTERRUPTED), str(root), str(home)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        assert running.stdout is not None and running.stdout.readline() == "at it\n"
+        os.killpg(running.pid, signal.SIGINT)  # as a terminal does
+        stdout, stderr = running.communicate(timeout=50)
+    assert (stdout, stderr) == ("interrupted [] True\n", "")
+    assert paths(index, "f70", refresh=False) == []
+    assert paths(index, "f70")[0] == "more/70.py"
