@@ -17,8 +17,9 @@ import pytest
 
 import ripwrap
 from ripwrap import RipwrapError
-from ripwrap.index import Index, Progress, Refreshed, store
-from ripwrap.index.store import NAME, SCHEMA
+from ripwrap.index import Index, Progress, Refreshed, database, marks
+from ripwrap.index.schema import SCHEMA
+from ripwrap.index.store import NAME
 from test_cancellation import is_reached, until_it_is_too_late
 from waiting import until
 
@@ -342,7 +343,7 @@ async def test_a_gitignore_that_is_there_is_kept(plant: Plant, own_cache: Path) 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(store, "_MARKS", {})
+    monkeypatch.setattr(marks, "_MARKS", {})
     return tmp_path / "cache"
 
 
@@ -435,7 +436,7 @@ async def test_without_a_cache_each_process_makes_an_index_in_the_project_anew(
     assert "cannot keep who made it: " in caplog.text
     change(root, LIE)
     assert await told(root) == (True, "a lie about cookies", True)
-    monkeypatch.setattr(store, "_MARKS", {})  # as another process has it
+    monkeypatch.setattr(marks, "_MARKS", {})  # as another process has it
     assert await told(root) == (False, "cookies", True)
 
 
@@ -583,7 +584,7 @@ async def test_who_waits_for_a_writer_for_too_long_is_told(
     index: Index, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await index.refresh()
-    monkeypatch.setattr(store, "_PATIENCE", 0.2)
+    monkeypatch.setattr(database, "_PATIENCE", 0.2)
     plant({"new.py": "cookies\n"})
     other = sqlite3.connect(index.location / NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

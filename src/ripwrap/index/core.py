@@ -26,12 +26,13 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import RipwrapError
 from ripwrap.index import health
 from ripwrap.index.apart import Chunker as SyntaxChunker
+from ripwrap.index.database import reading
 from ripwrap.index.embed import Embedder
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, Progress, Refreshed
 from ripwrap.index.query import Vectors, search
 from ripwrap.index.refresh import Chunker, View, generation_of, number_of, refresh
 from ripwrap.index.semantic import Outcome, Semantic
-from ripwrap.index.store import NAME, Store, reading
+from ripwrap.index.store import NAME, Store
 from ripwrap.index.syntax import available
 from ripwrap.index.syntax import chunker as syntax_version
 from ripwrap.index.views import key_of, view_of

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ripwrap._text import shown
+from ripwrap.index.database import check, checkpoint, restored, writing
 from ripwrap.index.embed import Embedder, describe
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
 from ripwrap.index.refresh import View, number_of, remove_unused
-from ripwrap.index.store import SCHEMA, Store, check, checkpoint, restored, versions_of, writing
+from ripwrap.index.schema import SCHEMA, versions_of
+from ripwrap.index.store import Store
 from ripwrap.index.views import is_gone
 
 if TYPE_CHECKING:
