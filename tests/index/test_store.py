@@ -304,7 +304,9 @@ async def test_a_link_that_a_repository_brought_along_is_not_followed(plant: Pla
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("name", [".gitignore", "index.lock", f"{NAME}-wal", f"{NAME}-shm", "vectors-1-x.usearch"])
+@pytest.mark.parametrize(
+    "name", [".gitignore", "index.lock", f"{NAME}-wal", f"{NAME}-shm", "vectors-1-00112233445566aa.usearch"]
+)
 async def test_nothing_beside_an_index_may_be_a_link(plant: Plant, tmp_path: Path, name: str) -> None:
     root, precious = plant({"a": "word\n"}), tmp_path / "precious"
     precious.write_text("precious")
@@ -373,10 +375,10 @@ async def test_an_index_that_a_repository_brought_along_is_made_anew(
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache.with_name("theirs")))
     await told(root)
     change(root, LIE)
-    (root / ".ripwrap/vectors-1-x.usearch").write_text("a lie")
+    (root / ".ripwrap/vectors-1-00112233445566aa.usearch").write_text("a lie")
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache))
     assert await told(root) == (False, "cookies", True)
-    assert not (root / ".ripwrap/vectors-1-x.usearch").exists()
+    assert not (root / ".ripwrap/vectors-1-00112233445566aa.usearch").exists()
     assert "is made anew: nothing tells that this user made it there" in caplog.text
     caplog.clear()
     change(root, LIE)  # by this user, who may

@@ -32,7 +32,7 @@ from ripwrap.index.models import Collected, IndexHealth, IndexStatus, Progress, 
 from ripwrap.index.query import Vectors, search
 from ripwrap.index.refresh import Chunker, View, generation_of, number_of, refresh
 from ripwrap.index.semantic import Outcome, Semantic
-from ripwrap.index.store import NAME, Store
+from ripwrap.index.store import FOLDER, Store, own_files
 from ripwrap.index.syntax import available
 from ripwrap.index.syntax import chunker as syntax_version
 from ripwrap.index.views import key_of, view_of
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 LIMIT = 10
-FOLDER = ".ripwrap"
-"""Where a project has its index, if it is to have it."""
-
 WINDOWS = Chunker("windows 1", lambda _, text: windows_of(text))
 """Windows of lines."""
 
@@ -53,7 +50,6 @@ _TOKENIZER = f"{TOKENIZE} 1"
 """What text is made into words by; the number is that of how identifiers are split."""
 
 _NUMBERS = itertools.count()
-_OWN = (NAME, "index.lock", "vectors-")
 _ATTEMPTS = 3  # To refresh while others do, too.
 _EVERY = 2**62
 
@@ -327,13 +323,8 @@ class Index:
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
         """Paths but those of the index itself, which may share its folder with others."""
-        if not self._store.folder.is_relative_to(self._root):
-            return paths
-        folder = os.path.relpath(self._store.folder, self._root)
-        own = tuple(os.path.normpath(os.path.join(folder, name)) for name in _OWN)
-        if self._store.folder.name == FOLDER:
-            own = (os.path.join(folder, ""),)
-        return [path for path in paths if not path.startswith(own)]
+        own = own_files(self._store.folder, self._root)
+        return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
     def _searched(self, text: str, limit: int | None, *, first: bool) -> Plan[list[RankedChunk]]:
         if not isinstance(text, str):

@@ -215,9 +215,7 @@ def collect(database: "Connection", store: Store) -> Collected:
             database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
             database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
         views = {row for (row,) in database.execute("SELECT id FROM view")}
-    for file in store.folder.glob("vectors-*.usearch"):  # which are made again if they are needed
-        if file.name.split("-")[1] not in map(str, views):
-            file.unlink(missing_ok=True)
+    store.remove_vectors(but=views)
     _compact(database)
     return Collected(
         views=tuple(name for _, name in gone),

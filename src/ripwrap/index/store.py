@@ -8,9 +8,10 @@ it is made anew. What is not ours is never touched.
 
 import logging
 import os
+import re
 import stat
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Container, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -37,11 +38,16 @@ if TYPE_CHECKING:
     import sqlite3
     from sqlite3 import Connection
 
+FOLDER = ".ripwrap"
+"""Where a project has its index, if it is to have it; all in there is ours."""
+
 NAME = "index.sqlite3"
 _LOCK = "index.lock"
 _IGNORE = ".gitignore"
-_FILES = (NAME, f"{NAME}-wal", f"{NAME}-shm")
-_VECTORS = "vectors-"
+_FILES = (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm")
+_VECTORS = re.compile(r"vectors-(\d+)-[0-9a-f]{16}\.usearch(\.\w+)?")
+"""What is made of the tables, for the view of that number, and made again if it is needed."""
+_OWN = "|".join([*map(re.escape, (*_FILES, _LOCK)), _VECTORS.pattern])
 
 _LOCKED = 30.0  # Seconds to wait for another process to open or throw away the file.
 
@@ -142,6 +148,18 @@ class Store:
                 sizes += (self.folder / name).stat().st_size
         return sizes
 
+    def remove_vectors(self, but: Container[int] = ()) -> None:
+        """Remove what was made of the tables; it is made again if it is needed.
+
+        Args:
+            but: The views whose files are kept.
+        """
+        for name in self._made_of_tables():
+            found = _VECTORS.fullmatch(name)
+            if found is not None and int(found[1]) not in but:
+                with suppress(OSError):
+                    (self.folder / name).unlink()
+
     def close(self) -> None:
         """Close it; it is opened again if it is used again."""
         with self._turn:
@@ -222,7 +240,7 @@ class Store:
         versions = found_versions(database)
         if versions is None:
             make(database)
-            self._remove_vectors()
+            self.remove_vectors()
             mark = new_mark(self.folder) if self._ignored else ""
         elif doubt := self._doubt(database, versions):
             raise _StaleError(doubt)
@@ -250,12 +268,6 @@ class Store:
                 return "nothing tells that this user made it there"
         return ""
 
-    def _remove_vectors(self) -> None:
-        """Remove what was made of other tables; it is made again if it is needed."""
-        for file in self.folder.glob(f"{_VECTORS}*"):
-            with suppress(OSError):
-                file.unlink()
-
     @contextmanager
     def _locked(self) -> Generator[None]:
         """While no other process opens the file or throws it away."""
@@ -280,8 +292,7 @@ class Store:
         files = [self.folder / name for name in (_LOCK, *_FILES)]
         if self._ignored:
             files = [self.folder, self.folder / _IGNORE, *files]
-        with suppress(OSError):  # no such folder
-            files += [self.folder / name for name in os.listdir(self.folder) if name.startswith(_VECTORS)]
+        files += [self.folder / name for name in self._made_of_tables()]
         for file in files:
             try:
                 mode = file.lstat().st_mode
@@ -296,6 +307,11 @@ class Store:
                 raise RipwrapError(
                     f"{shown(str(file))}, a file of the index, is no regular file; remove it, or pass another location="
                 )
+
+    def _made_of_tables(self) -> list[str]:
+        with suppress(OSError):  # no such folder
+            return [name for name in os.listdir(self.folder) if _VECTORS.fullmatch(name)]
+        return []
 
     def _make_folder(self) -> None:
         self._check_links()
@@ -320,7 +336,7 @@ class Store:
                 return
             _LOGGER.warning("the index in %s is made anew: %s", shown(str(self.folder)), why, extra={"mended": True})
             try:
-                self._remove_vectors()
+                self.remove_vectors()
                 for name in _FILES:
                     (self.folder / name).unlink(missing_ok=True)
             except OSError as error:
@@ -346,6 +362,24 @@ class Store:
             CANNOT_OPEN: "it cannot be opened; is its folder one to write to? Pass another location= if not",
         }.get(code_of(error), "pass another location=, or remove it: all of it can be made again")
         return RipwrapError(f"the index {shown(str(self.path))}: {error}: {said}")
+
+
+def own_files(folder: Path, root: Path) -> re.Pattern[str] | None:
+    """What an index's own files match whole, by their paths relative to a root.
+
+    Args:
+        folder: The folder that has the index, and maybe others' files, too, unless it is called `.ripwrap`.
+        root: The root.
+
+    Returns:
+        `None` if none of them is below the root.
+    """
+    if not folder.is_relative_to(root):
+        return None
+    if folder == root:
+        return re.compile(_OWN)
+    below = re.escape(os.path.join(os.path.relpath(folder, root), ""))
+    return re.compile(below + (".*" if folder.name == FOLDER else f"({_OWN})"), re.DOTALL)
 
 
 def _not_ours(path: Path) -> RipwrapError:
