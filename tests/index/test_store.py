@@ -53,6 +53,14 @@ async def index(plant: Plant, home: Path, anyio_backend: str) -> AsyncIterator[I
         yield index
 
 
+@pytest.fixture
+async def kept(plant: Plant, own_cache: Path, anyio_backend: str) -> AsyncIterator[Index]:
+    """An index where nobody else has files: in the user's cache."""
+    async with Index(plant({"a.py": "def cookies(): ...\n", "b.md": "# Cookies\n"})) as index:
+        assert index.location.is_relative_to(own_cache)
+        yield index
+
+
 def many(number: int, version: int = 0) -> dict[str, str]:
     return {
         f"src/{one}.py": f"class Shop{one}:\n"
@@ -175,46 +183,46 @@ async def test_who_has_listed_before_another_wrote_lists_again(
 @pytest.mark.once
 @pytest.mark.anyio
 async def test_a_file_cut_off_anywhere_is_made_anew(
-    index: Index, plant: Plant, caplog: pytest.LogCaptureFixture
+    kept: Index, plant: Plant, caplog: pytest.LogCaptureFixture
 ) -> None:
     plant(many(30))
-    expected = await paths(index)
-    await index.aclose()
-    whole = (index.location / NAME).read_bytes()
+    expected = await paths(kept)
+    await kept.aclose()
+    whole = (kept.location / NAME).read_bytes()
     chance = random.Random(4)
     for at in [0, 1, 99, 100, 4096, *(chance.randrange(len(whole)) for _ in range(15))]:
-        (index.location / NAME).write_bytes(whole[:at])
-        assert await paths(index) == expected
-        assert (await index.health()).ok
-        await index.aclose()
+        (kept.location / NAME).write_bytes(whole[:at])
+        assert await paths(kept) == expected
+        assert (await kept.health()).ok
+        await kept.aclose()
     assert "is made anew: it is damaged" in caplog.text
 
 
 @pytest.mark.once
 @pytest.mark.timeout(300)
 @pytest.mark.anyio
-async def test_junk_in_any_page_is_seen_and_changes_no_answer(index: Index, plant: Plant) -> None:
+async def test_junk_in_any_page_is_seen_and_changes_no_answer(kept: Index, plant: Plant) -> None:
     plant(many(30))
-    expected = await paths(index)
-    await index.aclose()
-    whole = (index.location / NAME).read_bytes()
+    expected = await paths(kept)
+    await kept.aclose()
+    whole = (kept.location / NAME).read_bytes()
     for page in range(len(whole) // 4096):
         junk = whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :]
-        (index.location / NAME).write_bytes(junk)
-        assert not (await index.health()).ok
-        assert await paths(index) == expected
-        await index.aclose()
+        (kept.location / NAME).write_bytes(junk)
+        assert not (await kept.health()).ok
+        assert await paths(kept) == expected
+        await kept.aclose()
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("content", [b"", b"this is no database" * 1000, b"SQLite format 3\0" + b"\xff" * 8000])
-async def test_what_is_no_database_is_made_anew(index: Index, content: bytes) -> None:
-    index.location.mkdir()
-    (index.location / NAME).write_bytes(content)
-    assert not (await index.health()).ok
-    assert not (await index.status()).built
-    assert await paths(index) == {"a.py", "b.md"}
-    assert (await index.health()).ok
+async def test_what_is_no_database_is_made_anew(kept: Index, content: bytes) -> None:
+    kept.location.mkdir(parents=True)
+    (kept.location / NAME).write_bytes(content)
+    assert (await kept.health()).ok is (not content)
+    assert not (await kept.status()).built
+    assert await paths(kept) == {"a.py", "b.md"}
+    assert (await kept.health()).ok
 
 
 @pytest.mark.anyio
@@ -256,19 +264,112 @@ async def test_tables_of_a_newer_version_are_made_anew(index: Index, caplog: pyt
     assert f"is made anew: its tables are of version 99, and {SCHEMA} is ours" in caplog.text
 
 
-@pytest.mark.anyio
-async def test_another_program_s_database_is_left_as_it_is(index: Index) -> None:
-    index.location.mkdir()
-    database = sqlite3.connect(index.location / NAME)
-    with database:
-        database.execute("CREATE TABLE precious (thing)")
-    database.close()
-    with pytest.raises(RipwrapError, match="is a database of another program; pass another location="):
-        await index.refresh()
+def tables(*statements: str) -> bytes:
+    """Another program's database."""
+    database = sqlite3.connect(":memory:")
+    for statement in ("CREATE TABLE precious (thing)", *statements):
+        database.execute(statement)
+    try:
+        return database.serialize()
+    finally:
+        database.close()
+
+
+FOREIGN = {
+    "notes": b"my notes about indexes\n",
+    "letter": b"S",
+    "long": b"this is no database" * 1000,
+    "junk": b"SQLite format 3\0" + b"\xff" * 8000,
+    "database": tables(),
+    "program": tables("PRAGMA application_id = 42"),
+}
+
+
+async def is_left(index: Index, files: dict[str, bytes]) -> None:
+    """Whoever uses the index is told that a file is not ours, and nothing is written or removed."""
+    index.location.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (index.location / name).write_bytes(content)
+    calls: list[Callable[[], Awaitable[object]]] = [index.refresh, lambda: index.search("word"), index.gc]
+    for call in calls if "index.lock" in files else [*calls, index.status, index.health]:
+        with pytest.raises(RipwrapError, match=r"is left as it is, .*; remove it, or pass another location="):
+            await call()
     await index.aclose()
-    database = sqlite3.connect(index.location / NAME)
+    assert {file.name: file.read_bytes() for file in index.location.iterdir()} == files
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("content", FOREIGN)
+async def test_somebody_s_file_in_a_folder_that_is_named_is_left_as_it_is(index: Index, content: str) -> None:
+    await is_left(index, {NAME: FOREIGN[content]})
+    (index.location / NAME).unlink()
+    if content not in ("letter", "junk"):
+        await is_left(index, {"index.lock": FOREIGN[content]})
+        (index.location / "index.lock").unlink()
+    assert await paths(index) == {"a.py", "b.md"}
+
+
+@pytest.mark.anyio
+async def test_somebody_s_file_that_comes_to_the_place_of_an_open_index_is_left_as_it_is(index: Index) -> None:
+    await index.refresh()
+    (index.location / "notes").write_bytes(FOREIGN["notes"])
+    (index.location / "notes").replace(index.location / NAME)
+    for _ in range(2):
+        with pytest.raises(RipwrapError, match="is left as it is"):
+            await index.search("cookies")
+        await index.aclose()
+    assert (index.location / NAME).read_bytes() == FOREIGN["notes"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("content", FOREIGN)
+async def test_a_file_that_a_repository_brought_along_is_left_as_it_is(
+    plant: Plant, own_cache: Path, content: str
+) -> None:
+    root = plant({"a": "word\n"})
+    async with Index(root, location="project") as index:
+        await is_left(index, {NAME: FOREIGN[content]})
+        (index.location / NAME).unlink()
+        await index.refresh()
+        await index.aclose()
+        if content not in ("database", "program"):  # where this user has made one, it is a damaged one
+            (index.location / NAME).write_bytes(FOREIGN[content])
+            assert await paths(index, "word") == {"a"}
+
+
+@pytest.mark.anyio
+async def test_another_program_s_database_in_the_cache_is_left_as_it_is(kept: Index) -> None:
+    kept.location.mkdir(parents=True)
+    (kept.location / NAME).write_bytes(FOREIGN["program"])
+    calls: list[Callable[[], Awaitable[object]]] = [kept.refresh, kept.status, kept.health]
+    for call in calls:
+        with pytest.raises(RipwrapError, match="is left as it is"):
+            await call()
+    database = sqlite3.connect(kept.location / NAME)
     assert database.execute("SELECT name FROM sqlite_master").fetchall() == [("precious",)]
     database.close()
+
+
+@pytest.mark.anyio
+async def test_a_file_whose_beginning_is_whole_is_known_and_made_anew_wherever_it_is(index: Index) -> None:
+    expected = await paths(index)
+    await index.aclose()
+    whole = (index.location / NAME).read_bytes()
+    for at in (0, 100, 5000, len(whole) - 1):
+        (index.location / NAME).write_bytes(whole[:at])
+        assert await paths(index) == expected
+        assert (await index.health()).ok
+        await index.aclose()
+
+
+def test_a_file_says_whose_it_is_before_anything_is_in_it(plant: Plant, home: Path) -> None:
+    running = child(plant(many(60)), home, 1)
+    with running:
+        while not ((home / NAME).exists() and (home / NAME).stat().st_size):
+            assert running.poll() is None
+            time.sleep(0.001)
+        os.killpg(running.pid, signal.SIGKILL)
+    assert anyio.run(answers, plant({}), home)
 
 
 @pytest.mark.anyio
@@ -522,10 +623,10 @@ def test_a_folder_that_cannot_be_written_to_answers_while_nothing_has_changed(pl
 
 @pytest.mark.anyio
 async def test_what_can_only_be_read_is_never_thrown_away(
-    index: Index, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kept: Index, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await index.refresh()
-    await index.aclose()
+    await kept.refresh()
+    await kept.aclose()
     real, modes = sqlite3.connect, list[str]()
 
     def connect(address: str, **options: bool) -> sqlite3.Connection:
@@ -538,31 +639,31 @@ async def test_what_can_only_be_read_is_never_thrown_away(
 
     refused = {"rwc", "rw"}
     monkeypatch.setattr(sqlite3, "connect", connect)
-    assert await paths(index, refresh=False) == {"a.py", "b.md"}
+    assert await paths(kept, refresh=False) == {"a.py", "b.md"}
     assert modes[:2] == ["rwc", "ro"]
-    await index.aclose()
+    await kept.aclose()
     refused.add("ro")
     modes.clear()
     for _ in range(2):
-        assert await paths(index, refresh=False) == {"a.py", "b.md"}
-        await index.aclose()
+        assert await paths(kept, refresh=False) == {"a.py", "b.md"}
+        await kept.aclose()
     assert modes == ["rwc", "ro", "ro&immutable=1"] * 2
     assert caplog.text.count("it may be old") == 1
     monkeypatch.undo()
-    database = sqlite3.connect(index.location / NAME)
+    database = sqlite3.connect(kept.location / NAME)
     with database:
         database.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
     database.close()
     junk = b"this is no database" * 1000
     for content, said in ((None, "because its tables are of version 99"), (junk, "file is not a database")):
         if content is not None:
-            (index.location / NAME).write_bytes(content)
-        whole = (index.location / NAME).read_bytes()
+            (kept.location / NAME).write_bytes(content)
+        whole = (kept.location / NAME).read_bytes()
         monkeypatch.setattr(sqlite3, "connect", connect)
         with pytest.raises(RipwrapError, match=said):
-            await index.refresh()
+            await kept.refresh()
         monkeypatch.undo()
-        assert (index.location / NAME).read_bytes() == whole
+        assert (kept.location / NAME).read_bytes() == whole
 
 
 @pytest.mark.anyio

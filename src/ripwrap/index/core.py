@@ -122,7 +122,10 @@ class Index:
         self._chunker = _chunker(chunker)
         self._options = json.dumps(self._command.arguments)
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER}
-        self._store = Store(_folder(self._root, location), versions, ignored=location == "project")
+        project = location == "project"
+        self._store = Store(
+            _folder(self._root, location), versions, ignored=project, named=location is not None and not project
+        )
         self._semantic: Semantic | None = None
         if embedder is not None:
             from ripwrap.index.providers import embedder as chosen  # only then: it loads an HTTP client

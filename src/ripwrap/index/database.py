@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     import sqlite3
     from sqlite3 import Connection
 
+APPLICATION: int = 0x72697077
+"""In the header of a database of ours: `ripw`."""
+
 BUSY: int = 5
 LOCKED: int = 6
 READONLY: int = 8
@@ -25,6 +28,8 @@ _CACHE = "PRAGMA cache_size = -32768"  # KiB
 _LOG = "PRAGMA journal_size_limit = 4194304"  # Bytes of the log that are kept for the next time.
 _WAIT = 5_000  # Milliseconds that a statement may wait for another process's, which is short.
 _PATIENCE = 300.0  # Seconds to wait for another writer.
+_MISSING = ("no such table", "no such column", "invalid fts5 file format")
+_MAGIC = b"SQLite format 3\0"
 
 
 def connect(uri: str, *, log: bool) -> "Connection":
@@ -34,6 +39,8 @@ def connect(uri: str, *, log: bool) -> "Connection":
     database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_WAIT / 1000)
     try:
         if log:
+            if not database.execute("PRAGMA page_count").fetchone()[0]:  # so that its header says at once whose it is
+                database.execute(f"PRAGMA application_id = {APPLICATION}")
             database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(_TRUST)
@@ -44,6 +51,11 @@ def connect(uri: str, *, log: bool) -> "Connection":
         database.close()
         raise
     return database
+
+
+def is_ours(header: bytes) -> bool:
+    """Whether the first hundred bytes of a file say that it is an index."""
+    return header.startswith(_MAGIC) and header[68:72] == APPLICATION.to_bytes(4)
 
 
 def code_of(error: "sqlite3.Error") -> int:
@@ -57,7 +69,7 @@ def is_damage(error: "sqlite3.Error") -> bool:
 
     if code_of(error) in (CORRUPT, NOT_A_DATABASE):
         return True
-    return isinstance(error, sqlite3.OperationalError) and str(error).startswith(("no such table", "no such column"))
+    return isinstance(error, sqlite3.OperationalError) and str(error).startswith(_MISSING)
 
 
 def check() -> None:

@@ -4,6 +4,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from ripwrap._fts import TABLE
+from ripwrap.index.database import APPLICATION
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -13,9 +14,6 @@ SCHEMA = 2
 
 MARK = "mark"
 """The key in `meta` of what says who made it."""
-
-_OURS = 0x72697077
-"""In the database's header: `ripw`."""
 
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -52,11 +50,16 @@ _CONTENT = ("view", "blob", "chunk", "tree")
 
 def found_versions(database: "Connection") -> dict[str, str] | None:
     """What content was made by; `None` in a database that is not ours, or is new."""
-    if database.execute("PRAGMA application_id").fetchone()[0] != _OURS:
+    if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION or is_empty(database):
         return None
     if not _has_meta(database):
         return {}
     return dict(database.execute("SELECT key, value FROM meta WHERE key <> ?", (MARK,)).fetchall())
+
+
+def is_empty(database: "Connection") -> bool:
+    """Whether it has no tables."""
+    return not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
 
 
 def _has_meta(database: "Connection") -> bool:
@@ -97,7 +100,7 @@ def versions_of(database: "Connection") -> dict[str, str]:
 
 def make(database: "Connection") -> None:
     """Make the tables."""
-    database.execute(f"PRAGMA application_id = {_OURS}")
+    database.execute(f"PRAGMA application_id = {APPLICATION}")
     for table in _TABLES:
         database.execute(table)
 

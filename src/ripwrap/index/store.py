@@ -29,10 +29,11 @@ from ripwrap.index.database import (
     code_of,
     connect,
     is_damage,
+    is_ours,
     writing,
 )
 from ripwrap.index.marks import known_mark, made, new_mark, write_new
-from ripwrap.index.schema import MARK, SCHEMA, clear, found_versions, make, mark_of, shape, shape_of
+from ripwrap.index.schema import MARK, SCHEMA, clear, found_versions, is_empty, make, mark_of, shape, shape_of
 
 if TYPE_CHECKING:
     import sqlite3
@@ -47,6 +48,7 @@ _IGNORE = ".gitignore"
 _FILES = (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm")
 _VECTORS = re.compile(r"vectors-(\d+)-[0-9a-f]{16}\.usearch(\.\w+)?")
 """What is made of the tables, for the view of that number, and made again if it is needed."""
+_PROCESS = re.compile(rb"\d+\s")  # What a lock's file has where the system has no locks.
 _OWN = "|".join([*map(re.escape, (*_FILES, _LOCK)), _VECTORS.pattern])
 
 _LOCKED = 30.0  # Seconds to wait for another process to open or throw away the file.
@@ -69,7 +71,9 @@ class Store:
         versions: What content is made by.
     """
 
-    def __init__(self, folder: Path, versions: Mapping[str, str], *, ignored: bool = False) -> None:
+    def __init__(
+        self, folder: Path, versions: Mapping[str, str], *, ignored: bool = False, named: bool = False
+    ) -> None:
         """Know where it is; nothing is opened or made.
 
         Args:
@@ -77,11 +81,13 @@ class Store:
             versions: What content is made by, such as the chunker; if it differs, content is made anew.
             ignored: Whether the folder is in the project: git and rg shall ignore it, and what is in there is used only
                 if this user made it there, because a repository may have brought it along.
+            named: Whether the folder was named by somebody who may have other files in there.
         """
         self.folder = folder
         self.path: Path = folder / NAME
         self.versions: dict[str, str] = {"schema": str(SCHEMA), **versions}
         self._ignored = ignored
+        self._named = named
         self._turn = threading.Lock()
         self._database: Connection | None = None
         self._identity: tuple[int, int, int] | None = None
@@ -127,14 +133,17 @@ class Store:
 
         Raises:
             sqlite3.Error: What is wrong with it.
-            RipwrapError: It, or a file beside it, is a link.
+            RipwrapError: It, or a file beside it, is a link, or it is not ours.
         """
         if not self.path.exists():
             return None
-        self._check_links()
+        self._check_files()
         database = self._connection(make=False)
         try:
-            if self._ignored and self._doubt(database, found_versions(database)):
+            versions = found_versions(database)
+            if versions is None and not is_empty(database):
+                raise _not_ours(self.path)
+            if versions is None or (self._ignored and self._doubt(database, versions)):
                 return None
             return call(database)
         finally:
@@ -226,7 +235,7 @@ class Store:
         if self._checked and versions == self.versions:
             return
         if versions is None:
-            if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            if not is_empty(database):
                 raise _not_ours(self.path)
         elif doubt := self._doubt(database, versions):
             raise _StaleError(doubt)
@@ -287,8 +296,8 @@ class Store:
         finally:
             lock.release()
 
-    def _check_links(self) -> None:
-        """Raise if what a repository brought along leads elsewhere: what is there is not ours to write or remove."""
+    def _check_files(self) -> None:
+        """Raise if what is in the place of our files is not ours to write or remove: a link, or somebody's file."""
         files = [self.folder / name for name in (_LOCK, *_FILES)]
         if self._ignored:
             files = [self.folder, self.folder / _IGNORE, *files]
@@ -308,13 +317,19 @@ class Store:
                     f"{shown(str(file))}, a file of the index, is no regular file; remove it, or pass another location="
                 )
 
+        if self._named or (self._ignored and not known_mark(self.folder)):
+            if (header := _start_of(self.path)) and not is_ours(header):
+                raise _not_ours(self.path)
+            if (said := _start_of(self.folder / _LOCK)) and not _PROCESS.match(said):
+                raise _not_ours(self.folder / _LOCK)
+
     def _made_of_tables(self) -> list[str]:
         with suppress(OSError):  # no such folder
             return [name for name in os.listdir(self.folder) if _VECTORS.fullmatch(name)]
         return []
 
     def _make_folder(self) -> None:
-        self._check_links()
+        self._check_files()
         try:
             made(self.folder)
             if self._ignored:
@@ -383,4 +398,16 @@ def own_files(folder: Path, root: Path) -> re.Pattern[str] | None:
 
 
 def _not_ours(path: Path) -> RipwrapError:
-    return RipwrapError(f"{shown(str(path))} is a database of another program; pass another location=")
+    return RipwrapError(
+        f"{shown(str(path))} is no file of an index, or its beginning is damaged, and it is left as it is, because it "
+        "may be yours or another program's; remove it, or pass another location="
+    )
+
+
+def _start_of(path: Path) -> bytes:
+    """The first hundred bytes of a file; of one that cannot be read none."""
+    try:
+        with path.open("rb") as file:
+            return file.read(100)
+    except OSError:
+        return b""
