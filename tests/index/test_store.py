@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -17,7 +19,10 @@ import pytest
 
 import ripwrap
 from ripwrap import RipwrapError
+from ripwrap.binary.probe import CANCELLED
+from ripwrap.binary.resolver import in_thread
 from ripwrap.index import Index, Progress, Refreshed, database, marks
+from ripwrap.index.database import reading, writing
 from ripwrap.index.schema import SCHEMA
 from ripwrap.index.store import NAME
 from test_cancellation import is_reached, until_it_is_too_late
@@ -747,6 +752,85 @@ async def test_cancelled_in_the_middle_it_ends_soon_and_leaves_the_old_state(ind
         group.cancel_scope.cancel()
     assert await paths(index, refresh=False) == {"a.py", "b.md"}
     assert (await index.refresh()).added == 200
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+
+
+@pytest.mark.anyio
+async def test_a_statement_that_lasts_ends_soon_when_it_is_cancelled(index: Index, plant: Plant) -> None:
+    await index.refresh()
+    plant({"new.py": "cookies\n"})
+    begun = threading.Event()
+
+    def read(database: sqlite3.Connection) -> None:
+        begun.set()
+        database.execute(ENDLESS).fetchone()
+
+    def write(database: sqlite3.Connection) -> None:
+        with writing(database):
+            database.execute("DELETE FROM chunk")
+            begun.set()
+            database.execute(f"INSERT INTO chunk (text) {ENDLESS}")
+
+    calls: list[Callable[[], object]] = [
+        partial(index._store.run, read),
+        partial(index._store.run, write),
+        partial(index._store.look, read),
+    ]
+    for call in calls:
+        begun.clear()
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as group:
+                group.start_soon(in_thread, call)
+                await until(begun.is_set)
+                group.cancel_scope.cancel()
+            assert await paths(index, refresh=False) == {"a.py", "b.md"}
+        over = threading.Event()
+        token = CANCELLED.set(over)
+        try:
+            threading.Timer(0.05, over.set).start()
+            with pytest.raises(TimeoutError, match="nobody waits for this index any more"):
+                call()
+        finally:
+            CANCELLED.reset(token)
+    assert await paths(index) == {"a.py", "b.md", "new.py"}
+    assert (await index.health()).ok
+
+
+@pytest.mark.anyio
+async def test_what_is_said_to_have_failed_was_not_done(
+    home: Path, plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_STEPS", 1)  # so that it is asked after each step whether anybody waits
+    over = threading.Event()
+
+    def write(connection: sqlite3.Connection) -> None:
+        with writing(connection):
+            connection.execute("DELETE FROM view")
+            over.set()
+
+    def read(connection: sqlite3.Connection) -> None:
+        with reading(connection):
+            over.set()
+
+    def wait(connection: sqlite3.Connection) -> None:
+        over.set()
+        with writing(connection):
+            raise AssertionError("it was begun")
+
+    async with Index(plant({"a": "word\n"}), location=home) as index:
+        await index.refresh()
+        for call, fails in ((read, False), (wait, True), (write, False)):
+            over.clear()
+            token = CANCELLED.set(over)
+            try:
+                with pytest.raises(TimeoutError) if fails else nullcontext():
+                    index._store.run(call)
+            finally:
+                CANCELLED.reset(token)
+            assert index._store.run(lambda connection: connection.in_transaction) is False
+            assert (await index.status()).built is (call is not write)
 
 
 def test_an_index_may_be_used_in_a_forked_process(plant: Plant, home: Path) -> None:

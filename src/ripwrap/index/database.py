@@ -28,6 +28,7 @@ _CACHE = "PRAGMA cache_size = -32768"  # KiB
 _LOG = "PRAGMA journal_size_limit = 4194304"  # Bytes of the log that are kept for the next time.
 _WAIT = 5_000  # Milliseconds that a statement may wait for another process's, which is short.
 _PATIENCE = 300.0  # Seconds to wait for another writer.
+_STEPS = 20_000  # Of SQLite's machine, some milliseconds, after which a statement sees that nobody waits any more.
 _MISSING = ("no such table", "no such column", "invalid fts5 file format")
 _MAGIC = b"SQLite format 3\0"
 
@@ -38,6 +39,7 @@ def connect(uri: str, *, log: bool) -> "Connection":
 
     database = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_WAIT / 1000)
     try:
+        _watch(database)
         if log:
             if not database.execute("PRAGMA page_count").fetchone()[0]:  # so that its header says at once whose it is
                 database.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -78,6 +80,21 @@ def check() -> None:
         raise TimeoutError("nobody waits for this index any more")
 
 
+def _watch(database: "Connection") -> None:
+    """Have statements end early, as errors, once nobody waits any more."""
+    database.set_progress_handler(lambda: CANCELLED.get().is_set(), _STEPS)
+
+
+@contextmanager
+def _whole(database: "Connection") -> Generator[None]:
+    """What is executed in it is not ended early: a COMMIT might be done by then, and said to have failed."""
+    database.set_progress_handler(None, 0)
+    try:
+        yield
+    finally:
+        _watch(database)
+
+
 @contextmanager
 def writing(database: "Connection") -> Generator[None]:
     """One transaction, which is the only one that writes; what raises in it leaves the old state.
@@ -86,32 +103,40 @@ def writing(database: "Connection") -> Generator[None]:
         sqlite3.OperationalError: Another process has been writing for five minutes.
         TimeoutError: Nobody waits any more.
     """
-    _begin(database)
+    with _whole(database):
+        _begin(database)
     try:
         yield
-        database.execute("COMMIT")
+        with _whole(database):
+            database.execute("COMMIT")
     except BaseException:
-        if database.in_transaction:  # some errors end it
-            database.execute("ROLLBACK")
+        _roll_back(database)
         raise
 
 
 @contextmanager
 def reading(database: "Connection") -> Generator[None]:
     """What is read in it is of one state."""
-    database.execute("BEGIN")
+    with _whole(database):
+        database.execute("BEGIN")
     try:
         yield
     finally:
-        if database.in_transaction:
+        _roll_back(database)
+
+
+def _roll_back(database: "Connection") -> None:
+    with _whole(database):
+        if database.in_transaction:  # some errors end it
             database.execute("ROLLBACK")
 
 
 def checkpoint(database: "Connection") -> None:
     """Empty the log of what was written, unless somebody reads it now; the last one who closes does it, too."""
-    database.execute("PRAGMA busy_timeout = 50")
-    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    database.execute(f"PRAGMA busy_timeout = {_WAIT}")
+    with _whole(database):
+        database.execute("PRAGMA busy_timeout = 50")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.execute(f"PRAGMA busy_timeout = {_WAIT}")
 
 
 def _begin(database: "Connection") -> None:

@@ -186,6 +186,7 @@ def _searchable(database: "Connection") -> list[str]:
     try:
         database.execute("INSERT INTO fts(fts) VALUES ('integrity-check')")
     except sqlite3.OperationalError:  # somebody writes now, or nobody can
+        check()
         return []
     except sqlite3.DatabaseError as error:
         return [f"Full-text search is damaged ({error}): {_ANEW}"]

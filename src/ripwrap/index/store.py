@@ -112,6 +112,7 @@ class Store:
                 try:
                     return call(self._opened())
                 except sqlite3.Error as error:
+                    check()  # it may have been ended early
                     if self._read_only or not is_damage(error):
                         self._close()
                         raise self._explained(error) from error
@@ -134,7 +135,10 @@ class Store:
         Raises:
             sqlite3.Error: What is wrong with it.
             RipwrapError: It, or a file beside it, is a link, or it is not ours.
+            TimeoutError: Nobody waits for it any more.
         """
+        import sqlite3
+
         if not self.path.exists():
             return None
         self._check_files()
@@ -146,6 +150,9 @@ class Store:
             if versions is None or (self._ignored and self._doubt(database, versions)):
                 return None
             return call(database)
+        except sqlite3.Error:
+            check()  # it may have been ended early
+            raise
         finally:
             database.close()
 
