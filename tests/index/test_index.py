@@ -535,6 +535,21 @@ async def test_an_index_may_share_a_folder_with_what_is_indexed(plant: Plant, wh
         assert (await index.refresh()).unchanged == len(SHOP)
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("where", ["", "src", ".ripwrap"])
+async def test_only_an_index_s_own_files_are_left_out_of_it(plant: Plant, where: str, anyio_backend: str) -> None:
+    theirs = ["index.lock.txt", "index.sqlite3.md", "vectors-notes.md", "vectors-1-x.usearch.md", "vectors-2.usearch"]
+    root = plant({os.path.join(where, name): "cookies\n" for name in theirs})
+    async with Index(root, location=root / where, hidden=True) as index:
+        expected = set() if where == ".ripwrap" else {os.path.join(where, name) for name in theirs}
+        for _ in range(2):
+            assert set(await paths(index, "cookies")) == expected
+        await index.gc()
+        assert (await index.status()).files == len(expected)
+    async with Index(root / where, location=root / where, hidden=True) as index:
+        assert set(await paths(index, "cookies")) == set(theirs)
+
+
 def test_an_empty_location_is_none() -> None:
     with pytest.raises(ValueError, match="location should name a folder"):
         Index(location="")

@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -17,8 +19,12 @@ import pytest
 
 import ripwrap
 from ripwrap import RipwrapError
-from ripwrap.index import Index, Progress, Refreshed, store
-from ripwrap.index.store import NAME, SCHEMA
+from ripwrap.binary.probe import CANCELLED
+from ripwrap.binary.resolver import in_thread
+from ripwrap.index import Index, Progress, Refreshed, database, marks
+from ripwrap.index.database import reading, writing
+from ripwrap.index.schema import SCHEMA
+from ripwrap.index.store import NAME
 from test_cancellation import is_reached, until_it_is_too_late
 from waiting import until
 
@@ -49,6 +55,14 @@ def home(tmp_path: Path) -> Path:
 @pytest.fixture
 async def index(plant: Plant, home: Path, anyio_backend: str) -> AsyncIterator[Index]:
     async with Index(plant({"a.py": "def cookies(): ...\n", "b.md": "# Cookies\n"}), location=home) as index:
+        yield index
+
+
+@pytest.fixture
+async def kept(plant: Plant, own_cache: Path, anyio_backend: str) -> AsyncIterator[Index]:
+    """An index where nobody else has files: in the user's cache."""
+    async with Index(plant({"a.py": "def cookies(): ...\n", "b.md": "# Cookies\n"})) as index:
+        assert index.location.is_relative_to(own_cache)
         yield index
 
 
@@ -174,46 +188,46 @@ async def test_who_has_listed_before_another_wrote_lists_again(
 @pytest.mark.once
 @pytest.mark.anyio
 async def test_a_file_cut_off_anywhere_is_made_anew(
-    index: Index, plant: Plant, caplog: pytest.LogCaptureFixture
+    kept: Index, plant: Plant, caplog: pytest.LogCaptureFixture
 ) -> None:
     plant(many(30))
-    expected = await paths(index)
-    await index.aclose()
-    whole = (index.location / NAME).read_bytes()
+    expected = await paths(kept)
+    await kept.aclose()
+    whole = (kept.location / NAME).read_bytes()
     chance = random.Random(4)
     for at in [0, 1, 99, 100, 4096, *(chance.randrange(len(whole)) for _ in range(15))]:
-        (index.location / NAME).write_bytes(whole[:at])
-        assert await paths(index) == expected
-        assert (await index.health()).ok
-        await index.aclose()
+        (kept.location / NAME).write_bytes(whole[:at])
+        assert await paths(kept) == expected
+        assert (await kept.health()).ok
+        await kept.aclose()
     assert "is made anew: it is damaged" in caplog.text
 
 
 @pytest.mark.once
 @pytest.mark.timeout(300)
 @pytest.mark.anyio
-async def test_junk_in_any_page_is_seen_and_changes_no_answer(index: Index, plant: Plant) -> None:
+async def test_junk_in_any_page_is_seen_and_changes_no_answer(kept: Index, plant: Plant) -> None:
     plant(many(30))
-    expected = await paths(index)
-    await index.aclose()
-    whole = (index.location / NAME).read_bytes()
+    expected = await paths(kept)
+    await kept.aclose()
+    whole = (kept.location / NAME).read_bytes()
     for page in range(len(whole) // 4096):
         junk = whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :]
-        (index.location / NAME).write_bytes(junk)
-        assert not (await index.health()).ok
-        assert await paths(index) == expected
-        await index.aclose()
+        (kept.location / NAME).write_bytes(junk)
+        assert not (await kept.health()).ok
+        assert await paths(kept) == expected
+        await kept.aclose()
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("content", [b"", b"this is no database" * 1000, b"SQLite format 3\0" + b"\xff" * 8000])
-async def test_what_is_no_database_is_made_anew(index: Index, content: bytes) -> None:
-    index.location.mkdir()
-    (index.location / NAME).write_bytes(content)
-    assert not (await index.health()).ok
-    assert not (await index.status()).built
-    assert await paths(index) == {"a.py", "b.md"}
-    assert (await index.health()).ok
+async def test_what_is_no_database_is_made_anew(kept: Index, content: bytes) -> None:
+    kept.location.mkdir(parents=True)
+    (kept.location / NAME).write_bytes(content)
+    assert (await kept.health()).ok is (not content)
+    assert not (await kept.status()).built
+    assert await paths(kept) == {"a.py", "b.md"}
+    assert (await kept.health()).ok
 
 
 @pytest.mark.anyio
@@ -255,19 +269,112 @@ async def test_tables_of_a_newer_version_are_made_anew(index: Index, caplog: pyt
     assert f"is made anew: its tables are of version 99, and {SCHEMA} is ours" in caplog.text
 
 
-@pytest.mark.anyio
-async def test_another_program_s_database_is_left_as_it_is(index: Index) -> None:
-    index.location.mkdir()
-    database = sqlite3.connect(index.location / NAME)
-    with database:
-        database.execute("CREATE TABLE precious (thing)")
-    database.close()
-    with pytest.raises(RipwrapError, match="is a database of another program; pass another location="):
-        await index.refresh()
+def tables(*statements: str) -> bytes:
+    """Another program's database."""
+    database = sqlite3.connect(":memory:")
+    for statement in ("CREATE TABLE precious (thing)", *statements):
+        database.execute(statement)
+    try:
+        return database.serialize()
+    finally:
+        database.close()
+
+
+FOREIGN = {
+    "notes": b"my notes about indexes\n",
+    "letter": b"S",
+    "long": b"this is no database" * 1000,
+    "junk": b"SQLite format 3\0" + b"\xff" * 8000,
+    "database": tables(),
+    "program": tables("PRAGMA application_id = 42"),
+}
+
+
+async def is_left(index: Index, files: dict[str, bytes]) -> None:
+    """Whoever uses the index is told that a file is not ours, and nothing is written or removed."""
+    index.location.mkdir(exist_ok=True)
+    for name, content in files.items():
+        (index.location / name).write_bytes(content)
+    calls: list[Callable[[], Awaitable[object]]] = [index.refresh, lambda: index.search("word"), index.gc]
+    for call in calls if "index.lock" in files else [*calls, index.status, index.health]:
+        with pytest.raises(RipwrapError, match=r"is left as it is, .*; remove it, or pass another location="):
+            await call()
     await index.aclose()
-    database = sqlite3.connect(index.location / NAME)
+    assert {file.name: file.read_bytes() for file in index.location.iterdir()} == files
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("content", FOREIGN)
+async def test_somebody_s_file_in_a_folder_that_is_named_is_left_as_it_is(index: Index, content: str) -> None:
+    await is_left(index, {NAME: FOREIGN[content]})
+    (index.location / NAME).unlink()
+    if content not in ("letter", "junk"):
+        await is_left(index, {"index.lock": FOREIGN[content]})
+        (index.location / "index.lock").unlink()
+    assert await paths(index) == {"a.py", "b.md"}
+
+
+@pytest.mark.anyio
+async def test_somebody_s_file_that_comes_to_the_place_of_an_open_index_is_left_as_it_is(index: Index) -> None:
+    await index.refresh()
+    (index.location / "notes").write_bytes(FOREIGN["notes"])
+    (index.location / "notes").replace(index.location / NAME)
+    for _ in range(2):
+        with pytest.raises(RipwrapError, match="is left as it is"):
+            await index.search("cookies")
+        await index.aclose()
+    assert (index.location / NAME).read_bytes() == FOREIGN["notes"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("content", FOREIGN)
+async def test_a_file_that_a_repository_brought_along_is_left_as_it_is(
+    plant: Plant, own_cache: Path, content: str
+) -> None:
+    root = plant({"a": "word\n"})
+    async with Index(root, location="project") as index:
+        await is_left(index, {NAME: FOREIGN[content]})
+        (index.location / NAME).unlink()
+        await index.refresh()
+        await index.aclose()
+        if content not in ("database", "program"):  # where this user has made one, it is a damaged one
+            (index.location / NAME).write_bytes(FOREIGN[content])
+            assert await paths(index, "word") == {"a"}
+
+
+@pytest.mark.anyio
+async def test_another_program_s_database_in_the_cache_is_left_as_it_is(kept: Index) -> None:
+    kept.location.mkdir(parents=True)
+    (kept.location / NAME).write_bytes(FOREIGN["program"])
+    calls: list[Callable[[], Awaitable[object]]] = [kept.refresh, kept.status, kept.health]
+    for call in calls:
+        with pytest.raises(RipwrapError, match="is left as it is"):
+            await call()
+    database = sqlite3.connect(kept.location / NAME)
     assert database.execute("SELECT name FROM sqlite_master").fetchall() == [("precious",)]
     database.close()
+
+
+@pytest.mark.anyio
+async def test_a_file_whose_beginning_is_whole_is_known_and_made_anew_wherever_it_is(index: Index) -> None:
+    expected = await paths(index)
+    await index.aclose()
+    whole = (index.location / NAME).read_bytes()
+    for at in (0, 100, 5000, len(whole) - 1):
+        (index.location / NAME).write_bytes(whole[:at])
+        assert await paths(index) == expected
+        assert (await index.health()).ok
+        await index.aclose()
+
+
+def test_a_file_says_whose_it_is_before_anything_is_in_it(plant: Plant, home: Path) -> None:
+    running = child(plant(many(60)), home, 1)
+    with running:
+        while not ((home / NAME).exists() and (home / NAME).stat().st_size):
+            assert running.poll() is None
+            time.sleep(0.001)
+        os.killpg(running.pid, signal.SIGKILL)
+    assert anyio.run(answers, plant({}), home)
 
 
 @pytest.mark.anyio
@@ -303,7 +410,9 @@ async def test_a_link_that_a_repository_brought_along_is_not_followed(plant: Pla
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("name", [".gitignore", "index.lock", f"{NAME}-wal", f"{NAME}-shm", "vectors-1-x.usearch"])
+@pytest.mark.parametrize(
+    "name", [".gitignore", "index.lock", f"{NAME}-wal", f"{NAME}-shm", "vectors-1-00112233445566aa.usearch"]
+)
 async def test_nothing_beside_an_index_may_be_a_link(plant: Plant, tmp_path: Path, name: str) -> None:
     root, precious = plant({"a": "word\n"}), tmp_path / "precious"
     precious.write_text("precious")
@@ -342,7 +451,7 @@ async def test_a_gitignore_that_is_there_is_kept(plant: Plant, own_cache: Path) 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(store, "_MARKS", {})
+    monkeypatch.setattr(marks, "_MARKS", {})
     return tmp_path / "cache"
 
 
@@ -372,10 +481,10 @@ async def test_an_index_that_a_repository_brought_along_is_made_anew(
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache.with_name("theirs")))
     await told(root)
     change(root, LIE)
-    (root / ".ripwrap/vectors-1-x.usearch").write_text("a lie")
+    (root / ".ripwrap/vectors-1-00112233445566aa.usearch").write_text("a lie")
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache))
     assert await told(root) == (False, "cookies", True)
-    assert not (root / ".ripwrap/vectors-1-x.usearch").exists()
+    assert not (root / ".ripwrap/vectors-1-00112233445566aa.usearch").exists()
     assert "is made anew: nothing tells that this user made it there" in caplog.text
     caplog.clear()
     change(root, LIE)  # by this user, who may
@@ -435,7 +544,7 @@ async def test_without_a_cache_each_process_makes_an_index_in_the_project_anew(
     assert "cannot keep who made it: " in caplog.text
     change(root, LIE)
     assert await told(root) == (True, "a lie about cookies", True)
-    monkeypatch.setattr(store, "_MARKS", {})  # as another process has it
+    monkeypatch.setattr(marks, "_MARKS", {})  # as another process has it
     assert await told(root) == (False, "cookies", True)
 
 
@@ -519,10 +628,10 @@ def test_a_folder_that_cannot_be_written_to_answers_while_nothing_has_changed(pl
 
 @pytest.mark.anyio
 async def test_what_can_only_be_read_is_never_thrown_away(
-    index: Index, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kept: Index, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await index.refresh()
-    await index.aclose()
+    await kept.refresh()
+    await kept.aclose()
     real, modes = sqlite3.connect, list[str]()
 
     def connect(address: str, **options: bool) -> sqlite3.Connection:
@@ -535,31 +644,31 @@ async def test_what_can_only_be_read_is_never_thrown_away(
 
     refused = {"rwc", "rw"}
     monkeypatch.setattr(sqlite3, "connect", connect)
-    assert await paths(index, refresh=False) == {"a.py", "b.md"}
+    assert await paths(kept, refresh=False) == {"a.py", "b.md"}
     assert modes[:2] == ["rwc", "ro"]
-    await index.aclose()
+    await kept.aclose()
     refused.add("ro")
     modes.clear()
     for _ in range(2):
-        assert await paths(index, refresh=False) == {"a.py", "b.md"}
-        await index.aclose()
+        assert await paths(kept, refresh=False) == {"a.py", "b.md"}
+        await kept.aclose()
     assert modes == ["rwc", "ro", "ro&immutable=1"] * 2
     assert caplog.text.count("it may be old") == 1
     monkeypatch.undo()
-    database = sqlite3.connect(index.location / NAME)
+    database = sqlite3.connect(kept.location / NAME)
     with database:
         database.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
     database.close()
     junk = b"this is no database" * 1000
     for content, said in ((None, "because its tables are of version 99"), (junk, "file is not a database")):
         if content is not None:
-            (index.location / NAME).write_bytes(content)
-        whole = (index.location / NAME).read_bytes()
+            (kept.location / NAME).write_bytes(content)
+        whole = (kept.location / NAME).read_bytes()
         monkeypatch.setattr(sqlite3, "connect", connect)
         with pytest.raises(RipwrapError, match=said):
-            await index.refresh()
+            await kept.refresh()
         monkeypatch.undo()
-        assert (index.location / NAME).read_bytes() == whole
+        assert (kept.location / NAME).read_bytes() == whole
 
 
 @pytest.mark.anyio
@@ -583,7 +692,7 @@ async def test_who_waits_for_a_writer_for_too_long_is_told(
     index: Index, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await index.refresh()
-    monkeypatch.setattr(store, "_PATIENCE", 0.2)
+    monkeypatch.setattr(database, "_PATIENCE", 0.2)
     plant({"new.py": "cookies\n"})
     other = sqlite3.connect(index.location / NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -643,6 +752,85 @@ async def test_cancelled_in_the_middle_it_ends_soon_and_leaves_the_old_state(ind
         group.cancel_scope.cancel()
     assert await paths(index, refresh=False) == {"a.py", "b.md"}
     assert (await index.refresh()).added == 200
+
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
+
+
+@pytest.mark.anyio
+async def test_a_statement_that_lasts_ends_soon_when_it_is_cancelled(index: Index, plant: Plant) -> None:
+    await index.refresh()
+    plant({"new.py": "cookies\n"})
+    begun = threading.Event()
+
+    def read(database: sqlite3.Connection) -> None:
+        begun.set()
+        database.execute(ENDLESS).fetchone()
+
+    def write(database: sqlite3.Connection) -> None:
+        with writing(database):
+            database.execute("DELETE FROM chunk")
+            begun.set()
+            database.execute(f"INSERT INTO chunk (text) {ENDLESS}")
+
+    calls: list[Callable[[], object]] = [
+        partial(index._store.run, read),
+        partial(index._store.run, write),
+        partial(index._store.look, read),
+    ]
+    for call in calls:
+        begun.clear()
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as group:
+                group.start_soon(in_thread, call)
+                await until(begun.is_set)
+                group.cancel_scope.cancel()
+            assert await paths(index, refresh=False) == {"a.py", "b.md"}
+        over = threading.Event()
+        token = CANCELLED.set(over)
+        try:
+            threading.Timer(0.05, over.set).start()
+            with pytest.raises(TimeoutError, match="nobody waits for this index any more"):
+                call()
+        finally:
+            CANCELLED.reset(token)
+    assert await paths(index) == {"a.py", "b.md", "new.py"}
+    assert (await index.health()).ok
+
+
+@pytest.mark.anyio
+async def test_what_is_said_to_have_failed_was_not_done(
+    home: Path, plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_STEPS", 1)  # so that it is asked after each step whether anybody waits
+    over = threading.Event()
+
+    def write(connection: sqlite3.Connection) -> None:
+        with writing(connection):
+            connection.execute("DELETE FROM view")
+            over.set()
+
+    def read(connection: sqlite3.Connection) -> None:
+        with reading(connection):
+            over.set()
+
+    def wait(connection: sqlite3.Connection) -> None:
+        over.set()
+        with writing(connection):
+            raise AssertionError("it was begun")
+
+    async with Index(plant({"a": "word\n"}), location=home) as index:
+        await index.refresh()
+        for call, fails in ((read, False), (wait, True), (write, False)):
+            over.clear()
+            token = CANCELLED.set(over)
+            try:
+                with pytest.raises(TimeoutError) if fails else nullcontext():
+                    index._store.run(call)
+            finally:
+                CANCELLED.reset(token)
+            assert index._store.run(lambda connection: connection.in_transaction) is False
+            assert (await index.status()).built is (call is not write)
 
 
 def test_an_index_may_be_used_in_a_forked_process(plant: Plant, home: Path) -> None:

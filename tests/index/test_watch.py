@@ -191,20 +191,22 @@ async def test_an_index_in_a_folder_that_has_what_is_indexed_keeps_nothing_from_
 
 
 def test_only_an_index_s_own_files_are_left_out_where_others_are(tmp_path: Path) -> None:
-    from ripwrap.index.plans import FOLDER
+    from ripwrap.index.store import FOLDER, own_files
     from ripwrap.index.watch import _Filter
 
+    vectors = "vectors-1-00112233445566aa.usearch"
     for root in (tmp_path, tmp_path / "below"):
-        wakes = _Filter(root, tmp_path, None)
+        wakes = _Filter(root, own_files(tmp_path, root), None)
         assert wakes(None, str(root / "a.py"))
         assert wakes(None, str(root / "vectors-of-disease.md"))
         assert wakes(None, str(root / "deep" / "index.lock"))
-    wakes = _Filter(tmp_path, tmp_path, None)
-    for own in ("index.sqlite3", "index.sqlite3-wal", "index.sqlite3-shm", "index.lock", "vectors-1-0a.usearch.x7"):
+    wakes = _Filter(tmp_path, own_files(tmp_path, tmp_path), None)
+    for own in ("index.sqlite3", "index.sqlite3-wal", "index.sqlite3-shm", "index.lock", vectors, f"{vectors}.x7_"):
         assert not wakes(None, str(tmp_path / own))
     for folder, wakes_us in (("own", True), (FOLDER, False)):
-        assert _Filter(tmp_path, tmp_path / folder, None)(None, str(tmp_path / folder / "a.py")) is wakes_us
-        assert not _Filter(tmp_path, tmp_path / folder, None)(None, str(tmp_path / folder / "index.sqlite3"))
+        wakes = _Filter(tmp_path, own_files(tmp_path / folder, tmp_path), None)
+        assert wakes(None, str(tmp_path / folder / "a.py")) is wakes_us
+        assert not wakes(None, str(tmp_path / folder / "index.sqlite3"))
 
 
 async def test_another_branch_is_told_although_no_file_differs(plant: Plant, home: Path, anyio_backend: str) -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ripwrap._text import shown
+from ripwrap.index.database import check, checkpoint, restored, writing
 from ripwrap.index.embed import Embedder, describe
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
 from ripwrap.index.refresh import View, number_of, remove_unused
-from ripwrap.index.store import SCHEMA, Store, check, checkpoint, restored, versions_of, writing
+from ripwrap.index.schema import SCHEMA, versions_of
+from ripwrap.index.store import Store
 from ripwrap.index.views import is_gone
 
 if TYPE_CHECKING:
@@ -184,6 +186,7 @@ def _searchable(database: "Connection") -> list[str]:
     try:
         database.execute("INSERT INTO fts(fts) VALUES ('integrity-check')")
     except sqlite3.OperationalError:  # somebody writes now, or nobody can
+        check()
         return []
     except sqlite3.DatabaseError as error:
         return [f"Full-text search is damaged ({error}): {_ANEW}"]
@@ -213,9 +216,7 @@ def collect(database: "Connection", store: Store) -> Collected:
             database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
             database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
         views = {row for (row,) in database.execute("SELECT id FROM view")}
-    for file in store.folder.glob("vectors-*.usearch"):  # which are made again if they are needed
-        if file.name.split("-")[1] not in map(str, views):
-            file.unlink(missing_ok=True)
+    store.remove_vectors(but=views)
     _compact(database)
     return Collected(
         views=tuple(name for _, name in gone),

@@ -25,12 +25,13 @@ from ripwrap.binary.resolver import Rg
 from ripwrap.errors import RipwrapError
 from ripwrap.index import health
 from ripwrap.index.apart import Chunker as SyntaxChunker
+from ripwrap.index.database import reading
 from ripwrap.index.embed import Embedder
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, Progress, Refreshed
 from ripwrap.index.query import Vectors, search
 from ripwrap.index.refresh import Chunker, View, generation_of, number_of, refresh
 from ripwrap.index.semantic import Outcome, Semantic
-from ripwrap.index.store import NAME, Store, reading
+from ripwrap.index.store import FOLDER, Store, own_files
 from ripwrap.index.syntax import available
 from ripwrap.index.syntax import chunker as syntax_version
 from ripwrap.index.views import key_of, view_of
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 LIMIT = 10
-FOLDER = ".ripwrap"
-"""Where a project has its index, if it is to have it."""
-
 WINDOWS = Chunker("windows 1", lambda _, text: windows_of(text))
 """Windows of lines."""
 
@@ -51,7 +49,6 @@ _TOKENIZER = f"{TOKENIZE} 1"
 """What text is made into words by; the number is that of how identifiers are split."""
 
 _NUMBERS = itertools.count()
-_OWN = (NAME, "index.lock", "vectors-")
 _ATTEMPTS = 3  # To refresh while others do, too.
 _EVERY = 2**62
 
@@ -111,7 +108,10 @@ class Plans:
         self._chunker = _chunker(chunker)
         self._options = json.dumps(self._command.arguments)
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER}
-        self._store = Store(_folder(self._root, location), versions, ignored=location == "project")
+        project = location == "project"
+        self._store = Store(
+            _folder(self._root, location), versions, ignored=project, named=location is not None and not project
+        )
         self._semantic: Semantic | None = None
         if embedder is not None:
             from ripwrap.index.providers import embedder as chosen  # only then: it loads an HTTP client
@@ -215,13 +215,8 @@ class Plans:
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
         """Paths but those of the index itself, which may share its folder with others."""
-        if not self._store.folder.is_relative_to(self._root):
-            return paths
-        folder = os.path.relpath(self._store.folder, self._root)
-        own = tuple(os.path.normpath(os.path.join(folder, name)) for name in _OWN)
-        if self._store.folder.name == FOLDER:
-            own = (os.path.join(folder, ""),)
-        return [path for path in paths if not path.startswith(own)]
+        own = own_files(self._store.folder, self._root)
+        return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
     def _searched(self, text: str, limit: int | None, *, first: bool) -> Plan[list[RankedChunk]]:
         if not isinstance(text, str):

@@ -9,7 +9,7 @@ from ripwrap._fts import BM25
 from ripwrap._ranking.score import POOL, Candidate, Ranked, ranked
 from ripwrap._ranking.tokens import Query
 from ripwrap._source import Source, place_of
-from ripwrap.index.store import check, restored
+from ripwrap.index.database import check, restored
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:

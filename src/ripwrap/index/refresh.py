@@ -19,8 +19,8 @@ from ripwrap._ranking.chunks import Chunk
 from ripwrap._ranking.tokens import split_humps
 from ripwrap._source import MAX_FILE, Source, beginning, decoded, is_binary
 from ripwrap._text import raw_bytes, shown, text_of
+from ripwrap.index.database import check, checkpoint, reading, restored, stored, writing
 from ripwrap.index.models import Progress, Refreshed, Skipped, SkipReason
-from ripwrap.index.store import check, checkpoint, reading, restored, stored, writing
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

@@ -20,7 +20,7 @@ import anyio.to_thread
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
 from ripwrap.index.models import Refreshed
-from ripwrap.index.store import NAME
+from ripwrap.index.store import own_files
 from ripwrap.index.views import repository_of, view_of
 
 QUIET = 0.5
@@ -30,9 +30,6 @@ _MOST = 10.0  # Seconds after which it is time although there is no quiet.
 _STEP = 50  # Milliseconds after which changes that came together are handed over, and a request to end is seen.
 _LOOK = 100  # Milliseconds that it waits for the first of them.
 _NOTHING: set[Any] = set()
-_FOLDER = ".ripwrap"  # `plans.FOLDER`, which stands beside this
-_OWN = re.compile(rf"{re.escape(NAME)}(-wal|-shm|-journal)?|index\.lock|vectors-.+\.usearch.*")
-"""The names of an index's files, if the folder that has them has others', too."""
 
 
 async def watched(root: Path, own: Path, refresh: Callable[[], Awaitable[Refreshed]]) -> AsyncGenerator[Refreshed]:
@@ -140,7 +137,7 @@ class _Waiter:
             self._changes = watch(
                 self.root,
                 *apart,
-                watch_filter=_Filter(self.root, self.own, head),
+                watch_filter=_Filter(self.root, own_files(self.own, self.root), head),
                 step=_STEP,
                 rust_timeout=_LOOK,
                 yield_on_timeout=True,
@@ -187,18 +184,16 @@ class _Filter:
     """Which changes are to wake us: those of files, but of our own and of git's only HEAD."""
 
     root: Path
-    own: Path
+    own: re.Pattern[str] | None
     git: Path | None
 
     def __call__(self, _: object, path: str) -> bool:
         changed = Path(path)
         if changed.name == "HEAD" and changed.parent in (self.git, self.root / ".git"):
             return True
-        if not changed.is_relative_to(self.root) or self._is_own(changed):
+        if not changed.is_relative_to(self.root):
             return False
-        return ".git" not in changed.relative_to(self.root).parts
-
-    def _is_own(self, changed: Path) -> bool:
-        if self.own.name == _FOLDER and not self.root.is_relative_to(self.own):
-            return changed.is_relative_to(self.own)
-        return changed.parent == self.own and _OWN.fullmatch(changed.name) is not None
+        below = changed.relative_to(self.root)
+        if self.own is not None and self.own.fullmatch(str(below)):
+            return False
+        return ".git" not in below.parts
