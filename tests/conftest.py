@@ -73,6 +73,15 @@ def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
     return sync.resolve(rgs.provide(request.param))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def nobody_s_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A cache of this process's own, so that nothing is written into that of whoever runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("cache")
+        patch.setenv("RIPWRAP_CACHE_DIR", str(folder))
+        yield folder
+
+
 @pytest.fixture
 def unprivileged(rg: binary.RgBinary, tmp_path: Path) -> Path:
     """Each rg of the matrix, without root's right to read what it may not."""

@@ -165,10 +165,14 @@ def test_the_index_is_built_asked_and_looked_after(plant: Plant, tmp_path: Path)
     assert output("index", "health", home, cwd=folder).startswith("ok: yes\nchecked: ok\n")
     assert IndexHealth.model_validate_json(output("index", "health", home, "--json", cwd=folder)).ok
     assert Collected.model_validate_json(output("index", "gc", home, "--json", cwd=folder)).views == ()
-    (tmp_path / "home" / "index.sqlite3").write_bytes(b"garbage" * 1000)
-    assert output("index", "health", home, cwd=folder, code=2).startswith("ok: no\n")
+    with (tmp_path / "home" / "index.sqlite3").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"garbage" * 10_000)
+    assert "index build --anew" in output("index", "health", home, cwd=folder, code=2)
     shown_there = on_terminal("index", "build", home, cwd=folder)  # made anew, which is said, and is no failure
     assert "ripwrap: the index in" in shown_there and "4/4" in shown_there and "added: 4" in shown_there
+    assert output("index", "build", home, cwd=folder).startswith("added: 0\n")
+    assert output("index", "build", home, "--anew", cwd=folder).startswith("added: 4\n")
 
 
 @pytest.mark.parametrize(

@@ -324,11 +324,28 @@ def test_an_index_in_the_project_is_ignored_and_is_where_it_was_asked_for(shop: 
     assert ".ripwrap" not in workspace.ls(include_hidden=True)
 
 
+@pytest.mark.parametrize("colour", COLOURS)
+def test_what_is_found_not_to_be_sound_the_tool_makes_anew(colour: str, shop: Path, home: Path) -> None:
+    asked = Asked(colour, shop, index=home)
+    asked.index_codebase()
+    database = sqlite3.connect(home / NAME)
+    with database:
+        database.execute("DELETE FROM blob")
+    database.close()
+    assert asked.index_codebase_result().roots[0].added == 0
+    assert asked.index_health_check().endswith("(index_codebase makes anew what is not sound.)")
+    assert asked.index_codebase_result().roots[0].added == 3
+    assert asked.index_health_check_result().roots[0].ok
+    assert asked.index_codebase_result().roots[0].added == 0
+
+
 def test_a_broken_index_is_made_anew_and_one_that_is_not_ours_is_gone_around(shop: Path, home: Path) -> None:
     workspace = sync.Workspace(shop, index=home)
     workspace.index_codebase_result()
     del workspace
-    (home / NAME).write_bytes(b"garbage" * 1000)
+    with (home / NAME).open("r+b") as file:
+        file.seek(4096)
+        file.write(b"garbage" * 10_000)
     workspace = sync.Workspace(shop, index=home)
     assert "NOT sound" in workspace.index_health_check()
     assert workspace.codebase_search_result("cookie").ranking == "files"
@@ -341,7 +358,7 @@ def test_a_broken_index_is_made_anew_and_one_that_is_not_ours_is_gone_around(sho
     other.close()
     workspace = sync.Workspace(shop, index=home)
     assert workspace.codebase_search_result("cookie").places
-    assert "database of another program" in workspace.index_codebase()
+    assert "may be yours or another program's" in workspace.index_codebase()
     with pytest.raises(RipwrapError):
         workspace.index_codebase_result()
 

@@ -49,18 +49,24 @@ class _Planned(Plans):
         super().__init__(found.place.cwd, location=location, **found.options)
         self._allowed = found.allowed
         self.railed = "max_depth" in found.options
+        self._unsound = False
 
     def searched(self, query: str, limit: int | None, seconds: float | None) -> Plan[list[RankedChunk]]:
         return within(self._searched(query, limit, first=True), seconds, self._lock)
 
     def refreshed(self, progress: Callable[[Done], object] | None) -> Plan[Refreshed]:
-        return within(self._refreshed(progress), None, self._lock)
+        plan = self._refreshed(progress)
+        done = yield from within(self._anew(plan) if self._unsound else plan, None, self._lock)
+        self._unsound = False
+        return done
 
     def told(self) -> Plan[IndexStatus]:
         return self._told()
 
     def checked(self) -> Plan[IndexHealth]:
-        return self._checked()
+        told = yield from self._checked()
+        self._unsound = not told.ok
+        return told
 
     def is_built(self) -> bool:
         """Whether it was ever made for this root, be it on another branch: the rest is then soon done."""

@@ -239,6 +239,7 @@ def build(
     *,
     location: Location = None,
     embedder: EmbedderName = None,
+    anew: Annotated[bool, Parameter(help="Throw away first what there is, which mends a damaged index.")] = False,
     rg: RgPath = None,
     json: Json = False,
     **options: Unpack[FileOptions],
@@ -248,7 +249,7 @@ def build(
 
     def built() -> Iterator[Any]:
         with IndexBar() as progress:
-            yield anyio.run(found.refresh, progress)
+            yield anyio.run(partial(found.refresh, progress, anew=anew))
 
     return print_all(built(), print_json if json else print_about, object)
 

@@ -283,12 +283,17 @@ async def test_progress_is_told_in_order_and_can_end_the_refresh(index: Index, p
 
 
 @pytest.mark.anyio
-async def test_the_project_can_keep_its_index_which_is_neither_listed_nor_indexed(plant: Plant) -> None:
-    root = plant(SHOP)
+async def test_the_project_can_keep_its_index_which_is_neither_listed_nor_indexed(
+    plant: Plant, nobody_s_cache: Path
+) -> None:
+    root, marks = plant(SHOP), nobody_s_cache / "index" / "marks"
+    os.makedirs(marks, 0o700, exist_ok=True)
+    before = os.listdir(marks)
     async with Index(root, location="project", no_ignore=True) as index:
         assert counts(await index.refresh()) == (3, 0, 0, 0)
         assert counts(await index.refresh()) == (0, 0, 0, 3)
     assert (root / ".ripwrap/.gitignore").read_text() == "*\n"
+    assert len(os.listdir(marks)) == len(before) + 1  # and none where the user has them
     assert not [path async for path in ripwrap.files(cwd=root) if path.startswith(".ripwrap")]
 
 

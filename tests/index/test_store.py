@@ -342,6 +342,81 @@ async def test_a_file_that_a_repository_brought_along_is_left_as_it_is(
             assert await paths(index, "word") == {"a"}
 
 
+def junk_at_the_end(file: Path) -> None:
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-4096] + b"\xa5" * 4096)
+
+
+DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
+    "no contents": ("DELETE FROM blob", "anew"),
+    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 1, x'00', 'text', NULL)", "anew"),
+    "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "anew"),
+    "files of nothing": ("INSERT INTO tree VALUES (99, 'x', NULL, 0, 0, 0, NULL)", "anew"),
+    "words": ("UPDATE fts_data SET block = x'00' WHERE id > 10", "anew"),
+    "a page": (junk_at_the_end, "anew"),
+    "a whole table": ("DROP TABLE vec", "refresh"),
+    "a trigger": ("CREATE TRIGGER evil AFTER INSERT ON tree BEGIN SELECT 1; END", "refresh"),
+    "a version": ("UPDATE meta SET value = '99' WHERE key = 'schema'", "refresh"),
+    "a chunker": ("UPDATE meta SET value = 'other' WHERE key = 'chunker'", "refresh"),
+    "vectors": ("INSERT INTO vec VALUES (x'00', 'model', x'0000')", "gc"),
+    "unused contents": ("INSERT INTO blob (path, digest) VALUES ('x', x'00')", "gc"),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_what_is_advised_mends_it(index: Index, plant: Plant, damage: str) -> None:
+    plant(many(3))
+    expected = await index.search("cookies", limit=None)
+    await index.aclose()
+    how, remedy = DAMAGE[damage]
+    if isinstance(how, str):
+        connection = sqlite3.connect(index.location / NAME, isolation_level=None)
+        connection.execute(how)
+        connection.close()
+    else:
+        how(index.location / NAME)
+    health = await index.health()
+    assert health.ok is (damage == "unused contents")
+    said = " ".join(health.messages)
+    assert [word for word in ("refresh(anew=True)", "refresh() makes it anew", "gc()") if word in said] == [
+        {"anew": "refresh(anew=True)", "refresh": "refresh() makes it anew", "gc": "gc()"}[remedy]
+    ]
+    if remedy == "gc":
+        await index.gc()
+    else:
+        await index.refresh(anew=remedy == "anew")
+    health = await index.health()
+    assert (health.ok, health.messages) == (True, ())
+    assert await index.search("cookies", limit=None) == expected
+
+
+@pytest.mark.anyio
+async def test_made_anew_it_begins_with_nothing(index: Index, plant: Plant, home: Path) -> None:
+    assert (await index.refresh(anew=True)).added == 2
+    assert (await index.refresh()).added == 0
+    async with Index(index.root, location=home) as other:
+        await other.search("cookies")
+        (home / "vectors-1-00112233445566aa.usearch").write_bytes(b"old")
+        (home / "vectors-notes.md").write_bytes(b"mine")
+        plant({"c.py": "cookies\n"})
+        done = await index.refresh(anew=True)
+        assert (done.added, done.unchanged, done.chunks) == (3, 0, 3)
+        assert sorted(name for name in os.listdir(home) if "vectors" in name) == ["vectors-notes.md"]
+        assert await paths(other, refresh=False) == {"a.py", "b.md", "c.py"}
+        plant({"d.py": "cookies\n"})
+        assert "d.py" in await paths(other)
+        await index.aclose()
+    assert "d.py" in await paths(index, refresh=False)
+    assert (await index.health()).ok
+    index.root.rename(index.root.with_name("moved"))
+    with pytest.raises(FileNotFoundError):
+        await index.refresh(anew=True)
+    assert (home / NAME).exists()
+    index.root.with_name("moved").rename(index.root)
+    assert await paths(index, refresh=False) == {"a.py", "b.md", "c.py", "d.py"}
+
+
 @pytest.mark.anyio
 async def test_another_program_s_database_in_the_cache_is_left_as_it_is(kept: Index) -> None:
     kept.location.mkdir(parents=True)

@@ -22,12 +22,13 @@ class Index(Plans):
     that to the garbage collector.
     """
 
-    def refresh(self, progress: Report | None = None, *, timeout: float | None = None) -> Refreshed:
+    def refresh(self, progress: Report | None = None, *, anew: bool = False, timeout: float | None = None) -> Refreshed:
         """As `ripwrap.index.Index.refresh()`, blocking; raises `TimeoutError` after `timeout` seconds.
 
         `progress` is called in this thread, and after a batch of texts in another one.
         """
-        return self._done(self._embedded(progress), timeout)
+        plan = self._embedded(progress)
+        return self._done(self._anew(plan) if anew else plan, timeout)
 
     def search(
         self, query: str, *, limit: int | None = LIMIT, refresh: bool = True, timeout: float | None = None

@@ -28,7 +28,7 @@ class Index(Plans):
     leave that to the garbage collector.
     """
 
-    async def refresh(self, progress: Report | None = None) -> Refreshed:
+    async def refresh(self, progress: Report | None = None, *, anew: bool = False) -> Refreshed:
         """Make the index agree with the files that there are; if there is none, it is made.
 
         A file whose size and times are as they were is not read. What is not UTF-8 is indexed as rg reads it; of a file
@@ -44,6 +44,8 @@ class Index(Plans):
         Args:
             progress: Called in a worker thread, one call after another: at first, after every few files, with the last
                 one, and after every batch of texts. What it raises ends the refresh.
+            anew: Whether to throw away what there is first, of all branches, embeddings among it. That mends whatever
+                `health()` finds; cancelled, it leaves nothing, or what it has done until then.
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.
@@ -52,7 +54,8 @@ class Index(Plans):
             BinaryNotFoundError: There is no rg.
             GlobError, UnknownTypeError, SearchError: rg cannot do this.
         """
-        return await self._in_turn(self._embedded(progress))
+        plan = self._embedded(progress)
+        return await self._in_turn(self._anew(plan) if anew else plan)
 
     async def search(self, query: str, *, limit: int | None = LIMIT, refresh: bool = True) -> list[RankedChunk]:
         """Find the places that answer a question in words, or define a symbol, the best first.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ripwrap._text import shown
-from ripwrap.index.database import check, checkpoint, restored, writing
+from ripwrap.index.database import check, checkpoint, is_damage, restored, writing
 from ripwrap.index.embed import Embedder, describe
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
 from ripwrap.index.refresh import View, number_of, remove_unused
@@ -105,7 +105,8 @@ def health(store: Store) -> IndexHealth:
     try:
         found = store.look(lambda database: _health(database, store))
     except sqlite3.Error as error:
-        return _unsound(f"{error}", f"The index cannot be read: {error}; the next refresh() makes it anew.")
+        lasts = "" if is_damage(error) else "if that lasts, "
+        return _unsound(f"{error}", f"The index cannot be read: {error}; {lasts}{_ANEW}")
     return found or _sound("ok", (0, 0, 0, 0, 0), ("There is no index yet; refresh() makes it.",), ok=True)
 
 
@@ -130,11 +131,10 @@ def _sound(checked: str, counts: tuple[int, int, int, int, int], messages: tuple
 def _health(database: "Connection", store: Store) -> IndexHealth:
     checked = "\n".join(row for (row,) in database.execute("PRAGMA quick_check(5)"))
     if checked != "ok":
-        return _unsound(checked, "The file is damaged; remove it, or call refresh(): it can be made again.")
+        return _unsound(checked, f"The file is damaged; {_ANEW}")
     versions = versions_of(database)
-    if versions.get("schema") != store.versions["schema"]:
-        said = f"Its tables are of version {versions.get('schema')}, and {SCHEMA} is ours: refresh() makes it anew."
-        return _unsound(checked, said)
+    if doubt := store.doubt(database, versions):
+        return _unsound(checked, f"{doubt[0].upper()}{doubt[1:]}: refresh() makes it anew.")
     counts = tuple(
         int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - names of ours
         for table in ("tree", "blob", "chunk", "fts_docsize", f"({_UNUSED})")
@@ -154,7 +154,7 @@ def _health(database: "Connection", store: Store) -> IndexHealth:
 _MISSIZED = (
     "FROM vec WHERE NOT EXISTS (SELECT 1 FROM model WHERE model.name = vec.model AND 2 * dimension = length(vec.v))"
 )
-_ANEW = "remove the index, and refresh() makes it anew."
+_ANEW = "make it anew, with refresh(anew=True) or `ripwrap index build --anew`."
 _RULES = (
     (
         "SELECT count(*) FROM tree WHERE blob IS NOT NULL AND blob NOT IN (SELECT id FROM blob)",

@@ -159,6 +159,15 @@ class Plans:
     def _collected(self) -> Plan[Collected]:
         return self._looked(partial(self._store.run, lambda database: health.collect(database, self._store)))
 
+    def _anew(self, plan: Plan[T]) -> Plan[T]:
+        """A plan that begins without anything that there was."""
+        yield Work(self._throw_away)
+        return (yield from plan)
+
+    def _throw_away(self) -> None:
+        if self._root.is_dir():  # if not, nothing could be made
+            self._store.throw_away()
+
     def _embedded(self, progress: Report | None) -> Plan[Refreshed]:
         """A refresh with all that belongs to it."""
         if self._semantic is None:

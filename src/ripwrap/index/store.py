@@ -147,7 +147,7 @@ class Store:
             versions = found_versions(database)
             if versions is None and not is_empty(database):
                 raise _not_ours(self.path)
-            if versions is None or (self._ignored and self._doubt(database, versions)):
+            if versions is None or (self._ignored and self.doubt(database, versions)):
                 return None
             return call(database)
         except sqlite3.Error:
@@ -155,6 +155,18 @@ class Store:
             raise
         finally:
             database.close()
+
+    def throw_away(self) -> None:
+        """Remove the file with all that is in it; whoever uses it next makes it anew.
+
+        Raises:
+            RipwrapError: It cannot be removed, or is not ours.
+            TimeoutError: Nobody waits for it any more.
+        """
+        with self._mine():
+            self._close()
+            with self._locked():
+                self._remove("that was asked for")
 
     def size(self) -> int:
         """Bytes on disk."""
@@ -244,7 +256,7 @@ class Store:
         if versions is None:
             if not is_empty(database):
                 raise _not_ours(self.path)
-        elif doubt := self._doubt(database, versions):
+        elif doubt := self.doubt(database, versions):
             raise _StaleError(doubt)
         if versions != self.versions:
             with writing(database):
@@ -258,7 +270,7 @@ class Store:
             make(database)
             self.remove_vectors()
             mark = new_mark(self.folder) if self._ignored else ""
-        elif doubt := self._doubt(database, versions):
+        elif doubt := self.doubt(database, versions):
             raise _StaleError(doubt)
         elif versions == self.versions:
             return
@@ -271,7 +283,7 @@ class Store:
         if mark:
             database.execute("INSERT INTO meta VALUES (?, ?)", (MARK, mark))
 
-    def _doubt(self, database: "Connection", versions: dict[str, str] | None) -> str:
+    def doubt(self, database: "Connection", versions: dict[str, str] | None) -> str:
         """Why what is in the file is not to be used, or empty; versions of content are another question."""
         found = (versions or {}).get("schema")
         if found is not None and found != str(SCHEMA):
@@ -357,15 +369,18 @@ class Store:
             if seen is not None and seen != self._seen():
                 return
             _LOGGER.warning("the index in %s is made anew: %s", shown(str(self.folder)), why, extra={"mended": True})
-            try:
-                self.remove_vectors()
-                for name in _FILES:
-                    (self.folder / name).unlink(missing_ok=True)
-            except OSError as error:
-                raise RipwrapError(
-                    f"{shown(str(self.path))} is to be made anew, because {why}, but cannot be removed: "
-                    f"{error.strerror}; remove it, or pass another location="
-                ) from error
+            self._remove(why)
+
+    def _remove(self, why: str) -> None:
+        try:
+            self.remove_vectors()
+            for name in _FILES:  # the database first: without it, the others are nothing
+                (self.folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise RipwrapError(
+                f"{shown(str(self.path))} is to be made anew, because {why}, but cannot be removed: "
+                f"{error.strerror}; remove it, or pass another location="
+            ) from error
 
     def _close(self) -> None:
         if (database := getattr(self, "_database", None)) is not None:
