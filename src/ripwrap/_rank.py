@@ -60,8 +60,8 @@ async def rank(
         **options: rg's flags; see `FileOptions`.
 
     Raises:
-        ValueError: There is no word in the query, or none of at most 200 characters; `limit` is negative; or a NUL is in
-            a path or option.
+        ValueError: There is no word in the query, or none of at most 200 characters; `limit` is negative; or a NUL is
+            in a path or option.
         RipwrapError: This Python's SQLite has no full-text search (FTS5).
 
     It raises what `files()` raises, too.
