@@ -25,6 +25,7 @@ from ripwrap._rg.exit import Exit
 from ripwrap._rg.hits import Hits
 from ripwrap._source import MAX_FILE
 from ripwrap.binary import RgBinary
+from ripwrap.index import Index
 from waiting import until
 
 Plant = Callable[..., Path]
@@ -157,6 +158,65 @@ def test_no_query_becomes_anything_but_words(query: str) -> None:
 )
 def test_operators_mean_nothing(query: str, shop: Path, rg: RgBinary) -> None:
     assert "src/shop/cookies.py" in paths(sync.rank(query, cwd=shop, rg=rg.path))
+
+
+FOREIGN: dict[str | bytes, str | bytes] = {
+    "composed.txt": "a na\u00efve cookie\n",
+    "decomposed.txt": "a nai\u0308ve cookie\n",
+    "plain.txt": "a naive cookie\n",
+    "zh.py": "def f():\n    # 用户会话已过期\n    pass\n",
+    "apart.py": "x = 1  # 过 期\n",
+    "ja.py": "# セッションの期限が切れた\n",
+    "th.txt": "เซสชันหมดอายุแล้ว\n",
+    "ko.txt": "세션이 만료되었습니다\n",
+    "hi.txt": "सत्र समाप्त हो गया\n",
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("naïve", {"composed.txt", "decomposed.txt"}),
+        ("nai\u0308ve", {"composed.txt", "decomposed.txt"}),
+        ("NAÏVE", {"composed.txt", "decomposed.txt"}),
+        ("naive", {"plain.txt"}),
+        ("会话过期", {"zh.py"}),
+        ("会", {"zh.py"}),
+        ("期", {"zh.py", "ja.py", "apart.py"}),
+        ("会话 naive", {"zh.py", "plain.txt"}),
+        ("期限", {"ja.py"}),
+        ("หมดอายุ", {"th.txt"}),
+        ("만료", {"ko.txt"}),
+        ("समाप्त", {"hi.txt"}),
+        ("सम", set()),
+        ("用期", set()),
+    ],
+)
+async def test_accents_and_scripts_without_blanks_are_the_same_with_an_index_and_without(
+    plant: Plant, rg: RgBinary, query: str, found: set[str]
+) -> None:
+    folder = plant(FOREIGN)
+    assert set(paths(await ripwrap.rank(query, cwd=folder, rg=rg.path))) == found
+    async with Index(folder, location=folder.parent / "kept", chunker="windows", rg=rg.path) as index:
+        assert set(paths(await index.search(query))) == found
+
+
+@pytest.mark.anyio
+async def test_words_that_are_not_looked_for_are_told(plant: Plant, caplog: pytest.LogCaptureFixture) -> None:
+    folder = plant({"a.py": "cookie\n"})
+    page = "cookie " + "y" * 100_000 + "".join(f" word{number}(x)" for number in range(100_000))
+    said = "of the query's words and names are not looked for: at most 32 are"
+    async with Index(folder, location=folder.parent / "kept", chunker="windows") as index:
+        await index.refresh()
+        for search in (index.search, lambda query: ripwrap.rank(query, cwd=folder)):
+            caplog.clear()
+            (place,) = await search("cookie " + "y" * 100_000)
+            assert any("1 " + said in reason for reason in place.reasons)
+            assert caplog.text.count("1 " + said) == 1
+            caplog.clear()
+            assert await search(page) == []
+            assert said in caplog.text
 
 
 def test_what_is_not_utf8_is_found_and_its_bytes_are_kept(plant: Plant, rg: RgBinary) -> None:

@@ -1,6 +1,7 @@
 """What ranks chunks by a query: words, chunks, names and scores, without a file or a database."""
 
 import re
+import unicodedata
 
 import pytest
 from hypothesis import example, given
@@ -10,7 +11,16 @@ from ripwrap._ranking.choose import chosen, pattern_of, roots_of, words_of
 from ripwrap._ranking.chunks import LONGEST, chunks_of
 from ripwrap._ranking.names import named, stem_of, weight_of
 from ripwrap._ranking.score import COHERENCE, Candidate, Ranked, defines, ranked, telling_line
-from ripwrap._ranking.tokens import STOP_WORDS, Query, parts_of, root_of, split_humps, understood
+from ripwrap._ranking.tokens import (
+    LONGEST_WORD,
+    STOP_WORDS,
+    Query,
+    parts_of,
+    root_of,
+    split_humps,
+    spread,
+    understood,
+)
 
 QUERY = understood("cookie storage")
 
@@ -58,10 +68,59 @@ def test_a_query_without_a_word_is_an_error_that_says_so(text: str) -> None:
         understood(text)
 
 
-def test_a_page_of_text_is_asked_for_by_its_beginning() -> None:
-    assert understood(" ".join(f"word{number}" for number in range(1000))).words == tuple(
-        f"word{number}" for number in range(32)
-    )
+def test_a_page_of_text_is_asked_for_by_the_words_that_say_most_and_the_rest_is_told() -> None:
+    prose = [f"word{number}" for number in range(100, 1000)]
+    query = understood(" ".join(["7", *prose, "by 20261122 expireSessions or a serializer"]))
+    assert query.words == (*prose[:29], "expire", "sessions", "serializer")
+    assert query.left_out == len(prose) - 29 + 2
+    assert query.remark.startswith(f"{query.left_out} of the query's words and names are not looked for: at most 32")
+    assert understood(" ".join(prose[:32])).words == tuple(prose[:32])
+    assert understood(" ".join(prose[:32])).remark == ""
+    many = understood(" ".join(f"get_x{number}" for number in range(40)))
+    assert (len(many.symbols), len(many.words), many.left_out) == (32, 32, 8 + 9)
+
+
+def test_a_word_that_is_too_long_is_left_out_and_told_and_an_error_if_there_is_no_other() -> None:
+    query = understood("cookie " + "x" * 100_000 + "Y()")
+    assert (query.words, query.symbols, query.left_out) == (("cookie",), (), 2)
+    assert len(query.match) < 100
+    assert understood("x" * LONGEST_WORD).words == ("x" * LONGEST_WORD,)
+    with pytest.raises(ValueError, match=r"^no word of the query 'x{100}…' has 200 characters or less; ask with"):
+        understood("x" * 100_000)
+    with pytest.raises(ValueError, match=r"^there is no word in the query '[?]{100}…'; ask with"):
+        understood("?" * 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("会话过期", ("会话", "话过", "过期")),
+        ("会话 expired過期v2", ("会话", "expired", "過期", "v2")),
+        ("会", ("会",)),
+        ("セッションの期限", ("セッ", "ッシ", "ショ", "ョン", "ンの", "の期", "期限")),
+        ("한국어", ("한국", "국어")),
+        ("ภาษา", ("ภา", "าษ", "ษา")),
+        ("हिन्दी भाषा", ("हिन्दी", "भाषा")),
+        ("\U00020000\U00020001", ("\U00020000\U00020001",)),
+    ],
+)
+def test_where_words_have_no_blanks_two_characters_are_one(text: str, words: tuple[str, ...]) -> None:
+    query = understood(text)
+    assert query.words == words
+    assert not query.symbolic
+
+
+def test_a_name_in_such_a_script_is_one_if_it_is_asked_for() -> None:
+    query = understood("where is 会话过期 defined?")
+    assert (query.symbols, query.symbolic) == (("会话过期",), True)
+    assert '"class 会话 话过 过期"' in query.definitions
+
+
+def test_accents_are_the_same_however_they_are_written() -> None:
+    assert understood("nai\u0308ve").words == understood("na\u00efve").words == ("na\u00efve",)
+    assert defines("def nai\u0308ve(): pass", "na\u00efve")
+    assert named("src/nai\u0308ve.py", ("na\u00efve",)) == ["na\u00efve"]
+    assert telling_line("z\nnai\u0308ve\n", understood("na\u00efve x_y")) == 1
 
 
 @pytest.mark.parametrize(
@@ -109,6 +168,20 @@ def test_taking_camel_case_apart_adds_nothing_but_spaces(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "spread_out"),
+    [
+        ("getHTTPResponse", "get HTTP Response"),
+        ("setÜber", "setÜber"),
+        ("nai\u0308ve", "na\u00efve"),
+        ("用户会话已过期。", "用户 户会 会话 话已 已过 过期 期 。"),
+        ("v2版 x", "v2 版 x"),
+    ],
+)
+def test_text_is_indexed_as_it_is_asked_for(text: str, spread_out: str) -> None:
+    assert spread(text).split() == spread_out.split()
+
+
+@pytest.mark.parametrize(
     "family",
     [
         ("parse", "parses", "parsing", "parser", "parsed"),
@@ -138,7 +211,7 @@ def test_any_text_is_a_query_or_an_error_that_says_so(text: str) -> None:
     assert query.words
     assert query.match.count('"') % 2 == 0
     for word in query.words:
-        assert re.fullmatch(r"\w+", word)
+        assert all(one.isalnum() or one == "_" or unicodedata.category(one).startswith("M") for one in word)
 
 
 # Chunks
@@ -399,7 +472,8 @@ def test_a_file_that_has_gone_is_left_out() -> None:
 
 @given(
     st.lists(
-        st.sampled_from(sorted(STOP_WORDS | {"cookie", "cook", "Größe", "fi.le", "HTTPServer", "a_b"})), min_size=1
+        st.sampled_from(sorted(STOP_WORDS | {"cookie", "cook", "Größe", "fi.le", "HTTPServer", "a_b", "会话过期"})),
+        min_size=1,
     )
 )
 def test_the_pattern_for_rg_matches_each_root_as_a_word_a_hump_and_in_capitals(words: list[str]) -> None:

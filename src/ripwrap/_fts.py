@@ -1,10 +1,11 @@
 """SQLite's full-text search: chunks in, the pool of those that answer a query best out; with and without an index."""
 
-from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ripwrap._ranking.score import PATH_WEIGHT, POOL
-from ripwrap._ranking.tokens import TOKENIZE, Query, split_humps
+from ripwrap._ranking.tokens import TOKENIZE, Query, spread
 from ripwrap.errors import RipwrapError
 
 if TYPE_CHECKING:
@@ -13,7 +14,15 @@ if TYPE_CHECKING:
 TABLE = f"CREATE VIRTUAL TABLE fts USING fts5(path, body, content='', tokenize='{TOKENIZE}')"
 """Contentless: the text is elsewhere. `detail` stays full, because phrases and BM25 need it."""
 
-_DEPTH = 20  # How many times the pool is looked through for files that are not in it.
+Placed: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int]]]"
+"""Gives, of rows, those that count, each with what tells its file and with its place in that; these have an order."""
+
+T = TypeVar("T")
+
+_DEPTH = 4  # How many times the pool is looked through for files that are not in it; more has found nothing more.
+_MOST = 5_000  # Rows after which equally good ones are taken as they come.
+_VARIABLES = 500  # Of one statement; some SQLites take no more than 999.
+_LOGGER = logging.getLogger("ripwrap")
 BM25 = f"SELECT rowid, -bm25(fts, {PATH_WEIGHT}, 1.0) AS score FROM fts WHERE fts MATCH ?"  # noqa: S608 - a number of ours
 """Rows that match, each with its BM25; a condition or an order may follow."""
 
@@ -45,31 +54,62 @@ def wanting(error: Exception) -> str:
 
 def store(database: "Connection", row: int, path: str, texts: Iterable[str]) -> None:
     """Put the chunks of a file into the table, in rows from this one on."""
-    named = split_humps(path)
-    rows = ((number, named, split_humps(text)) for number, text in enumerate(texts, row))
+    named = spread(path)
+    rows = ((number, named, spread(text)) for number, text in enumerate(texts, row))
     database.executemany("INSERT INTO fts(rowid, path, body) VALUES (?, ?, ?)", rows)
 
 
-def pool_of(
-    database: "Connection", query: Query, file_of: Callable[[int], Hashable], most: int = POOL
-) -> list[tuple[int, float]]:
+def pool_of(database: "Connection", query: Query, placed: Placed) -> list[tuple[int, float]]:
     """The rows that are to be ranked, each with its BM25.
 
     They are the best ones, the best one of each further file, so that none fills the pool, and those that may define a
-    symbol.
+    symbol of the query. Equal ones are in the order of their places.
+
+    Args:
+        database: What has the table.
+        query: What is asked for.
+        placed: Where rows are; those that it leaves out do not count.
     """
-    best = BM25 + " ORDER BY score DESC, rowid LIMIT ?"
-    rows: list[tuple[int, float]] = database.execute(best, (query.match, _DEPTH * most)).fetchall()
-    pool, further = rows[:most], rows[most:]
-    files = {file_of(row) for row, _ in pool}
-    for row, score in further:
-        if (file := file_of(row)) not in files:
-            files.add(file)
-            pool.append((row, score))
+    pool = _best(database, query, placed)
     if query.definitions:
         known = {row for row, _ in pool}
-        defining = "SELECT rowid FROM fts WHERE fts MATCH ? ORDER BY rowid LIMIT ?"
-        for (row,) in database.execute(defining, (query.definitions, most)).fetchall():
-            if row not in known:
-                pool += database.execute(BM25 + " AND rowid = ?", (query.match, row)).fetchall()
+        statement = "SELECT rowid FROM fts WHERE fts MATCH ?"
+        places = placed([row for (row,) in database.execute(statement, (query.definitions,)) if row not in known])
+        for some in portions(sorted(places, key=places.__getitem__)[:POOL]):
+            # The plus keeps SQLite from asking for one row after another: each would count all words anew.
+            statement = f"{BM25} AND +rowid IN ({','.join('?' * len(some))})"
+            pool += database.execute(statement, (query.match, *some)).fetchall()
     return pool
+
+
+def _best(database: "Connection", query: Query, placed: Placed) -> list[tuple[int, float]]:
+    """The best rows, and the best one of each further file."""
+    wanted = _DEPTH * POOL
+    while True:
+        statement = BM25 + " ORDER BY score DESC, rowid LIMIT ?"
+        rows = database.execute(statement, (query.match, wanted)).fetchall()
+        scores: dict[int, float] = dict(rows)
+        places = placed(scores)
+        # Enough, if what is not known is worse than what is wanted; or if so many are equally good that nobody cares.
+        better = sum(scores[row] > rows[-1][1] for row in places)
+        if len(rows) < wanted or better >= POOL or (len(rows) >= _MOST and len(places) >= POOL):
+            order = sorted(places, key=lambda row: (-scores[row], places[row]))
+            best, files = order[:POOL], {places[row][0] for row in order[:POOL]}
+            for row in order[POOL:]:
+                if places[row][0] not in files:
+                    files.add(places[row][0])
+                    best.append(row)
+            return [(row, scores[row]) for row in best]
+        wanted *= 4
+
+
+def portions(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """As many at a time as a statement may name."""
+    for at in range(0, len(rows), _VARIABLES):
+        yield rows[at : at + _VARIABLES]
+
+
+def warn(query: Query) -> None:
+    """Log what of a query is not looked for."""
+    if query.remark:
+        _LOGGER.warning("%s", query.remark)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
 
-from ripwrap._fts import memory, pool_of, store
+from ripwrap._fts import memory, pool_of, store, warn
 from ripwrap._ranking.choose import chosen, pattern_of, roots_of, words_of
 from ripwrap._ranking.chunks import Chunk, chunks_of
 from ripwrap._ranking.score import Candidate, ranked
@@ -47,8 +47,9 @@ async def rank(
     names of file and folder. Tests, examples and legacy code come behind, unless the query asks for them. The same tree
     and query give the same answer.
 
-    Of a file the first million bytes are looked at; binary files are left out. What could not be read is logged as a
-    warning.
+    Of a file the first million bytes are looked at; binary files are left out. Of a query 32 words are looked for,
+    those of identifiers and long ones first. What could not be read, and words that are not looked for, are logged as
+    a warning; the latter are also in the reasons.
 
     Args:
         query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar"; "where is CookieJar defined" is one.
@@ -59,7 +60,8 @@ async def rank(
         **options: rg's flags; see `FileOptions`.
 
     Raises:
-        ValueError: There is no word in the query, `limit` is negative, or a NUL is in a path or option.
+        ValueError: There is no word in the query, or none of at most 200 characters; `limit` is negative; or a NUL is
+            in a path or option.
         RipwrapError: This Python's SQLite has no full-text search (FTS5).
 
     It raises what `files()` raises, too.
@@ -87,6 +89,7 @@ def rank_plan(
     command = words_command(pattern_of(roots), cwd, paths, options, _MAX_LINES)
     if limit == 0:
         return []
+    warn(asked)
     begun = 0.0
 
     def collector() -> Hits:
@@ -175,15 +178,17 @@ def _read(cwd: str, paths: Iterable[str], deadline: _Deadline) -> Iterator[Sourc
 def _pool(query: Query, sources: Sequence[Source], deadline: _Deadline) -> list[Candidate]:
     """The chunks that are to be ranked."""
     pieces: list[tuple[Source, Chunk]] = []
+    files: list[int] = []
     with closing(memory()) as database:
-        for source in sources:
+        for number, source in enumerate(sources):
             deadline.check()
             text = source.text if source.exact else text_of(raw_bytes(source.text))
             chunks = list(chunks_of(source.text))
             store(database, len(pieces), shown(source.path), (text[chunk.start : chunk.end] for chunk in chunks))
             pieces += [(source, chunk) for chunk in chunks]
+            files += [number] * len(chunks)
         deadline.check()
-        pool = pool_of(database, query, lambda row: pieces[row][0].path)
+        pool = pool_of(database, query, lambda rows: {row: (files[row], row) for row in rows})
     return [_candidate(*pieces[row], bm25) for row, bm25 in pool]
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ripwrap._ranking.names import named, weight_of
-from ripwrap._ranking.tokens import Query, root_of
+from ripwrap._ranking.tokens import Query, composed, forms_of, is_unspaced, root_of
 
 FILES = 40
 """How many files are read."""
@@ -54,17 +54,24 @@ def roots_of(query: Query) -> list[str]:
 
 
 def pattern_of(roots: Sequence[str]) -> str:
-    """The regular expression for rg that finds words with these roots, also as parts of identifiers."""
-    written = [re.escape(form) for root in roots for form in (root, root.upper())]
-    humps = [re.escape(root[:1].upper() + root[1:]) for root in roots]
+    """The regular expression for rg that finds words with these roots, also as parts of identifiers.
+
+    A root of a script without blanks between words has no bound.
+    """
+    spaced = [root for root in roots if not is_unspaced(root)]
+    inside = [form for root in roots for form in forms_of(root[:1].upper() + root[1:])]
+    anywhere = "|".join(map(re.escape, inside))
+    if not spaced:
+        return anywhere
+    written = [re.escape(form) for root in spaced for cased in (root, root.upper()) for form in forms_of(cased)]
     # The bound of ASCII words is the faster one, but has no place before any other letter.
-    bound = r"(?-u:\b)" if all(root.isascii() for root in roots) else r"\b"
-    return f"(?:{bound}|_)(?:{'|'.join(written)})|{'|'.join(humps)}"
+    bound = r"(?-u:\b)" if all(root.isascii() for root in spaced) else r"\b"
+    return f"(?:{bound}|_)(?:{'|'.join(written)})|{anywhere}"
 
 
 def words_of(hit: str, roots: Sequence[str]) -> tuple[str, ...]:
     """The roots that a hit of the pattern stands for: the one that it is, and those that this one begins with."""
-    word = hit.casefold().lstrip("_")
+    word = composed(hit).casefold().lstrip("_")
     folded = [root.casefold() for root in roots]
     return (
         tuple(root for root, one in zip(roots, folded, strict=True) if word.startswith(one)) if word in folded else ()

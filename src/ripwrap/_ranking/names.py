@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from ripwrap._ranking.tokens import Query, parts_of, root_of
+from ripwrap._ranking.tokens import Query, composed, parts_of, root_of
 
 _SHORTEST = 3  # Of two words of which one begins the other, the shorter has so many characters.
 
@@ -68,7 +68,7 @@ def weight_of(path: str, query: Query) -> tuple[float, tuple[str, ...]]:
 
 def named(path: str, words: tuple[str, ...]) -> list[str]:
     """Those of the words that a file's name, or that of its folder, has in some form."""
-    path = path.replace("\\", "/")
+    path = composed(path).replace("\\", "/")
     above = path.rfind("/", 0, max(path.rfind("/"), 0)) + 1
     if not _beginnings(words).search(path, above):
         return []

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from ripwrap._ranking.names import named, stem_of, weight_of
-from ripwrap._ranking.tokens import Query, root_of, split_humps
+from ripwrap._ranking.tokens import Query, composed, root_of, split_humps
 
 POOL = 100
 """How many chunks are looked at: the best by BM25."""
@@ -89,6 +89,8 @@ def ranked(query: Query, pool: Sequence[Candidate], limit: int | None = None) ->
         weight, kinds = weight_of(entry.candidate.path, query)
         entry.score *= weight
         entry.reasons += [f"{kind}, which was not asked for" for kind in kinds]
+        if query.remark:
+            entry.reasons.append(query.remark)
     return _saturated(entries)[:limit]
 
 
@@ -142,6 +144,7 @@ def _place(entry: Ranked) -> tuple[float, str, int]:
 
 def telling_line(text: str, query: Query) -> int:
     """Which line of a text, from 0, says most: the one that defines a symbol of the query, or has most of its words."""
+    text = composed(text)
     for symbol in query.symbols:
         if symbol in text and (found := _definition(symbol).search(text)) is not None:
             return text.count("\n", 0, found.end())
@@ -153,6 +156,7 @@ def telling_line(text: str, query: Query) -> int:
 
 def defines(text: str, symbol: str) -> bool:
     """Whether a definition of this name begins in a text, in any of the usual languages."""
+    text = composed(text)
     return symbol in text and _definition(symbol).search(text) is not None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ripwrap._sections import Section
 from ripwrap._sections.braces import braced
 from ripwrap._sections.documents import documented
-from ripwrap._sections.draft import Draft
+from ripwrap._sections.draft import Draft, indent_of
 from ripwrap._sections.indents import indented
 from ripwrap._sections.languages import Braced, Document, Indented, Language, language_of
 from ripwrap._sections.scanner import WIDTH, source_of
@@ -92,8 +92,8 @@ class Outline:
 class Places:
     """As an `Outline`, for a few lines of a file, of which no more is read than they take.
 
-    Where indentation tells what a block is, that is from the last definition at the left margin on; of what follows a
-    line, a little.
+    Where indentation tells what a block is, that is from the last definition at the left margin on; where nothing else
+    does, as in Python, from the last definition on, with those around it. Of what follows a line it is a little.
     """
 
     def __init__(self, path: str, lines: Sequence[str]) -> None:
@@ -101,26 +101,62 @@ class Places:
         self._path = path
         self._lines = lines
         self._language = language_of(path, lines)
-        self._outlines: dict[int, tuple[int, Outline]] = {}
+        self._outlines: dict[tuple[int, ...], tuple[int, Outline]] = {}
 
     def at(self, line_number: int) -> str:
         """The name of the innermost section that encloses a line, from 1; empty if it has none."""
-        first = self._margin(line_number)
-        upto, outline = self._outlines.get(first, (0, None))
+        *around, first = chain = self._chain(line_number)
+        upto, outline = self._outlines.get(chain, (0, None))
         if outline is None or upto < line_number:
-            upto = line_number + _BEHIND if isinstance(self._language, Indented) else len(self._lines)
-            outline = Outline(self._path, self._lines[first:upto])
-            self._outlines[first] = (upto, outline)
-        section = outline.at(line_number - first)
+            upto = self._upto(first, line_number)
+            outline = Outline(self._path, [*(self._lines[index] for index in around), *self._lines[first:upto]])
+            self._outlines[chain] = (upto, outline)
+        section = outline.at(line_number - first + len(around))
         return section.name if section else ""
 
-    def _margin(self, line_number: int) -> int:
+    def _chain(self, line_number: int) -> tuple[int, ...]:
+        """Where to begin to read, and before that the definitions that stand around."""
         language = self._language
         if not isinstance(language, Indented):
-            return 0
+            return (0,)
         above = range(min(line_number, len(self._lines)) - 1, 0, -1)
         starts = (index for index in above if not self._lines[index][:1].isspace())
-        return next((index for index in starts if language.definition.match(self._lines[index])), 0)
+        margin = next((index for index in starts if language.definition.match(self._lines[index])), 0)
+        if language.closer is None and language.opens is None:
+            return self._around(language, margin, line_number) or (margin,)
+        return (margin,)
+
+    def _upto(self, first: int, line_number: int) -> int:
+        """Where to end: behind the next definition, if nothing else tells what a line belongs to."""
+        language = self._language
+        if not isinstance(language, Indented):
+            return len(self._lines)
+        most = min(line_number + _BEHIND, len(self._lines))
+        if language.closer is None and language.opens is None:
+            for index in range(line_number, most):
+                if language.definition.match(self._lines[index]) and not self._in_string(first, index):
+                    return index + 1
+        return most
+
+    def _around(self, language: Indented, margin: int, line_number: int) -> tuple[int, ...]:
+        """The definitions around the last one, the outermost first, and that; none if they are not plainly told."""
+        chain: list[int] = []
+        least = 0
+        for index in range(min(line_number, len(self._lines)) - 1, margin - 1, -1):
+            line = self._lines[index]
+            if chain and (not (text := line.lstrip()) or text[0] == "#" or indent_of(line) >= least):
+                continue
+            if language.definition.match(line) and not self._in_string(margin, index):
+                chain.append(index)
+                least = indent_of(line)
+            elif chain:  # it ends a block, or is in a string or in brackets
+                return ()
+        return tuple(reversed(chain))
+
+    def _in_string(self, margin: int, index: int) -> bool:
+        """Whether a line seems to be in a string that was begun since the margin."""
+        text = "\n".join(self._lines[margin:index])
+        return any(text.count(quotes) % 2 for quotes in ('"""', "'''"))
 
 
 def _read(language: Language, lines: Sequence[str]) -> list[Draft]:

@@ -45,7 +45,7 @@ LIMIT = 10
 WINDOWS = Chunker("windows 1", lambda _, text: windows_of(text))
 """Windows of lines."""
 
-_TOKENIZER = f"{TOKENIZE} 1"
+_TOKENIZER = f"{TOKENIZE} 2"
 """What text is made into words by; the number is that of how identifiers are split."""
 
 _NUMBERS = itertools.count()

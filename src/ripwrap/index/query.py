@@ -1,12 +1,13 @@
 """A query to places: the chunks that its words and vectors find, fused; then the same ranking as without an index."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
-from ripwrap._fts import BM25
-from ripwrap._ranking.score import POOL, Candidate, Ranked, ranked
+from ripwrap._fts import pool_of, portions, warn
+from ripwrap._ranking.score import Candidate, Ranked, ranked
 from ripwrap._ranking.tokens import Query
 from ripwrap._source import Source, place_of
 from ripwrap.index.database import check, restored
@@ -21,17 +22,11 @@ Pool: TypeAlias = Sequence[tuple[int, float]]
 Searcher: TypeAlias = "Callable[[Connection, int], Pool | None]"
 """Gives a pool by vectors, with cosines, out of a view; `None` if it has no vectors."""
 
-T = TypeVar("T")
-
 RRF = 60
 """How soon a place in a pool counts little."""
 
 WEIGHT, SYMBOL_WEIGHT = 0.3, 0.2
 """What vectors say of what both say; of a name less, because words find it better."""
-
-_DEPTH = 4  # How many times the pool is looked through for files that are not in it; more has found nothing more.
-_MOST = 5_000  # Chunks after which equally good ones are taken as they come.
-_VARIABLES = 500  # Of one statement; some SQLites take no more than 999.
 
 # Of what a view has: the chunk, its file and where it starts in that. CROSS keeps SQLite to this order.
 _IN_VIEW = (
@@ -81,6 +76,7 @@ def search(
         limit: How many at most; `None` gives all that are ranked.
         vectors: What gives a second pool; `None` if there is none.
     """
+    warn(query)
     words = lexical(database, view, query)
     alike = vectors.searcher(database, view) if vectors is not None and vectors.searcher is not None else None
     both: dict[int, float] | None = None
@@ -120,55 +116,18 @@ def lexical(database: "Connection", view: int, query: Query) -> Pool:
     How much a word is worth is counted over all views; what this one has not is left out afterwards. Equal ones are in
     the order of path and place, so that it does not matter in which order files came into the index.
     """
-    pool = _best(database, view, query)
-    if query.definitions:
-        known = {number for number, _ in pool}
-        statement = "SELECT rowid FROM fts WHERE fts MATCH ?"
-        rows = [row for (row,) in database.execute(statement, (query.definitions,)) if row not in known]
-        places = _in_view(database, view, rows)
-        for some in portions(sorted(places, key=places.__getitem__)[:POOL]):
-            # The plus keeps SQLite from asking for one row after another: each would count all words anew.
-            statement = f"{BM25} AND +rowid IN ({','.join('?' * len(some))})"
-            pool += database.execute(statement, (query.match, *some)).fetchall()
-    return pool
+    return pool_of(database, query, partial(_in_view, database, view))
 
 
-def _best(database: "Connection", view: int, query: Query) -> list[tuple[int, float]]:
-    """The best chunks, and the best one of each further file, so that none fills the pool."""
-    wanted = _DEPTH * POOL
-    while True:
-        check()
-        statement = BM25 + " ORDER BY score DESC, rowid LIMIT ?"
-        rows = database.execute(statement, (query.match, wanted)).fetchall()
-        scores: dict[int, float] = dict(rows)
-        places = _in_view(database, view, scores)
-        # Enough, if what is not known is worse than what is wanted; or if so many are equally good that nobody cares.
-        better = sum(scores[row] > rows[-1][1] for row in places)
-        if len(rows) < wanted or better >= POOL or (len(rows) >= _MOST and len(places) >= POOL):
-            order = sorted(places, key=lambda row: (-scores[row], places[row]))
-            best, files = order[:POOL], {places[row][0] for row in order[:POOL]}
-            for row in order[POOL:]:
-                if places[row][0] not in files:
-                    files.add(places[row][0])
-                    best.append(row)
-            return [(row, scores[row]) for row in best]
-        wanted *= 4
-
-
-def _in_view(database: "Connection", view: int, rows: Iterable[int]) -> dict[int, tuple[bytes, int]]:
+def _in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
     """Those of the chunks that a view has, with what they are ordered by."""
+    check()
     places: dict[int, tuple[bytes, int]] = {}
     for some in portions(list(rows)):
         statement = _IN_VIEW.format(",".join("?" * len(some)))
         for row, path, start in database.execute(statement, (view, *some)):
             places[row] = (path if isinstance(path, bytes) else path.encode(), start)
     return places
-
-
-def portions(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """As many at a time as a statement may name."""
-    for at in range(0, len(rows), _VARIABLES):
-        yield rows[at : at + _VARIABLES]
 
 
 _Key: TypeAlias = tuple[str, int, str]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ripwrap._ranking.chunks import Chunk
-from ripwrap._ranking.tokens import split_humps
+from ripwrap._ranking.tokens import spread
 from ripwrap._source import MAX_FILE, Source, beginning, decoded, is_binary
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.index.database import check, checkpoint, reading, restored, stored, writing
@@ -313,7 +313,7 @@ def _add(database: "Connection", read: _Read, chunker: Chunker, tally: _Tally) -
             for number, (piece, text) in enumerate(zip(pieces, kept, strict=True), first)
         ),
     )
-    named = split_humps(shown(source.path))
+    named = spread(shown(source.path))
     database.executemany(
         "INSERT INTO fts (rowid, path, body) VALUES (?, ?, ?)",
         ((number, named, _indexed(text)) for number, text in enumerate(kept, first)),
@@ -330,7 +330,7 @@ def digest_of(text: str | bytes) -> bytes:
 
 def _indexed(text: str | bytes) -> str:
     """A chunk's text as full-text search has it."""
-    return split_humps(text if isinstance(text, str) else text_of(raw_bytes(restored(text))))
+    return spread(text if isinstance(text, str) else text_of(raw_bytes(restored(text))))
 
 
 def _put(database: "Connection", number: int, path: str, old: Row | None, row: Row | None, tally: _Tally) -> None:
@@ -360,7 +360,7 @@ def remove_unused(database: "Connection", blob: int) -> int:
     found = database.execute("SELECT path FROM blob WHERE id = ?", (blob,)).fetchone()
     if found is None:
         return 0
-    named = split_humps(shown(restored(found[0])))
+    named = spread(shown(restored(found[0])))
     chunks = database.execute("SELECT id, text FROM chunk WHERE blob = ?", (blob,)).fetchall()
     # A table without content has to be told what it had.
     database.executemany(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
+from ripwrap._fts import portions
 from ripwrap._ranking.score import POOL
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import in_thread
@@ -26,7 +27,7 @@ from ripwrap.index.database import check, reading, restored, writing
 from ripwrap.index.embed import Embedded, Embedder, Failed, Limits, embed_all, embed_query, limits_of, provider_of
 from ripwrap.index.health import LACKING
 from ripwrap.index.models import EmbedReason, NotEmbedded
-from ripwrap.index.query import Pool, Vectors, portions
+from ripwrap.index.query import Pool, Vectors
 from ripwrap.index.refresh import View, generation_of, number_of
 from ripwrap.index.store import Store
 
