@@ -1,7 +1,7 @@
 """Embedders of providers, by way of `pydantic_ai.Embedder`: what it raises told in our words, and no request but ours.
 
 A client is made for each request, in an asyncio loop of its own (`errand.py`): 40 ms, beside the hundreds that a
-request takes. The clients' own retries are off, because `embed.py` does that, with all the pauses in one hand.
+request takes. The clients' own retries are off, because `batches.py` does that, with all the pauses in one hand.
 """
 
 import ipaddress

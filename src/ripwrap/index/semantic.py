@@ -22,7 +22,8 @@ from ripwrap._ranking.score import POOL
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import in_thread
 from ripwrap.errors import EmbeddingError
-from ripwrap.index.embed import Embedded, Embedder, Failed, Limits, embed_all, embed_query, limits_of, provider_of
+from ripwrap.index.batches import Embedded, Failed, embed_all, embed_query
+from ripwrap.index.embed import Embedder, Limits, limits_of, provider_of
 from ripwrap.index.health import LACKING
 from ripwrap.index.models import EmbedReason, NotEmbedded
 from ripwrap.index.query import Pool, Vectors, portions
