@@ -26,6 +26,18 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 
 
+class LengthError(EmbeddingError):
+    """Vectors are of another length than those that there are.
+
+    Attributes:
+        length: How many numbers one has.
+    """
+
+    def __init__(self, message: str, *, provider: str, length: int) -> None:
+        super().__init__(message, provider=provider, reason="garbage")
+        self.length: int = length
+
+
 @dataclass(frozen=True, slots=True)
 class Embedded(Generic[K]):
     """A batch that is done.
@@ -122,13 +134,17 @@ class _Asker:
     def _checked(self, answer: Any, count: int) -> "Matrix":
         from ripwrap.index import vectors
 
-        expected = self.dimension or self.embedder.dimension
+        name, provider = self.embedder.name, provider_of(self.embedder)
         try:
-            found = vectors.matrix(answer, count, expected)
+            found = vectors.matrix(answer, count)
         except ValueError as error:
-            message = f"{self.embedder.name} answered with {error}; nothing of that is kept"
-            raise EmbeddingError(message, provider=provider_of(self.embedder), reason="garbage") from error
-        self.dimension = found.shape[1]
+            message = f"{name} answered with {error}; nothing of that is kept"
+            raise EmbeddingError(message, provider=provider, reason="garbage") from error
+        expected, length = self.dimension or self.embedder.dimension, found.shape[1]
+        if expected not in (None, length):
+            message = f"{name} answered with vectors of {length} numbers instead of {expected}; nothing of that is kept"
+            raise LengthError(message, provider=provider, length=length)
+        self.dimension = length
         return found
 
 
