@@ -18,9 +18,9 @@ DIMENSION = 8
 Behaviour = Callable[[BaseHTTPRequestHandler], None]
 
 
-def vector(text: str) -> list[float]:
+def vector(text: str, dimension: int = DIMENSION) -> list[float]:
     """What this provider makes of a text."""
-    return [byte / 255 - 0.5 for byte in hashlib.sha256(text.encode()).digest()[:DIMENSION]]
+    return [byte / 255 - 0.5 for byte in hashlib.sha256(text.encode()).digest()[:dimension]]
 
 
 @dataclass
@@ -48,12 +48,14 @@ class Provider:
         behaviours: How the next requests are answered; later ones are answered properly.
         rejects: A text with this in it is answered 400.
         slowly: Seconds before each answer.
+        dimension: How many numbers a vector has, 32 at most.
         at_once: The most requests that there were at a time.
     """
 
     behaviours: list[Behaviour] = field(default_factory=list)
     rejects: str = ""
     slowly: float = 0.0
+    dimension: int = DIMENSION
     models: list[str] = field(default_factory=lambda: ["llama3:latest", "nomic-embed-text:latest"])
     asked: list[Asked] = field(default_factory=list)
     at_once: int = 0
@@ -90,9 +92,11 @@ class Provider:
         if self.rejects and any(self.rejects in text for text in asked.texts):
             return say(400, {"error": {"message": "this input is too long", "type": "invalid_request_error"}})
         if asked.path.endswith(":batchEmbedContents"):
-            return say(200, {"embeddings": [{"values": vector(text)} for text in asked.texts]})
+            return say(200, {"embeddings": [{"values": vector(text, self.dimension)} for text in asked.texts]})
         assert asked.path == "/v1/embeddings", asked.path
-        return vectors([vector(text) for text in asked.texts], asked.body.get("encoding_format") == "base64")
+        return vectors(
+            [vector(text, self.dimension) for text in asked.texts], asked.body.get("encoding_format") == "base64"
+        )
 
     def waits(self, request: BaseHTTPRequestHandler) -> None:
         """A behaviour: no answer until `released` is set or the client has hung up, and not for ever."""

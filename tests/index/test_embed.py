@@ -17,7 +17,8 @@ import pytest
 
 from index.embeddings import Behaviour, Provider, half_an_answer, hang_up, say, serving, vector, vectors
 from ripwrap import EmbeddingError
-from ripwrap.index.embed import Embedded, Embedder, Limits, describe, embed_all, embed_query, limits_of, sliced
+from ripwrap.index.batches import Embedded, embed_all, embed_query, sliced
+from ripwrap.index.embed import Embedder, Limits, describe, limits_of
 from ripwrap.index.offline import WordLlama
 from ripwrap.index.providers import detect, embedder
 from waiting import until, until_blocking
@@ -613,7 +614,7 @@ def test_the_offline_embedder_gives_wordllamas_vectors_without_network_or_traces
 
 def test_importing_ripwrap_loads_nothing_of_the_extra() -> None:
     said = alone("""
-        import ripwrap, ripwrap.index, ripwrap.index.embed
+        import ripwrap, ripwrap.index, ripwrap.index.batches
         from ripwrap import search, Workspace
         extra = ("numpy", "wordllama", "tokenizers", "safetensors", "usearch", "pydantic_ai", "openai")
         print([name for name in extra if name in sys.modules])

@@ -409,7 +409,7 @@ async def test_after_any_change_it_answers_as_one_made_anew(plant: Plant, home: 
 async def test_very_many_vectors_are_searched_by_a_file_that_can_be_thrown_away(
     plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_search, "neighbours", partial(vector_search.neighbours, many=2))
+    monkeypatch.setattr(vector_search, "MANY", 2)
     root = plant({"a.py": "biscuit\n", "b.py": "store\n", "c.py": "bill\n"})
     branch(root, "main")
     async with Index(root, location=home, embedder=Meaning()) as index:
@@ -426,6 +426,173 @@ async def test_very_many_vectors_are_searched_by_a_file_that_can_be_thrown_away(
         await index.gc()
         assert graphs(home) == []
         assert {place.path for place in await index.search("cookie")} == {"a.py", "d.py"}
+
+
+@pytest.mark.anyio
+async def test_without_what_searches_very_many_each_is_looked_at_and_that_is_said_once(
+    plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(vector_search, "MANY", 2)
+    monkeypatch.setitem(sys.modules, "usearch", None)
+    root = plant({"a.py": "biscuit\n", "b.py": "store\n", "c.py": "bill\n"})
+    async with Index(root, location=home, embedder=Meaning()) as index:
+        assert [place.path for place in await index.search("cookie")] == ["a.py"]
+        plant({"d.py": "cookies and biscuits\n"})
+        assert {place.path for place in await index.search("cookie")} == {"a.py", "d.py"}
+    said = 'each query looks at all 3 vectors, because usearch is missing: pip install "ripwrap[vectors]"'
+    assert [record.getMessage() for record in caplog.records if "usearch" in record.getMessage()] == [said]
+    assert graphs(home) == []
+
+
+@pytest.mark.anyio
+async def test_what_comes_and_goes_is_all_that_is_read(plant: Plant, home: Path) -> None:
+    root = plant({f"{number}.py": f"biscuit {number}\n" for number in range(20)} | {"copy.py": "biscuit 3\n"})
+    branch(root, "main")
+    asked: list[str] = []
+    async with Index(root, location=home, embedder=Meaning()) as index:
+        await index.search("cookie")
+
+        def traced(database: sqlite3.Connection) -> None:
+            database.set_trace_callback(asked.append)
+
+        index._store.run(traced)
+        plant({"new.py": "biscuit new\n"})
+        (root / "3.py").unlink()
+        branch(root, "other")
+        found = {place.path for place in await index.search("cookie", limit=None)}
+        assert {"new.py", "copy.py"} <= found and "3.py" not in found
+    (vectors_read,) = [statement for statement in asked if "SELECT digest, v FROM vec" in statement]
+    assert vectors_read.count("x'") + vectors_read.count("X'") == 1
+
+
+# Vectors of another length
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("texts", [1, 12])
+async def test_a_provider_with_vectors_of_another_length_has_all_made_anew_by_a_refresh(
+    texts: int, plant: Plant, home: Path, openai: Embedder, provider: Provider, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = plant(files(9))
+    async with Index(root, location=home, embedder=openai) as index:
+        await index.refresh()
+        provider.dimension = 5
+        plant(files(texts, "new"))
+        provider.asked.clear()
+        done = await index.refresh()
+        assert (done.embedded, done.failed) == (9 + texts, ())
+        assert "has vectors of 5 numbers, which were 8: made anew" in caplog.text
+        assert max(Counter(sent(provider)).values()) == 2
+        status = await index.status()
+        assert (status.dimension, status.lacking, rows(index)) == (5, 0, 9 + texts)
+        assert (await index.health()).ok
+        assert not by_words(await index.search("alpha"))
+        provider.asked.clear()
+        assert (await index.refresh()).embedded == 0
+        assert sent(provider) == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("later", [False, True])
+async def test_a_query_of_another_length_is_answered_by_words_until_a_refresh_of_whatever_process(
+    later: bool, plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    root = plant(files(5))
+    async with Index(root, location=home, embedder=openai) as index:
+        await index.refresh()
+        provider.dimension = 5
+        places = await index.search("alpha")
+        assert by_words(places)
+        said = f"without vectors: {MODEL} has vectors of another length now; the next refresh makes all anew"
+        assert said in places[0].reasons
+        assert rows(index) == 4  # one is to be asked for
+        async with Index(root, location=home, embedder=embedder(MODEL, limits=QUICK)) as other:
+            done = await (other if later else index).refresh()
+        assert (done.embedded, done.failed) == (5, ())
+        assert not by_words(await (other if later else index).search("alpha"))
+        await other.aclose()
+
+
+@pytest.mark.anyio
+async def test_one_answer_of_another_length_throws_nothing_away(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    root = plant(files(4))
+    async with Index(root, location=home, embedder=openai) as index:
+        await index.refresh()
+        plant({"new.txt": "new\n"})
+        provider.behaviours = [vectors([[1.0] * 5])]
+        done = await index.refresh()
+        assert (done.embedded, [(one.reason, one.texts) for one in done.failed]) == (0, [("garbage", 1)])
+        assert rows(index) == 4
+        assert (await index.refresh()).embedded == 1
+
+
+@pytest.mark.anyio
+async def test_a_provider_with_two_lengths_fails_and_is_not_paid_for_ever(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider, caplog: pytest.LogCaptureFixture
+) -> None:
+    root = plant(files(6))
+    async with Index(root, location=home, embedder=openai) as index:
+        await index.refresh()
+        for number in range(6):
+            provider.dimension = 5 if number % 2 == 0 else DIMENSION
+            plant({f"new{number}.txt": f"new {number}\n"})
+            done = await index.refresh()
+        assert [one.reason for one in done.failed] == ["garbage"]
+        assert "vectors of 8 numbers instead of 5" in done.failed[0].message
+        assert "goes from vectors of 5 numbers back to 8: it is not followed" in caplog.text
+        assert Counter(sent(provider))["alpha number0\n"] == 2
+
+    class ByTurns(Meaning):
+        """Each answer has another length than the one before."""
+
+        asked = 0
+
+        async def embed(self, texts: Sequence[str], *, query: bool) -> list[list[float]]:
+            self.asked += 1
+            self.dimension = 3 + self.asked % 2
+            return await super().embed(texts, query=query)
+
+    model = ByTurns()
+    async with Index(root, location=home, embedder=model) as index:
+        await index.refresh()
+        for number in range(3):
+            before = model.asked
+            plant({"more.txt": f"more {number}\n"})
+            done = await index.refresh()
+            assert model.asked - before == 2
+            assert [(one.reason, one.texts) for one in done.failed] == [("garbage", 1)]
+        assert len(model.texts) == 12 + 2 * 3
+
+
+@pytest.mark.anyio
+async def test_a_search_throws_no_vectors_away(plant: Plant, home: Path, openai: Embedder, provider: Provider) -> None:
+    root = plant(files(4))
+    async with Index(root, location=home, embedder=openai) as index:
+        await index.refresh()
+        provider.dimension = 5
+        plant({"new.txt": "new\n"})
+        assert by_words(await index.search("alpha"))
+        assert rows(index) == 4
+
+
+@pytest.mark.anyio
+async def test_a_query_s_vector_and_others_of_another_length_are_not_compared(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "biscuit\n", "b.py": "cookie\n"})
+    meaning = Meaning()
+    async with Index(root, location=home, embedder=meaning) as index:
+        await index.refresh()
+        embed = meaning.embed
+
+        async def meanwhile(texts: Sequence[str], *, query: bool) -> list[list[float]]:
+            found = await embed(texts, query=query)
+            async with Index(root, location=home, embedder=Meaning(dimension=5)) as other:
+                await other.refresh()
+            return found
+
+        meaning.embed = meanwhile  # type: ignore[method-assign]
+        assert by_words(await index.search("cookie"))
 
 
 # Providers that misbehave

@@ -1,8 +1,5 @@
 """Vectors as bytes, the nearest of them, and fused lists."""
 
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap.index import vectors
-from ripwrap.index.vectors import Approximate, Exact, nearest, neighbours, pack, unpack
+from ripwrap.index.vectors import Approximate, Rows, nearest, pack, unpack
 
 RANDOM = np.random.default_rng(9)
 
@@ -99,32 +96,76 @@ def test_every_half_is_widened_as_numpy_would() -> None:
 @pytest.mark.parametrize("k", [1, 10, 4999, 5000, 9000])
 def test_the_nearest_are_those_that_sorting_finds(k: int, kind: Any) -> None:
     rows, query = some(5000).astype(kind), some(1)[0]
-    scores = rows.astype(np.float32) @ query
+    scores = rows.astype(np.float64) @ query
     numbers, found = nearest(rows, query, k)
     assert len(numbers) == min(k, 5000)
-    assert np.allclose(found, np.sort(scores)[::-1][:k], atol=1e-5)
-    assert np.allclose(scores[numbers], found, atol=1e-5)
-    assert len(set(numbers.tolist())) == len(numbers)
+    assert np.allclose(np.sort(found), np.sort(scores)[-len(numbers) :], atol=1e-8)
+    assert np.allclose(scores[numbers], found, atol=1e-8)
+    assert (np.diff(numbers) > 0).all()
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=40), st.integers(0, 12), st.integers(1, 7))
-def test_of_equals_the_first_wins_whatever_the_blocks(values: list[float], k: int, block: int) -> None:
+def test_all_that_are_as_good_as_the_last_are_found_whatever_the_blocks(
+    values: list[float], k: int, block: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(vectors, "_BLOCK", block)
-        numbers, scores = nearest(np.array(values, np.float32)[:, None], np.ones(1, np.float32), k)
-    expected = sorted(range(len(values)), key=lambda number: -values[number])[:k]
+        numbers, scores = nearest(np.array(values, np.float16)[:, None], np.ones(1, np.float32), k)
+    last = sorted(values, reverse=True)[:k][-1:]
+    expected = [number for number, value in enumerate(values) if last and value >= last[0]]
     assert numbers.tolist() == expected
     assert scores.tolist() == [values[number] for number in expected]
 
 
-def test_exact_gives_ids_and_the_same_with_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = some(1000).astype(np.float16)
-    ids = np.arange(1000, dtype=np.int64) * 7 + 3
-    found = Exact(ids, rows).search(rows[42], 3)
-    assert found[0][0] == 42 * 7 + 3
-    assert found[0][1] == pytest.approx(1, abs=1e-3)
-    monkeypatch.setattr(vectors, "_KEPT", 0)
-    assert Exact(ids, rows).search(rows[42], 3) == found
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_equal_rows_are_equally_good_wherever_they_are(kind: Any) -> None:
+    rows = some(1003, 256).astype(kind)
+    rows[::17] = rows[5]
+    numbers, found = nearest(rows, some(1, 256)[0] * 0.1 + rows[5].astype(np.float32), 10)
+    assert set(numbers.tolist()) == {5, *range(0, 1003, 17)}
+    assert len(set(found.tolist())) == 1
+
+
+def stored(rows: Any) -> dict[bytes, bytes]:
+    """Rows under the names of their numbers."""
+    return {number.to_bytes(16): blob for number, blob in enumerate(pack(rows))}
+
+
+@pytest.mark.parametrize("kept", [vectors._KEPT, 0])
+def test_rows_that_come_and_go_are_found_as_if_they_had_always_been_there(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vectors, "_KEPT", kept)  # float32, and float16
+    every = stored(some(300))
+    new, names = Rows(16), list(every)
+    new.add({name: every[name] for name in names[200:]})
+    for start in range(0, 200, 20):
+        new.add({name: every[name] for name in names[start : start + 20]})
+        for name in names[start + 200 : start + 210]:
+            new.remove(name)
+    left = [name for name in names if name in new]
+    assert len(left) == len(new) == 250
+    query = some(1)[0]
+    at_once = Rows(16)
+    at_once.add({name: every[name] for name in left})
+    assert sorted(new.search(query, 20)) == sorted(at_once.search(query, 20))
+    new.remove(b"nobody's")
+    for name in left:
+        new.remove(name)
+    assert (len(new), new.search(query, 20)) == (0, [])
+
+
+def test_rows_become_small_when_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = stored(some(400))
+    names, query = list(every), some(1)[0]
+    rows = Rows(16)
+    rows.add({name: every[name] for name in names[:200]})
+    before = rows.search(query, 300)
+    assert rows._matrix.dtype == np.float32
+    monkeypatch.setattr(vectors, "_KEPT", 16 * 4 * 300)
+    rows.add({name: every[name] for name in names[200:]})
+    assert rows._matrix.dtype == np.float16
+    assert set(before) <= set(rows.search(query, 400))
 
 
 # usearch
@@ -137,27 +178,24 @@ def crowd(count: int) -> tuple[vectors.Ids, vectors.Halves]:
     return np.arange(count, dtype=np.int64) * 3 + 5, rows.astype(np.float16)
 
 
+def exact(ids: vectors.Ids, rows: vectors.Halves, query: Any, k: int) -> dict[int, float]:
+    numbers, cosines = nearest(rows, query, k)
+    return dict(zip(ids[numbers].tolist(), cosines.tolist(), strict=True))
+
+
 def recall(approximate: Any, ids: vectors.Ids, rows: vectors.Halves, k: int = 10) -> float:
-    exact = Exact(ids, rows)
     queries = rows[:: max(1, len(rows) // 40)]
-    both = [{i for i, _ in approximate.search(q, k)} & {i for i, _ in exact.search(q, k)} for q in queries]
+    both = [{i for i, _ in approximate.search(q, k)} & exact(ids, rows, q, k).keys() for q in queries]
     return sum(map(len, both)) / (k * len(queries))
 
 
-def test_few_are_searched_exactly_and_many_approximately() -> None:
+def test_many_are_found_approximately_and_their_cosines_are_exact() -> None:
     ids, rows = crowd(3000)
-    assert neighbours(ids, rows).note == "exact, 3000 vectors"
-    many = neighbours(ids, rows, many=2999)
-    assert many.note == "approximate (usearch), 3000 vectors"
+    many = Approximate(ids, rows)
     assert recall(many, ids, rows) > 0.95
+    every = exact(ids, rows, rows[7], 3000)
+    assert all(cosine == every[found] for found, cosine in many.search(rows[7], 10))
     assert vectors.MANY == 200_000
-
-
-def test_cosines_of_an_approximate_search_are_exact() -> None:
-    ids, rows = crowd(2000)
-    exact = dict(Exact(ids, rows).search(rows[7], 2000))
-    for found, cosine in Approximate(ids, rows).search(rows[7], 10):
-        assert cosine == pytest.approx(exact[found], abs=1e-6)
 
 
 def test_the_graph_follows_the_rows(tmp_path: Path) -> None:
@@ -201,30 +239,3 @@ def test_a_file_of_another_model_is_made_anew(tmp_path: Path) -> None:
     file = tmp_path / "vectors.usearch"
     Approximate(ids, some(500, 48), file=file)
     assert recall(Approximate(ids, rows, file=file), ids, rows) > 0.95
-
-
-@pytest.mark.parametrize("ids", [[1, 2], [1, 1, 2]])
-def test_every_row_has_an_id_of_its_own(ids: list[int]) -> None:
-    with pytest.raises(ValueError, match="an id of its own"):
-        neighbours(np.array(ids, np.int64), some(3))
-
-
-def test_without_usearch_the_search_is_exact_and_says_so() -> None:
-    program = """
-        import pathlib, sys
-        import numpy as np
-        from ripwrap.index.vectors import neighbours
-        # what is imported stays, and nothing more is found
-        sys.path[:] = [path for path in sys.path if not pathlib.Path(path, "usearch").exists()]
-        sys.path_importer_cache.clear()
-        found = neighbours(np.arange(5), np.eye(5, dtype=np.float32), many=4)
-        print(found.note)
-        print(found.search(np.eye(5, dtype=np.float32)[2], 1))
-    """
-    ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=50, check=False
-    )
-    assert ran.stdout.splitlines() == [
-        'exact, 5 vectors: slow, because usearch is not installed (pip install "ripwrap[vectors]")',
-        "[(2, 1.0)]",
-    ], ran.stderr

@@ -1,7 +1,7 @@
 """Embedders of providers, by way of `pydantic_ai.Embedder`: what it raises told in our words, and no request but ours.
 
 A client is made for each request, in an asyncio loop of its own (`errand.py`): 40 ms, beside the hundreds that a
-request takes. The clients' own retries are off, because `embed.py` does that, with all the pauses in one hand.
+request takes. The clients' own retries are off, because `batches.py` does that, with all the pauses in one hand.
 """
 
 import ipaddress
@@ -50,7 +50,7 @@ class Hosted:
 
     Attributes:
         name: `provider:model`.
-        dimension: How many numbers a vector has; `None` before the first.
+        dimension: How many numbers a vector has, as the last answer had them; `None` before the first.
         limits: How it is asked.
         destination: Where texts are sent; as it was when this was made, or nothing is sent.
     """
@@ -85,8 +85,7 @@ class Hosted:
             raise
         except Exception as error:  # what providers' packages raise is theirs to choose
             raise self._translated(error) from error
-        if self.dimension is None:
-            self.dimension = self._length(found, len(texts))
+        self.dimension = self._length(found, len(texts)) or self.dimension
         return found
 
     async def _request(self, texts: list[str], kind: Literal["query", "document"]) -> Any:

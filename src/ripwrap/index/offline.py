@@ -5,6 +5,7 @@ find; importing it gives the root logger a handler; and it pads a batch to its l
 gigabytes. What it computes is a mean of token vectors. That is what is computed here, and a test compares the two.
 """
 
+import functools
 import threading
 from collections.abc import Sequence
 from importlib import import_module
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+_LOADING = threading.Lock()
 _INSTALL = 'pip install "ripwrap[vectors]"'
 
 
@@ -44,7 +46,6 @@ class WordLlama:
             raise _unusable(f"it needs the packages {', '.join(missing)}: {_INSTALL}")
         self.destination: Destination = Destination(name=self.name)
         self._model: tuple[Any, Any] | None = None
-        self._loading = threading.Lock()
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> "Matrix":  # noqa: ARG002 - they are alike to it
         """The mean of each text's token vectors; zeros if it has no tokens."""
@@ -69,14 +70,15 @@ class WordLlama:
         return found
 
     def _loaded(self) -> tuple[Any, Any]:
-        with self._loading:
+        with _LOADING:
             if self._model is None:
                 self._model = _load()
             return self._model
 
 
+@functools.cache
 def _load() -> tuple[Any, Any]:
-    """Tokenizer and weights, 33 MB of memory; from files alone."""
+    """Tokenizer and weights, 33 MB of memory that all indexes of a process share; from files alone."""
     found = find_spec("wordllama")
     folder = Path(found.origin).parent if found and found.origin else Path()
     for name in (_WEIGHTS, _TOKENIZER):

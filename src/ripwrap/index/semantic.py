@@ -4,13 +4,11 @@ A batch is a transaction of its own, after the one of the files: whoever is kill
 are under way. Nothing is asked of an embedder while the database is held.
 """
 
-import hashlib
 import logging
-import os
-import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -18,23 +16,20 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
-from ripwrap._fts import portions
-from ripwrap._ranking.score import POOL
-from ripwrap._text import raw_bytes, text_of
 from ripwrap.binary.resolver import in_thread
-from ripwrap.errors import EmbeddingError
-from ripwrap.index.database import check, reading, restored, writing
-from ripwrap.index.embed import Embedded, Embedder, Failed, Limits, embed_all, embed_query, limits_of, provider_of
-from ripwrap.index.health import LACKING
+from ripwrap.errors import EmbeddingError, RipwrapError
+from ripwrap.index.batches import Embedded, Failed, LengthError, embed_all, embed_query
+from ripwrap.index.database import reading
+from ripwrap.index.embed import Embedder, Limits, limits_of, provider_of
+from ripwrap.index.kept import Complete, doubt, forget, keep, lacking, model_of, texts_of
+from ripwrap.index.loaded import Loaded
 from ripwrap.index.models import EmbedReason, NotEmbedded
-from ripwrap.index.query import Pool, Vectors
+from ripwrap.index.query import Vectors
 from ripwrap.index.refresh import View, generation_of, number_of
 from ripwrap.index.store import Store
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
-
-    from ripwrap.index.vectors import Halves, Matrix, Neighbours
 
 COOL = 30.0
 """Seconds after a failure in which a search does not ask again; `refresh()` does."""
@@ -49,6 +44,7 @@ _SAYS: dict[EmbedReason, str] = {
     "unavailable": "does not answer",
     "garbage": "answers with garbage",
 }
+_LENGTH = "has vectors of another length now; the next refresh makes all anew"
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -70,23 +66,11 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lacking:
-    """Texts of a view that have no vector, each by its digest, with a chunk that has it; and how long vectors are."""
+class _Wanted:
+    """Texts that have no vector, each by its digest, with a chunk that has it; and how long vectors are."""
 
     chunks: dict[bytes, int]
     dimension: int | None
-    state: tuple[int | None, int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """The vectors of a view in memory: a row for each text, and the chunks that have it."""
-
-    state: tuple[int, int | None, int]
-    places: dict[bytes, int]
-    rows: "Halves"
-    chunks: dict[int, list[int]]
-    neighbours: "Neighbours"
 
 
 class Semantic:
@@ -118,10 +102,11 @@ class Semantic:
         self._declared = embedder.dimension  # and not what it learns of answers
         self._store, self._view, self._weight = store, view, weight
         self._turn = threading.Lock()
-        self._complete: tuple[int | None, int | None] | None = None
+        self._complete = Complete()
+        self._thrown_away: set[int] = set()
         self._rejected: set[bytes] = set()
         self._failed: tuple[float, EmbeddingError] | None = None
-        self._loaded: _Loaded | None = None
+        self._loaded = Loaded(embedder.name, store.folder)
 
     async def embed(self, tell: Tell | None, *, patient: bool) -> Outcome:
         """Embed the texts of the view that lack a vector; one task at a time.
@@ -136,7 +121,7 @@ class Semantic:
                 return Outcome()
             await anyio.sleep(_LOOK)
         try:
-            return await self._embed(tell, patient=patient)
+            return await self._embed(tell, patient=patient, renew=patient)
         finally:
             self._turn.release()
 
@@ -144,33 +129,37 @@ class Semantic:
         """What ranking is to know of vectors for a query."""
         if self._weight == 0:
             return Vectors(None, 0, "they weigh nothing")
-        dimension = await in_thread(lambda: self._store.run(lambda database: _model(database, self.embedder.name)[0]))
-        if dimension is None:
+        model = await in_thread(lambda: self._store.run(lambda database: model_of(database, self.embedder.name)))
+        if model.dimension is None:
             return Vectors(None, self._weight)
         if (error := self._lately()) is None:
             try:
-                wanted = await embed_query(self.embedder, query, limits=self._hurried(), dimension=dimension)
+                wanted = await embed_query(self.embedder, query, limits=self._hurried(), dimension=model.dimension)
             except EmbeddingError as failed:
                 _LOGGER.warning("words alone answer a query: %s", failed)
                 self._note(failed)
                 error = failed
+                if isinstance(error, LengthError):
+                    await in_thread(self._doubt)
             else:
                 self._failed = None
-                return Vectors(partial(self._pool, wanted), self._weight)
-        return Vectors(None, self._weight, f"{self.embedder.name} {_SAYS[error.reason]}")
+                return Vectors(lambda database, view: self._loaded.pool(database, view, wanted), self._weight)
+        says = _LENGTH if isinstance(error, LengthError) else _SAYS[error.reason]
+        return Vectors(None, self._weight, f"{self.embedder.name} {says}")
 
-    async def _embed(self, tell: Tell | None, *, patient: bool) -> Outcome:
-        lacking = await in_thread(lambda: self._store.run(self._lacking))
-        wanted = {digest: chunk for digest, chunk in lacking.chunks.items() if patient or digest not in self._rejected}
+    async def _embed(self, tell: Tell | None, *, patient: bool, renew: bool) -> Outcome:
+        every = await in_thread(lambda: self._store.run(self._lacking))
+        wanted = {digest: chunk for digest, chunk in every.chunks.items() if patient or digest not in self._rejected}
         if not wanted:
-            if not lacking.chunks:
-                self._complete = lacking.state
             return Outcome()
         failures = _Failures()
         if not patient and (error := self._lately()) is not None:
             return Outcome(0, failures.told(error, len(wanted)))
-        done = _Done(self._store, self.embedder.name, len(wanted), tell)
-        stopped = await self._portions(list(wanted.values()), lacking.dimension, done, failures, patient=patient)
+        done = _Done(len(wanted), tell)
+        stopped = await self._portions(list(wanted.values()), every.dimension, done, failures, patient=patient)
+        if renew and not done.embedded and (renewed := await self._renewed(every, failures)):
+            outcome = await self._embed(tell, patient=patient, renew=False)
+            return replace(outcome, embedded=renewed + outcome.embedded)
         self._failed = None
         if stopped is not None:
             self._note(stopped)
@@ -186,15 +175,43 @@ class Semantic:
         """Embed chunks; the error after which nothing more was tried."""
         limits = limits_of(self.embedder) if patient else self._hurried()
         for at in range(0, len(chunks), _PORTION):
-            texts = await in_thread(partial(self._store.run, partial(_texts, chunks[at : at + _PORTION])))
+            texts = await in_thread(partial(self._texts, chunks[at : at + _PORTION]))
             async with embed_all(self.embedder, texts, limits=limits, dimension=dimension) as batches:
                 async for batch in batches:
                     dimension = batch.vectors.shape[1]
-                    await in_thread(partial(done.keep, batch))
+                    try:
+                        await in_thread(partial(self._kept, batch, done))
+                    except LengthError as error:  # another process has had others meanwhile
+                        failures.add([Failed(batch.keys, error)])
+                        return error
             failures.add(batches.failed)
             if batches.stopped is not None:
                 return batches.stopped
         return None
+
+    async def _renewed(self, wanted: _Wanted, failures: "_Failures") -> int:
+        """How many texts have vectors of another length now, for which all others were thrown away.
+
+        The embedder is asked once more for a batch, to see whether it stays with that length. To one that was thrown
+        away before it does not go back, so that nobody pays again and again for one that has two.
+        """
+        name, failed, before = self.embedder.name, failures.of_another_length(), wanted.dimension
+        if failed is None or before is None:
+            return 0
+        length = failed.error.length
+        if length == before or self.embedder.dimension not in (None, length):
+            return 0
+        if length in self._thrown_away:
+            _LOGGER.warning("%s goes from vectors of %d numbers back to %d: it is not followed", name, before, length)
+            return 0
+        chunks = [wanted.chunks[digest] for digest in failed.keys]
+        texts = await in_thread(partial(self._texts, chunks))
+        async with embed_all(self.embedder, texts, dimension=length) as batches:
+            async for batch in batches:
+                _LOGGER.warning("%s has vectors of %d numbers, which were %d: made anew", name, length, before)
+                await in_thread(partial(self._store.run, partial(keep, model=name, batch=batch, anew=True)))
+                self._thrown_away.add(before)
+        return batches.embedded
 
     def _hurried(self) -> Limits:
         limits = limits_of(self.embedder)
@@ -216,135 +233,63 @@ class Semantic:
             return None
         return self._failed[1]
 
-    def _lacking(self, database: "Connection") -> _Lacking:
-        """What is to be embedded; vectors of another length than the embedder's are thrown away first."""
-        view, name, wanted = self._view(), self.embedder.name, self._declared
-        dimension, generation = _model(database, name)
-        if None not in (wanted, dimension) and wanted != dimension:
-            _LOGGER.warning("%s has vectors of %s numbers, which were %s: made anew", name, wanted, dimension)
-            with writing(database):
-                database.execute("DELETE FROM vec WHERE model = ?", (name,))
-                database.execute("DELETE FROM model WHERE name = ?", (name,))
-            dimension, generation = None, None
+    def _lacking(self, database: "Connection") -> _Wanted:
+        """What is to be embedded; vectors of another length than the embedder says are thrown away first."""
+        view, name, declared = self._view(), self.embedder.name, self._declared
+        model = model_of(database, name)
+        if declared is not None and model.dimension is not None and declared != model.dimension:
+            _LOGGER.warning("%s has vectors of %d numbers, which were %d: made anew", name, declared, model.dimension)
+            forget(database, name, model.dimension)
+        self._declared = None  # it is known by what it answers now
         with reading(database):
-            state = generation_of(database, view), generation
-            if state == self._complete:
-                return _Lacking({}, dimension, state)
-            rows = database.execute(
-                f"SELECT chunk.digest, chunk.id {LACKING} ORDER BY tree.path, chunk.start",
-                (number_of(database, view), name, 2 * (dimension or 0)),
-            )
-            found: dict[bytes, int] = {}
-            for digest, chunk in rows:
-                found.setdefault(digest, chunk)
-        return _Lacking(found, dimension, state)
+            model, generation = model_of(database, name), generation_of(database, view)
+            if self._complete.generation != model.generation:
+                self._complete = Complete(model.generation)
+            elif generation is not None and generation == self._complete.view:
+                return _Wanted({}, model.dimension)
+            found = lacking(database, number_of(database, view), name, model.dimension, self._complete)
+            self._complete.view = None if found else generation
+        return _Wanted(found, model.dimension)
 
-    def _pool(self, wanted: "Matrix", database: "Connection", number: int) -> Pool | None:
-        """The chunks of a view that are most like a vector; `None` if there are no vectors."""
-        loaded = self._load(database, number)
-        if loaded is None:
-            return None
-        pool: list[tuple[int, float]] = []
-        for text, cosine in loaded.neighbours.search(wanted, POOL):
-            if cosine <= 0 or len(pool) >= POOL:
-                break
-            pool += [(chunk, cosine) for chunk in loaded.chunks[text]]
-        return pool[:POOL]
+    def _texts(self, chunks: Sequence[int]) -> list[tuple[bytes, str]]:
+        return self._store.run(lambda database: texts_of(database, chunks))
 
-    def _load(self, database: "Connection", number: int) -> _Loaded | None:
-        """The vectors of a view; those that were in memory before are not read again."""
-        name = self.embedder.name
-        dimension, model = _model(database, name)
-        if dimension is None:
-            return None
-        (view,) = database.execute("SELECT generation FROM view WHERE id = ?", (number,)).fetchone()
-        before, state = self._loaded, (number, model, view)
-        if before is not None and before.state == state:
-            return before
-        chunks: dict[bytes, list[int]] = {}
-        for digest, chunk in database.execute(_CHUNKS, (number,)):
-            chunks.setdefault(digest, []).append(chunk)
-        places = before.places if before is not None and before.rows.shape[1] == dimension else {}
-        new: dict[bytes, bytes] = {}
-        for some in portions([digest for digest in chunks if digest not in places]):
-            check()
-            statement = f"{_VECTORS} AND digest IN ({','.join('?' * len(some))})"
-            new.update(database.execute(statement, (name, 2 * dimension, *some)))
-        self._loaded = self._made(state, chunks, new, dimension, before if places else None)
-        return self._loaded
+    def _kept(self, batch: Embedded[bytes], done: "_Done") -> None:
+        self._store.run(partial(self._keep, batch))
+        done.add(len(batch.keys))
 
-    def _made(
-        self,
-        state: tuple[int, int | None, int],
-        chunks: dict[bytes, list[int]],
-        new: dict[bytes, bytes],
-        dimension: int,
-        before: _Loaded | None,
-    ) -> _Loaded | None:
-        import numpy as np
+    def _keep(self, batch: Embedded[bytes], database: "Connection") -> None:
+        before, now = keep(database, self.embedder.name, batch)
+        if before.generation == self._complete.generation:
+            self._complete.generation = now.generation
 
-        from ripwrap.index.vectors import neighbours, unpack
-
-        old = {} if before is None else before.places
-        digests = [digest for digest in chunks if digest in old or digest in new]
-        if not digests:
-            return None
-        added = [digest for digest in digests if digest not in old]
-        read = unpack([new[digest] for digest in added], dimension)
-        at = {digest: place for place, digest in enumerate(added, len(old))}
-        every = read if before is None else np.concatenate([before.rows, read])
-        rows = every[[old[digest] if digest in old else at[digest] for digest in digests]]
-        # A text has the same number the next time, which an index in a file builds upon.
-        ids = np.array([int.from_bytes(digest[:8]) >> 1 for digest in digests], np.int64)
-        named = hashlib.blake2b(self.embedder.name.encode(), digest_size=8).hexdigest()
-        file = self._store.folder / f"vectors-{state[0]}-{named}.usearch"
-        return _Loaded(
-            state=state,
-            places={digest: place for place, digest in enumerate(digests)},
-            rows=rows,
-            chunks={number: chunks[digest] for number, digest in zip(ids.tolist(), digests, strict=True)},
-            neighbours=neighbours(ids, rows, file=file if os.access(self._store.folder, os.W_OK) else None),
-        )
+    def _doubt(self) -> None:
+        """See to it that the next refresh asks for a text, whoever makes it."""
+        view, name = self._view(), self.embedder.name
+        with suppress(RipwrapError):  # nobody may write there, and nobody then refreshes it
+            self._store.run(lambda database: doubt(database, number_of(database, view), name))
 
 
-# In the order of path and place, so that it does not matter in which order files came into the index.
-_CHUNKS = (
-    "SELECT chunk.digest, chunk.id FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ?"
-    " ORDER BY tree.path, chunk.start"
-)
-_VECTORS = "SELECT digest, v FROM vec WHERE model = ? AND length(v) = ?"
-
-
+@dataclass(slots=True)
 class _Done:
-    """Keeps batches, and counts them."""
+    """How many texts of how many have vectors, and who is told."""
 
-    def __init__(self, store: Store, model: str, total: int, tell: Tell | None) -> None:
-        self.embedded = 0
-        self._store, self._model, self._total, self._tell = store, model, total, tell
+    total: int
+    tell: Tell | None
+    embedded: int = 0
 
-    def keep(self, batch: Embedded[bytes]) -> None:
-        self._store.run(partial(self._write, batch))
-        self.embedded += len(batch.keys)
-        if self._tell is not None:
-            self._tell(self.embedded, self._total)
+    def add(self, texts: int) -> None:
+        self.embedded += texts
+        if self.tell is not None:
+            self.tell(self.embedded, self.total)
 
-    def _write(self, batch: Embedded[bytes], database: "Connection") -> None:
-        from ripwrap.index.vectors import pack
 
-        length = batch.vectors.shape[1]
-        with writing(database):
-            dimension, _ = _model(database, self._model)
-            if dimension not in (None, length):  # by another process, a moment ago
-                message = f"{self._model} answered with vectors of {length} numbers instead of {dimension}"
-                raise EmbeddingError(message, provider=self._model.partition(":")[0], reason="garbage")
-            database.execute(
-                "INSERT OR REPLACE INTO model (name, dimension, generation) VALUES (?, ?, ?)",
-                (self._model, length, secrets.randbits(62)),
-            )
-            database.executemany(
-                "INSERT OR REPLACE INTO vec (digest, model, v) VALUES (?, ?, ?)",
-                ((digest, self._model, v) for digest, v in zip(batch.keys, pack(batch.vectors), strict=True)),
-            )
+@dataclass(frozen=True, slots=True)
+class _Longer:
+    """Texts whose vectors were of another length than those that there are."""
+
+    keys: tuple[bytes, ...]
+    error: LengthError
 
 
 class _Failures:
@@ -353,6 +298,7 @@ class _Failures:
     def __init__(self) -> None:
         self.count = 0
         self.rejected: set[bytes] = set()
+        self._others: list[_Longer] = []
         self._by_reason: dict[EmbedReason, tuple[int, str]] = {}
 
     def add(self, failed: Sequence[Failed[bytes]]) -> None:
@@ -360,6 +306,13 @@ class _Failures:
             self._add(one.error, len(one.keys))
             if one.error.reason == "rejected":
                 self.rejected.update(one.keys)
+            if isinstance(one.error, LengthError):
+                self._others.append(_Longer(one.keys, one.error))
+
+    def of_another_length(self) -> _Longer | None:
+        """The first texts whose vectors were; `None` if there are none, or of several lengths."""
+        lengths = {one.error.length for one in self._others}
+        return self._others[0] if len(lengths) == 1 else None
 
     def told(self, stopped: EmbeddingError | None, untried: int) -> tuple[NotEmbedded, ...]:
         """All of them; what was not tried has the reason for which it was not."""
@@ -374,19 +327,3 @@ class _Failures:
         count, message = self._by_reason.get(error.reason, (0, f"{error}"))
         self._by_reason[error.reason] = count + texts, message
         self.count += texts
-
-
-def _model(database: "Connection", name: str) -> tuple[int | None, int | None]:
-    """How long a model's vectors are, and what changes with them; `None` if it has none."""
-    row = database.execute("SELECT dimension, generation FROM model WHERE name = ?", (name,)).fetchone()
-    return (None, None) if row is None else (int(row[0]), int(row[1]))
-
-
-def _texts(numbers: Sequence[int], database: "Connection") -> list[tuple[bytes, str]]:
-    """The texts of some chunks by digest; of a chunk that is no more there is none."""
-    texts: dict[bytes, str] = {}
-    for some in portions(numbers):
-        statement = f"SELECT digest, text FROM chunk WHERE id IN ({','.join('?' * len(some))})"  # noqa: S608 - marks
-        for digest, kept in database.execute(statement, some):
-            texts[digest] = kept if isinstance(kept, str) else text_of(raw_bytes(restored(kept)))
-    return list(texts.items())

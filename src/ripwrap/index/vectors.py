@@ -5,13 +5,12 @@ rows are the truth. What usearch builds of them, where there are very many, can 
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +23,10 @@ MANY = 200_000
 """Above as many vectors, an approximate search is worth its index."""
 
 _BLOCK = 4096  # Rows that are widened at a time: 4 MiB at 256 numbers each.
-_KEPT = 256 * 1024 * 1024  # Bytes of float32 that an exact search keeps, for queries that take a tenth of the time.
+_KEPT = 256 * 1024 * 1024  # Bytes of float32 that are kept, for queries that take a tenth of the time.
+_INEXACT = 1e-4  # What a cosine of float32 numbers may be wrong by.
+_DECIMALS = 9  # Of a cosine; what is below is noise, in which equal rows would differ.
+_SPARE = 16  # One row more for each so many, so that few that come do not have all copied.
 _OVERSAMPLE = 8  # Candidates of usearch for each neighbour that is wanted; their cosines are then made exact.
 _REMOVED = 0.2  # With more of an index gone than this share, a new one is smaller and better.
 _MAX_DIMENSION = 65_536
@@ -103,10 +105,11 @@ def _every_half() -> Matrix:
     return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
-def nearest(rows: npt.NDArray[Any], query: npt.NDArray[Any], k: int) -> tuple[Ids, Matrix]:
-    """The `k` rows that are most like a query, by exact cosine: row numbers and cosines, the best first.
+def nearest(rows: npt.NDArray[Any], query: npt.NDArray[Any], k: int) -> tuple[Ids, npt.NDArray[np.float64]]:
+    """The `k` rows that are most like a query, and all that are as good as the last of them: numbers and cosines.
 
-    Of rows that are alike, the first is the better. Of float16 only a block is widened at a time.
+    They are in the order of their numbers. A cosine depends on its row alone, and not on where that is. Of float16 only
+    a block is widened at a time.
 
     Args:
         rows: Normalised, float16 or float32.
@@ -114,48 +117,84 @@ def nearest(rows: npt.NDArray[Any], query: npt.NDArray[Any], k: int) -> tuple[Id
         k: How many; fewer come if there are fewer.
     """
     wanted = widen(query)
-    numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
-    if k < 1:
-        return numbers, scores
-    step = _BLOCK if rows.dtype == np.float16 else 16 * _BLOCK  # nothing to widen, and fewer calls
+    if k < 1 or not len(rows):
+        return np.empty(0, np.int64), np.empty(0, np.float64)
+    near = np.empty(len(rows), np.float32)
+    step = _BLOCK if rows.dtype == np.float16 else len(rows)
     for start in range(0, len(rows), step):
-        block = widen(rows[start : start + step]) @ wanted
-        here = np.arange(len(block))
-        if len(block) > k:
-            # All that are as good as the last are kept, so that of equals the first wins, wherever it is.
-            here = np.flatnonzero(block >= np.partition(block, -k)[-k])
-        numbers = np.concatenate([numbers, here + start])
-        scores = np.concatenate([scores, block[here]])
-        best = np.argsort(-scores, kind="stable")[:k]
-        numbers, scores = numbers[best], scores[best]
-    return numbers, scores
+        np.matmul(widen(rows[start : start + step]), wanted, out=near[start : start + step])
+    numbers = np.arange(len(rows))
+    if len(rows) > k:
+        numbers = np.flatnonzero(near >= np.partition(near, -k)[-k] - _INEXACT)
+    cosines = np.einsum("ij,j->i", rows[numbers].astype(np.float64), wanted.astype(np.float64)).round(_DECIMALS)
+    if len(numbers) > k:
+        here = cosines >= np.partition(cosines, -k)[-k]
+        numbers, cosines = numbers[here], cosines[here]
+    return numbers, cosines
 
 
-class Neighbours(Protocol):
-    """What finds the vectors that are most like one."""
+class Rows:
+    """Vectors by the digest of their text, in one matrix that follows what there is.
 
-    @property
-    def note(self) -> str:
-        """How it finds them, and, if that is not as it should be, why."""
-        ...
+    As float32, unless those would take more than 256 MiB. What is taken out leaves a row of zeros to the next that
+    comes.
+    """
 
-    def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[int, float]]:
-        """Ids and cosines, the best first."""
-        ...
+    def __init__(self, dimension: int) -> None:
+        self.dimension: int = dimension
+        self._places: dict[bytes, int] = {}
+        self._digests: list[bytes] = []
+        self._free: list[int] = []
+        self._matrix: npt.NDArray[Any] = np.zeros((0, dimension), np.float32)
 
+    def __len__(self) -> int:
+        return len(self._places)
 
-class Exact:
-    """Every vector is looked at; as float32, unless those would take more than 256 MiB."""
+    def __contains__(self, digest: bytes) -> bool:
+        return digest in self._places
 
-    def __init__(self, ids: Ids, rows: npt.NDArray[Any], *, note: str = "") -> None:
-        self._ids = ids
-        self._rows = widen(rows) if rows.size * 4 <= _KEPT else rows
-        self.note: str = note or f"exact, {len(ids)} vectors"
+    def add(self, stored: Mapping[bytes, bytes]) -> None:
+        """Take in vectors as they are stored, of texts that have none here."""
+        read = unpack(list(stored.values()), self.dimension)
+        while len(self._free) < len(stored):
+            self._grow(len(stored) - len(self._free))
+        places = [self._free.pop() for _ in stored]
+        self._matrix[places] = widen(read) if self._matrix.dtype == np.float32 else read
+        for place, digest in zip(places, stored, strict=True):
+            self._places[digest] = place
+            self._digests[place] = digest
 
-    def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[int, float]]:
-        """Ids and cosines, the best first."""
-        numbers, scores = nearest(self._rows, query, k)
-        return list(zip(self._ids[numbers].tolist(), scores.tolist(), strict=True))
+    def remove(self, digest: bytes) -> None:
+        """Take out the vector of a text, if it is here."""
+        place = self._places.pop(digest, None)
+        if place is not None:
+            self._matrix[place] = 0
+            self._free.append(place)
+
+    def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[bytes, float]]:
+        """The nearest, as `nearest()` has them, of those that are like the query at all."""
+        numbers, cosines = nearest(self._matrix, query, k)
+        like = cosines > 0
+        return [
+            (self._digests[place], cosine)
+            for place, cosine in zip(numbers[like].tolist(), cosines[like].tolist(), strict=True)
+        ]
+
+    def numbered(self) -> tuple[Ids, npt.NDArray[Any], dict[int, bytes]]:
+        """Numbers by which a text is the same the next time, each with its row; and whose they are."""
+        texts = {int.from_bytes(digest[:8]) >> 1: digest for digest in self._places}
+        places = [self._places[digest] for digest in texts.values()]
+        return np.fromiter(texts, np.int64, len(texts)), self._matrix[places].astype(np.float16), texts
+
+    def _grow(self, by: int) -> None:
+        before = len(self._digests)
+        size = before + max(by, before // _SPARE)
+        kind = np.float32 if size * self.dimension * 4 <= _KEPT else np.float16
+        matrix = np.zeros((size, self.dimension), kind)
+        matrix[:before] = self._matrix
+        self._matrix = matrix
+        self._digests += [b""] * (size - before)
+        self._free = [*range(size - 1, before - 1, -1), *self._free]
 
 
 class Approximate:
@@ -170,11 +209,6 @@ class Approximate:
         self._dimension = rows.shape[1]
         self._graph = self._load()
         self.follow(ids, rows)
-
-    @property
-    def note(self) -> str:
-        """How neighbours are found."""
-        return f"approximate (usearch), {len(self._ids)} vectors"
 
     def follow(self, ids: Ids, rows: npt.NDArray[Any]) -> None:
         """Have the graph know these rows and no others; the file, if there is one, is replaced at once or not at all.
@@ -198,14 +232,15 @@ class Approximate:
             self._save()
 
     def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[int, float]]:
-        """Ids and cosines, the best first."""
+        """Ids and cosines, as `nearest()` has them."""
         if k < 1 or not len(self._ids):
             return []
         found = self._graph.search(query.astype(np.float16), max(k * _OVERSAMPLE, 64))
         candidates = np.sort(np.asarray(found.keys).astype(np.int64))
         places = np.minimum(np.searchsorted(self._ids, candidates), len(self._ids) - 1)
         here = self._ids[places] == candidates
-        return Exact(candidates[here], self._rows[places[here]]).search(query, k)
+        numbers, cosines = nearest(self._rows[places[here]], query, k)
+        return list(zip(candidates[here][numbers].tolist(), cosines.tolist(), strict=True))
 
     def _empty(self) -> Any:
         usearch = import_module("usearch.index")
@@ -233,27 +268,3 @@ class Approximate:
             staged.replace(self._file)
         finally:
             staged.unlink(missing_ok=True)
-
-
-def neighbours(ids: Ids, rows: npt.NDArray[Any], *, file: Path | None = None, many: int = MANY) -> Neighbours:
-    """What searches these rows: exactly, or, if there are more than `many`, approximately and with an index.
-
-    Where usearch is not installed the search is exact all the same, and its `note` says so.
-
-    Args:
-        ids: A number for each row, by which it is the same row the next time; each once.
-        rows: Normalised.
-        file: Where the approximate index may be kept.
-        many: Above as many rows there is one.
-
-    Raises:
-        ValueError: There are not as many ids as rows, or one is there twice.
-    """
-    if len(ids) != len(rows) or len(np.unique(ids)) != len(ids):
-        raise ValueError(f"each row needs an id of its own: {len(ids)} ids for {len(rows)} rows")
-    if len(ids) <= many:
-        return Exact(ids, rows)
-    if find_spec("usearch") is None:
-        how = 'pip install "ripwrap[vectors]"'
-        return Exact(ids, rows, note=f"exact, {len(ids)} vectors: slow, because usearch is not installed ({how})")
-    return Approximate(ids, rows, file=file)
