@@ -665,32 +665,52 @@ def unprivileged(*arguments: object) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_folder_that_cannot_be_written_to_answers_while_nothing_has_changed(plant: Plant, home: Path) -> None:
-    root = plant({"a.py": "cookies\n"})
+@pytest.mark.parametrize(
+    ("mode", "of_file", "change"),
+    [
+        (0o555, 0o444, {"a.py": "cakes\n"}),
+        (0o555, 0o644, {"b.bin": "text"}),
+        (0o755, 0o444, {"c.py": "cookies\n"}),
+        (0o555, 0o444, {}),
+    ],
+)
+def test_what_cannot_be_written_to_answers_while_nothing_has_changed(
+    plant: Plant, home: Path, mode: int, of_file: int, change: dict[str | bytes, str | bytes]
+) -> None:
+    root = plant({"a.py": "cookies\n", "b.bin": b"cookies\0", "gone.py": "cookies\n"})
     rg = ripwrap.sync.resolve().path
 
     async def make() -> None:
         async with Index(root, location=home) as index:
-            while (await index.refresh()).unchanged != 1:  # so that nothing is left that is younger than it looks
-                pass
-            while any(row[0] < 0 for row in index._store.run(sizes)):
-                await index.refresh()
+            # Written just before they are read, files may be younger than they look, and are read again.
+            await index.refresh(lambda _: plant({"a.py": "cookies\n", "b.bin": b"cookies\0"}))
+            assert {size for (size,) in index._store.run(sizes)} > {-1}
+            (root / "gone.py").unlink()
+            await index.refresh(lambda _: plant({"a.py": "cookies\n", "b.bin": b"cookies\0"}))
 
     def sizes(database: sqlite3.Connection) -> list[tuple[int]]:
         return database.execute("SELECT size FROM tree").fetchall()
 
     anyio.run(make)
-    (home / NAME).chmod(0o444)
-    home.chmod(0o555)
-    try:
-        assert unprivileged(root, home, rg) == ["['a.py']", "['a.py']"]
-        plant({"b.py": "cookies\n"})
-        refused, old = unprivileged(root, home, rg)
-        assert refused.startswith("RipwrapError the index ") and "it cannot be written to; pass another" in refused
-        assert old == "['a.py']"
-    finally:
-        home.chmod(0o755)
-    (home / NAME).unlink()
+    (home / NAME).chmod(of_file)
+    home.chmod(mode)
+    os.utime(root / "a.py", ns=(1, 1))
+    plant({"b.py": "secret\n"})
+    (root / "b.py").chmod(0)  # which would not be in the index anyway
+    answers = unprivileged(root, home, rg)
+    (root / "b.py").unlink()
+    plant(change) if change else (root / "a.py").unlink()
+    refused, old = unprivileged(root, home, rg)
+    home.chmod(0o755)
+    assert answers == ["['a.py']", "['a.py']"]
+    assert refused.startswith("RipwrapError the index ") and "it cannot be written to; pass another" in refused
+    assert "refresh=False" in refused and old == "['a.py']"
+
+
+def test_where_no_index_can_be_made_that_is_said(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "cookies\n"})
+    rg = ripwrap.sync.resolve().path
+    home.mkdir()
     home.chmod(0o555)
     try:
         for said in unprivileged(root, home, rg):
@@ -730,14 +750,18 @@ async def test_what_can_only_be_read_is_never_thrown_away(
     assert modes == ["rwc", "ro", "ro&immutable=1"] * 2
     assert caplog.text.count("it may be old") == 1
     monkeypatch.undo()
-    database = sqlite3.connect(kept.location / NAME)
-    with database:
-        database.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
-    database.close()
-    junk = b"this is no database" * 1000
-    for content, said in ((None, "because its tables are of version 99"), (junk, "file is not a database")):
-        if content is not None:
-            (kept.location / NAME).write_bytes(content)
+    change = "UPDATE meta SET value = '99' WHERE key = '{}'"
+    for key, said in (
+        ("chunker", "because it was made by another chunker"),
+        ("schema", "because its tables are of version 99"),
+        ("", "file is not a database"),
+    ):
+        if key:
+            database = sqlite3.connect(kept.location / NAME, isolation_level=None)
+            database.execute(change.format(key))
+            database.close()
+        else:
+            (kept.location / NAME).write_bytes(b"this is no database" * 1000)
         whole = (kept.location / NAME).read_bytes()
         monkeypatch.setattr(sqlite3, "connect", connect)
         with pytest.raises(RipwrapError, match=said):

@@ -19,7 +19,7 @@ from ripwrap._ranking.chunks import Chunk
 from ripwrap._ranking.tokens import spread
 from ripwrap._source import MAX_FILE, Source, beginning, decoded, is_binary
 from ripwrap._text import raw_bytes, shown, text_of
-from ripwrap.index.database import check, checkpoint, reading, restored, stored, writing
+from ripwrap.index.database import READONLY, check, checkpoint, code_of, reading, restored, stored, writing
 from ripwrap.index.models import Progress, Refreshed, Skipped, SkipReason
 
 if TYPE_CHECKING:
@@ -144,6 +144,8 @@ def refresh(
     Returns:
         What was done; `None` if another process has refreshed the view since the files were listed, and nothing was.
     """
+    import sqlite3
+
     begun = time.monotonic()
     stamps = _stamps(view.root, paths)
     with reading(database):
@@ -154,13 +156,19 @@ def refresh(
     tally = _Tally()
     differing, gone = _differing(known, stamps)
     if differing or gone or generation is None:
-        with writing(database):
-            if generation_of(database, view) != generation:
-                if not insist:
-                    return None
-                known = rows_of(database, number_of(database, view))
-                differing, gone = _differing(known, stamps)
-            _write(database, view, chunker, known, stamps, sorted(differing), gone, tally, progress)
+        try:
+            with writing(database):
+                if generation_of(database, view) != generation:
+                    if not insist:
+                        return None
+                    known = rows_of(database, number_of(database, view))
+                    differing, gone = _differing(known, stamps)
+                _write(database, view, chunker, known, stamps, sorted(differing), gone, tally, progress)
+        except sqlite3.OperationalError as error:  # where nobody can write, what differs in its times alone need not be
+            if gone or generation is None or code_of(error) != READONLY:
+                raise
+            if not all(_is_known(database, view.root, path, known.get(path)) for path in differing):
+                raise
         if tally.chunks > _MANY:
             checkpoint(database)
     return _told(known, tally, len(gone), time.monotonic() - begun)
@@ -289,6 +297,19 @@ def _read(root: str, path: str) -> _Read:
     whole = beginning(raw)
     digest = hashlib.blake2b(whole, digest_size=_DIGEST).digest()
     return _Read(stamp, digest, decoded(path, whole), len(whole) < len(raw))
+
+
+def _is_known(database: "Connection", root: str, path: str, row: Row | None) -> bool:
+    """Whether a file is as the index has it, but for its times."""
+    check()
+    try:
+        read = _read(root, path)
+    except OSError:  # the index has no such file
+        return row is None
+    if read.source is None:
+        return row is not None and row.note == "binary"
+    note = "cut" if read.cut else None
+    return row is not None and (row.blob, row.note) == (_known(database, path, read.digest), note)
 
 
 def _known(database: "Connection", path: str, digest: bytes) -> int | None:

@@ -259,6 +259,8 @@ class Store:
         elif doubt := self.doubt(database, versions):
             raise _StaleError(doubt)
         if versions != self.versions:
+            if self._read_only:
+                raise _StaleError("it was made by another chunker or tokenizer")
             with writing(database):
                 self._fill(database)
         self._checked = True
