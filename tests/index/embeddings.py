@@ -8,7 +8,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -152,6 +152,21 @@ def half_an_answer(request: BaseHTTPRequestHandler) -> None:
     request.close_connection = True
 
 
+def drips(request: BaseHTTPRequestHandler) -> None:
+    """An answer that comes byte by byte for as long as somebody listens, and not for ever."""
+    request.send_response(200)
+    request.send_header("Content-Type", "application/json")
+    request.send_header("Content-Length", "1000")
+    request.end_headers()
+    with suppress(OSError):
+        for _ in range(1000):
+            request.wfile.write(b" ")
+            request.wfile.flush()
+            if request.server.over.wait(0.02):  # type: ignore[attr-defined]
+                break
+    request.close_connection = True
+
+
 @contextmanager
 def serving(provider: Provider) -> Iterator[Provider]:
     """Serve on a port of its own until the block ends."""
@@ -166,6 +181,8 @@ def serving(provider: Provider) -> Iterator[Provider]:
             pass
 
     class Server(ThreadingHTTPServer):
+        over = threading.Event()
+
         def handle_error(self, request: object, client_address: object) -> None:
             """Clients that hang up are part of the tests."""
 
@@ -177,5 +194,6 @@ def serving(provider: Provider) -> Iterator[Provider]:
             yield provider
         finally:
             provider.released.set()
+            server.over.set()
             server.shutdown()
             thread.join()

@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 import pytest
 
-from index.embeddings import Behaviour, Provider, half_an_answer, hang_up, say, serving, vector, vectors
+from index.embeddings import Behaviour, Provider, drips, half_an_answer, hang_up, say, serving, vector, vectors
 from ripwrap import EmbeddingError
 from ripwrap.index.batches import Embedded, embed_all, embed_query, sliced
 from ripwrap.index.embed import Embedder, Limits, describe, limits_of
@@ -138,6 +138,28 @@ async def test_a_server_on_this_machine_cannot_send_texts_elsewhere(openai: Embe
         assert elsewhere.asked == []
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("openai", "/v1/embeddings"), ("google", "/v1beta/models/gemini-embedding-001:batchEmbedContents")],
+)
+async def test_another_machine_cannot_send_texts_and_keys_elsewhere(
+    name: str, path: str, status: int, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = provider.url.replace("127.0.0.1", "0.0.0.0")  # of which nothing says that it is this machine
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", address)
+    model = embedder(name, limits=QUICK)
+    assert describe(model).leaves_machine is True
+    with serving(Provider()) as elsewhere:
+        provider.behaviours += [say(status, Location=f"{elsewhere.url}{path}")] * 9
+        with pytest.raises(EmbeddingError):
+            await embed_query(model, "x")
+        assert (len(provider.asked), elsewhere.asked) == (1, [])
+
+
 async def test_offline_nothing_is_sent_to_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIPWRAP_OFFLINE", "1")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -195,6 +217,27 @@ async def test_a_provider_that_asks_for_more_than_the_longest_pause_has_failed(
     error = caught.value
     assert (error.provider, error.reason, error.status, error.retry_after) == ("openai", "unavailable", 429, 1000)
     assert len(provider.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("after", "tries"),
+    [
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 2),
+        ("Wed, 21 Oct 2099 07:28:00 GMT", 1),
+        ("99999999999999999999", 1),
+        ("-5", 2),
+        ("nan", 2),
+        ("1e999", 2),
+        ("soon", 2),
+    ],
+)
+async def test_whatever_a_provider_asks_to_wait_for_the_wait_is_bounded(
+    after: str, tries: int, openai: Embedder, provider: Provider
+) -> None:
+    provider.behaviours += [say(429, {"error": {"message": "slow down"}}, Retry_After=after)] * 9
+    with pytest.raises(EmbeddingError, match="answered 429: slow down") as caught:
+        await embed_query(openai, "x", limits=Limits(delay=0, tries=2, pause=0))
+    assert (caught.value.reason, len(provider.asked)) == ("unavailable", tries)
 
 
 async def test_tries_are_bounded_and_failures_in_a_row_end_it(openai: Embedder, provider: Provider) -> None:
@@ -292,6 +335,21 @@ async def test_after_garbage_the_next_refresh_is_right(openai: Embedder, provide
 async def test_vectors_as_lists_of_numbers_will_do(openai: Embedder, provider: Provider) -> None:
     provider.behaviours += [vectors([vector("x")])]
     assert np.allclose(await embed_query(openai, "x"), await embed_query(openai, "x"), atol=1e-6)
+
+
+async def test_an_answer_that_comes_byte_by_byte_has_no_more_time_than_others(
+    openai: Embedder, provider: Provider, nothing_left: None
+) -> None:
+    provider.behaviours += [drips]
+    with pytest.raises(EmbeddingError, match=r"did not answer within 0\.3 seconds \(tried once\)"):
+        await embed_query(openai, "x", limits=Limits(delay=0, tries=1, timeout=0.3))
+
+
+@pytest.mark.parametrize("row", [[0.0] * 8, [1e40] * 8, [1] * 8, [-1e-320] * 8])
+async def test_any_numbers_will_do(row: list[float], openai: Embedder, provider: Provider) -> None:
+    provider.behaviours += [vectors([row])]
+    found = await embed_query(openai, "x")
+    assert np.linalg.norm(found) == pytest.approx(1 if any(row) else 0)
 
 
 async def test_a_slow_provider_is_left_after_the_timeout(

@@ -465,6 +465,23 @@ async def test_what_comes_and_goes_is_all_that_is_read(plant: Plant, home: Path)
     assert vectors_read.count("x'") + vectors_read.count("X'") == 1
 
 
+@pytest.mark.anyio
+async def test_vectors_that_another_process_has_removed_are_missed(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "biscuit\n", "b.py": "store\n"})
+    meaning = Meaning()
+    async with Index(root, location=home, embedder=meaning) as index:
+        assert [place.path for place in await index.search("market")] == ["b.py"]
+        assert (await index.refresh()).embedded == 0
+        (root / "b.py").unlink()
+        async with Index(root, location=home, **PLAIN) as other:
+            await other.refresh()
+            assert (await other.gc()).vectors == 1
+        plant({"b.py": "store\n"})
+        assert (await index.refresh()).embedded == 1
+        assert [place.path for place in await index.search("market")] == ["b.py"]
+    assert meaning.texts == ["biscuit\n", "store\n", "store\n"]
+
+
 # Vectors of another length
 
 
@@ -757,19 +774,40 @@ async def test_cancelled_it_keeps_the_batches_that_were_done(
         assert (await index.health()).ok
 
 
+EMBED = """
+    import sys, anyio
+    from ripwrap.index import Index
+    from ripwrap.index.embed import Limits
+    from ripwrap.index.providers import embedder
+    model = embedder(sys.argv[3], limits=Limits(concurrency=2, delay=0, batch=2))
+    print(anyio.run(Index(sys.argv[1], location=sys.argv[2], embedder=model).refresh).failed)
+"""
+
+
+def test_two_processes_at_once_send_a_text_twice_at_most_and_lose_nothing(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    root = plant(files(40))
+    provider.slowly = 0.02
+    command = [sys.executable, "-c", textwrap.dedent(EMBED), str(root), str(home), MODEL]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [one.communicate(timeout=50)[0] for one in both]
+    assert said == ["()\n", "()\n"]
+    assert max(Counter(sent(provider)).values()) <= 2
+
+    async def look() -> None:
+        async with Index(root, location=home, embedder=openai) as index:
+            provider.asked.clear()
+            assert (await index.refresh()).embedded == 0
+            assert rows(index) == 40 and (await index.health()).ok
+
+    anyio.run(look)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
 def test_killed_in_the_middle_it_loses_the_batches_under_way_and_nothing_else(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
-    program = """
-        import sys, anyio
-        from ripwrap.index import Index
-        from ripwrap.index.embed import Limits
-        from ripwrap.index.providers import embedder
-        model = embedder(sys.argv[3], limits=Limits(concurrency=2, delay=0, batch=2))
-        anyio.run(Index(sys.argv[1], location=sys.argv[2], embedder=model).refresh)
-    """
-
     def asked(number: int) -> bool:
         return len(provider.asked) >= number
 
@@ -777,7 +815,7 @@ def test_killed_in_the_middle_it_loses_the_batches_under_way_and_nothing_else(
     provider.slowly = 0.02
     for at in (3, 8):
         before = len(provider.asked)
-        command = [sys.executable, "-c", textwrap.dedent(program), str(root), str(home), MODEL]
+        command = [sys.executable, "-c", textwrap.dedent(EMBED), str(root), str(home), MODEL]
         with subprocess.Popen(command, start_new_session=True) as running:
             until_blocking(partial(asked, before + at))
             os.killpg(running.pid, signal.SIGKILL)

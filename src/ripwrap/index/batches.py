@@ -237,7 +237,7 @@ async def embed_all(
         embedder: What makes vectors.
         items: Keys and texts; read only as they are needed.
         limits: How it is asked; as it wants to be if not given.
-        dimension: How long the vectors are that this index has already; others are garbage.
+        dimension: How long the vectors are that this index has already; those of others fail with a `LengthError`.
     """
     batches = Batches(_Asker(embedder, limits or limits_of(embedder), dimension), items)
     raised: Exception | None = None
