@@ -32,7 +32,7 @@ from ripwrap.index import health
 from ripwrap.index.core import Index
 from ripwrap.index.models import IndexHealth, IndexStatus, Refreshed
 from ripwrap.index.models import Progress as Done
-from ripwrap.index.refresh import View
+from ripwrap.index.rows import View
 from ripwrap.index.store import versions_of
 from ripwrap.options import StrPath
 from ripwrap.results import RankedChunk

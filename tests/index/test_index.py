@@ -181,17 +181,17 @@ async def test_of_a_large_file_the_first_million_bytes_are_indexed(index: Index,
 async def test_a_file_that_may_not_be_read_is_told_and_tried_again(
     index: Index, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ripwrap.index import refresh
+    from ripwrap.index import files
 
-    real = refresh._read
+    real = files.read
 
-    def refuse(root: str, path: str) -> refresh._Read:
+    def refuse(root: str, path: str) -> files.Read:
         if path == "README.md":
             raise PermissionError(13, "Permission denied")
         return real(root, path)
 
     with monkeypatch.context() as patch:
-        patch.setattr(refresh, "_read", refuse)
+        patch.setattr("ripwrap.index.refresh.read", refuse)
         done = await index.refresh()
     assert [(one.reason, one.example) for one in done.skipped] == [("unreadable", "README.md")]
     assert "README.md could not be read: Permission denied" in caplog.text

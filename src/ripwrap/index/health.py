@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ripwrap._text import shown
 from ripwrap.index.embed import Embedder, describe
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
-from ripwrap.index.refresh import View, number_of, remove_unused
+from ripwrap.index.rows import View, number_of, remove_unused
 from ripwrap.index.store import SCHEMA, Store, check, checkpoint, restored, versions_of, writing
 from ripwrap.index.views import is_gone
 

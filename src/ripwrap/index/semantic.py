@@ -26,7 +26,7 @@ from ripwrap.index.embed import Embedded, Embedder, Failed, Limits, embed_all, e
 from ripwrap.index.health import LACKING
 from ripwrap.index.models import EmbedReason, NotEmbedded
 from ripwrap.index.query import Pool, Vectors, portions
-from ripwrap.index.refresh import View, generation_of, number_of
+from ripwrap.index.rows import View, generation_of, number_of
 from ripwrap.index.store import Store, check, reading, restored, writing
 
 if TYPE_CHECKING:
