@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
@@ -185,10 +186,10 @@ async def test_a_file_that_may_not_be_read_is_told_and_tried_again(
 
     real = files.read
 
-    def refuse(root: str, path: str) -> files.Read:
+    def refuse(root: str, path: str, *, follow: bool) -> files.Read:
         if path == "README.md":
             raise PermissionError(13, "Permission denied")
-        return real(root, path)
+        return real(root, path, follow=follow)
 
     with monkeypatch.context() as patch:
         patch.setattr("ripwrap.index.refresh.read", refuse)
@@ -196,6 +197,22 @@ async def test_a_file_that_may_not_be_read_is_told_and_tried_again(
     assert [(one.reason, one.example) for one in done.skipped] == [("unreadable", "README.md")]
     assert "README.md could not be read: Permission denied" in caplog.text
     assert counts(await index.refresh()) == (1, 0, 0, 2)
+
+
+@pytest.mark.anyio
+async def test_a_file_that_may_not_be_looked_at_is_told(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.stat
+
+    def refuse(path: Any, **options: Any) -> os.stat_result:
+        if path == str(index.root / "README.md"):
+            raise PermissionError(13, "Permission denied")
+        return real(path, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ripwrap.index.files.os.stat", refuse)
+        done = await index.refresh()
+    assert [(one.reason, one.files, one.example) for one in done.skipped] == [("unreadable", 1, "README.md")]
+    assert counts(done) == (2, 0, 0, 0)
 
 
 @pytest.mark.anyio

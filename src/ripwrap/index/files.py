@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ripwrap._open import opened
 from ripwrap._source import MAX_FILE, Source, beginning, decoded, is_binary
 
 _FRESH_NS = 50_000_000
@@ -32,32 +33,39 @@ class Read:
     cut: bool
 
 
-def stamps_of(root: str, paths: Iterable[str]) -> dict[str, Stamp]:
-    """What is told of each file that is still there, without reading it."""
+def stamps_of(root: str, paths: Iterable[str], *, follow: bool) -> tuple[dict[str, Stamp], dict[str, str]]:
+    """What is told of each file that is still there, without reading it, and why it cannot be told of the others.
+
+    With `follow`, files are what links lead to; without, links are no files.
+    """
     stamps: dict[str, Stamp] = {}
-    prefix, look, is_file = os.path.join(root, ""), os.stat, stat.S_ISREG
+    wrong: dict[str, str] = {}
+    prefix, look, is_file = os.path.join(root, ""), os.stat if follow else os.lstat, stat.S_ISREG
     for path in paths:
         try:
             state = look(prefix + path)
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            wrong[path] = str(error.strerror)
             continue
         if is_file(state.st_mode):  # whoever opens a pipe waits for who writes
             stamps[path] = (state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-    return stamps
+    return stamps, wrong
 
 
 def _stamp(state: os.stat_result) -> Stamp:
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
-def read(root: str, path: str) -> Read:
-    """Read a file, or so much of it as is indexed.
+def read(root: str, path: str, *, follow: bool) -> Read:
+    """Read a file, or so much of it as is indexed; links lead to one with `follow` alone.
 
     Raises:
         OSError: It cannot be read; `FileNotFoundError` if it is gone.
     """
     begun = time.time_ns()
-    with open(os.path.join(root, path), "rb", buffering=0) as file:
+    with open(opened(root, path, follow=follow), "rb", buffering=0) as file:
         stamp = _stamp(os.fstat(file.fileno()))
         raw = file.read(_HEAD)
         if not is_binary(raw):

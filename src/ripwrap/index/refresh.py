@@ -89,13 +89,15 @@ def refresh(
         What was done; `None` if another process has refreshed the view since the files were listed, and nothing was.
     """
     begun = time.monotonic()
-    stamps = stamps_of(view.root, paths)
+    stamps, wrong = stamps_of(view.root, paths, follow=view.follows)
     with reading(database):
         generation = generation_of(database, view)
         known = rows_of(database, number_of(database, view))
     if generation != expected and not insist:
         return None
     tally = _Tally()
+    for path, why in wrong.items():
+        _leave_out(path, why, tally)
     differing, gone = _differing(known, stamps)
     if differing or gone or generation is None:
         with writing(database):
@@ -139,7 +141,7 @@ def _write(
         if like is not None and like.stamp == stamps[path]:  # on the branch before it was the same
             row: Row | None = like
         else:
-            row = _row(database, view.root, path, chunker, tally)
+            row = _row(database, view, path, chunker, tally)
         _put(database, number, path, old, row, tally)
         if row is not None:
             known[path] = row
@@ -154,15 +156,14 @@ def _write(
         progress(Progress(files=len(differing), total=len(differing), chunks=tally.chunks))
 
 
-def _row(database: "Connection", root: str, path: str, chunker: Chunker, tally: _Tally) -> Row | None:
+def _row(database: "Connection", view: View, path: str, chunker: Chunker, tally: _Tally) -> Row | None:
     """A file as it is now, its content in the index; `None` if it cannot be read, or is gone."""
     try:
-        found = read(root, path)
+        found = read(view.root, path, follow=view.follows)
     except FileNotFoundError:
         return None
     except OSError as error:
-        _LOGGER.warning("%s could not be read: %s", shown(path), error.strerror)
-        tally.unreadable.append(path)
+        _leave_out(path, str(error.strerror), tally)
         return None
     if found.source is None:
         return Row(path, None, "binary", *found.stamp)
@@ -172,6 +173,11 @@ def _row(database: "Connection", root: str, path: str, chunker: Chunker, tally: 
         blob = add(database, found.source, found.digest, pieces)
         tally.chunks += len(pieces)
     return Row(path, blob, "cut" if found.cut else None, *found.stamp)
+
+
+def _leave_out(path: str, why: str, tally: _Tally) -> None:
+    _LOGGER.warning("%s could not be read: %s", shown(path), why)
+    tally.unreadable.append(path)
 
 
 def _put(database: "Connection", number: int, path: str, old: Row | None, row: Row | None, tally: _Tally) -> None:

@@ -1,6 +1,7 @@
 """The tables of an index as a refresh has them: views, the files of each, and what these have in them."""
 
 import hashlib
+import json
 import secrets
 import time
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ripwrap._ranking.chunks import Chunk
 from ripwrap._ranking.tokens import split_humps
+from ripwrap._rg.argv import Command
 from ripwrap._source import Source
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.index.files import Stamp
@@ -22,7 +24,7 @@ _DIGEST = 16  # Bytes.
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Which view is meant: a folder, on a branch, with the options that choose its files."""
+    """Which view is meant: a folder, on a branch, with the options that choose its files, as JSON."""
 
     root: str
     name: str
@@ -32,6 +34,11 @@ class View:
     def key(self) -> tuple[str | bytes, str, str | bytes]:
         """What it is found by."""
         return stored(self.root), self.options, stored(self.name)
+
+    @property
+    def follows(self) -> bool:
+        """Whether files behind links are among its files."""
+        return Command(tuple(json.loads(self.options)), self.root).follows
 
 
 class Row(NamedTuple):
