@@ -153,7 +153,9 @@ def test_the_index_is_built_asked_and_looked_after(plant: Plant, tmp_path: Path)
     done = run("index", "build", home, "-g*.py", "--json", cwd=folder)
     assert Refreshed.model_validate_json(done.stdout).added == 2
     assert done.stderr == b""  # no bar where there is no terminal
-    assert output("index", "build", ".", home, "-g*.py", cwd=folder).startswith("added: 0\n")
+    assert output("index", "build", ".", home, "-g*.py", cwd=folder).startswith(
+        "0 added, 0 changed, 0 removed, 2 unchanged; 0 chunks in "
+    )
     told = IndexStatus.model_validate_json(output("index", "status", home, "-g*.py", "--json", cwd=folder))
     assert (told.built, told.files, told.location) == (True, 2, str(tmp_path / "home"))
     shown = output("index", "search", "CookieJar", str(folder), home, "-g*.py", cwd=tmp_path).splitlines()
@@ -170,19 +172,28 @@ def test_the_index_is_built_asked_and_looked_after(plant: Plant, tmp_path: Path)
         file.write(b"garbage" * 10_000)
     assert "index build --anew" in output("index", "health", home, cwd=folder, code=2)
     shown_there = on_terminal("index", "build", home, cwd=folder)  # made anew, which is said, and is no failure
-    assert "ripwrap: the index in" in shown_there and "4/4" in shown_there and "added: 4" in shown_there
-    assert output("index", "build", home, cwd=folder).startswith("added: 0\n")
-    assert output("index", "build", home, "--anew", cwd=folder).startswith("added: 4\n")
+    assert "ripwrap: the index in" in shown_there and "4/4" in shown_there
+    assert "4 added" in shown_there
+    assert output("index", "build", home, "--anew", cwd=folder).startswith("4 added")
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["build", "missing"], "cwd does not exist: '"),
+        (["build", "missing"], "ROOT should be a folder; /"),
+        (["build", "missing"], "/missing does not exist\n"),
+        (["watch", "file"], "/file is no folder\n"),
+        (["search", "x", "file"], "/file is no folder\n"),
         (["search", "?"], "there is no word in the query '?'"),
         (["search", "x", "--limit=-1"], "limit should be 0 or more"),
         (["build", "--rg=missing/rg"], "no such file"),
         (["build", "--location=file/below"], "an index cannot be kept in"),
+        (["build", "--location=file/below"], "; pass another --location\n"),
+        (["build", "--location="], "location should name a folder, not ''"),
+        (["search", "x", "--no-refresh", "--location=home"], "; `ripwrap index build` makes it\n"),
+        (["build", "--hybrid-weight=.5"], "--hybrid-weight says something with an embedder alone; pass --embedder\n"),
+        (["build", "--embedder=wordllama", "--hybrid-weight=2"], "--hybrid-weight should be from 0 to 1, not 2"),
+        (["build", "--chunker=lines"], "windows"),
         (["build", "--embedder=no-such-provider"], "no-such-provider"),
         (["bild"], "bild"),
     ],
@@ -191,6 +202,95 @@ def test_what_is_wrong_with_an_index_is_a_line_on_stderr(arguments: list[str], s
     done = run("index", *arguments, cwd=plant({"file": "x\n"}), code=2)
     assert says in done.stderr.decode()
     assert b"Traceback" not in done.stderr
+
+
+def test_what_an_index_leaves_out_is_said_and_is_no_failure(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({"a.py": "cookie\n", "b.bin": b"\0", "big.txt": "cookie\n" * 200_000})
+    (folder / "broken").symlink_to("nowhere")
+    home = f"--location={tmp_path / 'home'}"
+    warning = b"ripwrap: rg could not read everything: broken: No such file or directory (os error 2)\n"
+    done = run("index", "build", home, "--chunker=windows", cwd=folder)
+    assert done.stderr == warning
+    assert re.fullmatch(
+        r"3 added, 0 changed, 0 removed, 0 unchanged; \d+ chunks in \d\.\d seconds; left out: 1 binary; "
+        r"1 file of more than a million bytes cut there\n",
+        done.stdout.decode(),
+    )
+    done = run("index", "search", "cookie", "--json", home, "--chunker=windows", cwd=folder)
+    assert done.stdout and done.stderr == warning
+    done = run("index", "search", "zebra", home, "--chunker=windows", cwd=folder, code=1)
+    assert (done.stdout, done.stderr) == (b"", warning)
+    assert run("rank", "cookie", cwd=folder, code=2).stderr == warning  # as rg's
+
+
+def test_all_that_is_about_an_index_takes_what_cuts_its_files(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({"a.py": "class Cookie:\n    pass\n\n\nclass Jar:\n    pass\n"})
+    given = (f"--location={tmp_path / 'home'}", "--chunker=windows")
+    assert "1 added" in output("index", "build", *given, cwd=folder)
+    assert "built: yes\n" in output("index", "status", *given, cwd=folder)
+    assert output("index", "health", *given, cwd=folder).startswith("ok: yes\n")
+    assert "chunks: 0\n" in output("index", "gc", *given, cwd=folder)
+    assert "chunker: windows 1\n" in output("index", "status", *given, cwd=folder)
+
+
+def test_what_health_advises_is_a_command(plant: Plant, tmp_path: Path) -> None:
+    shown = output("index", "health", f"--location={tmp_path / 'home'}", cwd=plant({"a.py": ""}))
+    assert "messages: There is no index yet; `ripwrap index build` makes it.\n" in shown
+
+
+@pytest.mark.skipif(find_spec("wordllama") is None, reason="the extra `vectors` is not installed")
+def test_a_terminal_is_shown_how_far_embedding_is(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({f"{number}.py": f"cookie{number}\n" for number in range(5)})
+    command = ("index", "build", f"--location={tmp_path / 'home'}", "--embedder=wordllama", "--hybrid-weight=.5")
+    shown = on_terminal(*command, cwd=folder)
+    assert re.search(r"indexing.*5/5.*files", shown)
+    assert re.search(r"embedding.*5/5.*texts", shown)
+    assert "5 texts embedded" in shown
+
+
+def test_places_go_into_a_pipe_with_their_own_bytes(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({b"caf\xe9.py": b"cookie = 'caf\xe9'\r\n" + b"x\n" * 8})
+    home = f"--location={tmp_path / 'home'}"
+    for command in (["rank", "cookie"], ["index", "search", "cookie", home]):
+        lines = run(*command, cwd=folder).stdout.split(b"\n")
+        assert lines[0].startswith(b"caf\xe9.py:1-9  ")
+        assert lines[2] == b"  1:cookie = 'caf\xe9'"
+        assert lines[7:] == [b"  6:x", "  … 3 more lines".encode(), b"", b""]
+        (place,) = run(*command, "--json", cwd=folder).stdout.splitlines()
+        assert json.loads(place)["path"] == {"bytes": "Y2Fm6S5weQ=="}
+    assert "caf\ufffd.py:1-9" in on_terminal("rank", "cookie", cwd=folder)
+
+
+def test_an_index_of_a_folder_whose_name_is_not_utf_8_is_told_with_its_own_bytes(plant: Plant) -> None:
+    folder = plant({b"caf\xe9/a.py": "cookie\n"}) / os.fsdecode(b"caf\xe9")
+    run("index", "build", "--location=project", cwd=folder)
+    shown = run("index", "status", "--location=project", cwd=folder).stdout
+    assert b"/caf\xe9/.ripwrap\n" in shown
+    told = run("index", "status", "--location=project", "--json", cwd=folder).stdout
+    assert IndexStatus.model_validate_json(told).location == str(folder / ".ripwrap")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("it is full; pass another location=", "it is full; pass another --location"),
+        ("Pass another location= if not", "Pass another --location if not"),
+        ("location=, or refresh=False for what is in there", "--location, or --no-refresh for what is in there"),
+        ("chunker='syntax' needs it", "--chunker=syntax needs it"),
+        ("call refresh(anew=True), or gc().", "call `ripwrap index build --anew`, or `ripwrap index gc`."),
+        (
+            "[Errno 20] cwd is not a directory; one file in paths=: 'x'",
+            "--cwd is not a directory; one file in PATHS: 'x'",
+        ),
+        ("limit should be 0 or more", "--limit should be 0 or more"),
+        ("/home/location=/x is a link", "/home/location=/x is a link"),
+        ("there is no word in the query 'glob=!'", "there is no word in the query 'glob=!'"),
+    ],
+)
+def test_messages_name_flags(said: str, shown: str) -> None:
+    from ripwrap._flags import in_flags
+
+    assert in_flags(said) == shown
 
 
 @pytest.mark.skipif(find_spec("watchfiles") is None, reason="the extra `watch` is not installed")
@@ -319,6 +419,24 @@ def test_ctrl_c_ends_it_quietly(plant: Plant, running_in: RunningIn) -> None:
     assert (program.returncode, stderr) == (130, b"")
     assert stdout in (b"", b"file:1:needle\n")
     assert running_in(folder) == []
+
+
+@pytest.mark.parametrize("often", [2, 3])
+def test_ctrl_c_again_and_again_ends_it_quietly_too(often: int, plant: Plant, tmp_path: Path) -> None:
+    folder = plant({f"{number}.py": f"def cookie{number}(): ...\n" * 20 for number in range(3_000)})
+    command = [*RIPWRAP, "index", "build", f"--location={tmp_path / 'home'}", "--chunker=windows"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        while not (tmp_path / "home" / "index.sqlite3-wal").exists():
+            assert program.poll() is None
+        for _ in range(often):
+            os.killpg(program.pid, signal.SIGINT)
+            signal.sigtimedwait([], 0.005)
+        stdout, stderr = program.communicate(timeout=30)
+    assert (stdout, stderr) == (b"", b"")
+    assert program.returncode in (130, -signal.SIGINT)  # the latter where Python has already let go of its handlers
+    assert output(*command[3:], cwd=folder).startswith("3000 added, ")
 
 
 def test_without_its_extra_the_command_says_which_one(folder: Path) -> None:

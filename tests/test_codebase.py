@@ -142,9 +142,9 @@ def test_what_links_lead_to_outside_of_the_roots_neither_crowds_out_the_rest_nor
     read: list[str] = []
     reads = _rank._read
 
-    def noted(cwd: str, paths: Any, deadline: Any) -> Any:
+    def noted(command: Any, paths: Any, deadline: Any) -> Any:
         read.extend(paths)
-        return reads(cwd, paths, deadline)
+        return reads(command, paths, deadline)
 
     monkeypatch.setattr(_rank, "_read", noted)
     found = sync.Workspace(shop, follow=True).codebase_search_result("cookie")

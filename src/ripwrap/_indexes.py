@@ -29,7 +29,7 @@ from ripwrap.answers import (
 from ripwrap.index.models import IndexHealth, IndexStatus, Refreshed
 from ripwrap.index.models import Progress as Done
 from ripwrap.index.plans import Plans
-from ripwrap.index.refresh import View
+from ripwrap.index.rows import View
 from ripwrap.index.schema import versions_of
 from ripwrap.options import StrPath
 from ripwrap.results import RankedChunk

@@ -10,11 +10,12 @@ from functools import partial
 from typing import Unpack
 
 from ripwrap._fts import memory, pool_of, store, warn
+from ripwrap._open import opened
 from ripwrap._ranking.choose import chosen, pattern_of, roots_of, words_of
 from ripwrap._ranking.chunks import Chunk, chunks_of
 from ripwrap._ranking.score import Candidate, ranked
 from ripwrap._ranking.tokens import Query, understood
-from ripwrap._rg.argv import words_command
+from ripwrap._rg.argv import Command, words_command
 from ripwrap._rg.collect import Plan, Step, Work, carry_out
 from ripwrap._rg.hits import Hits
 from ripwrap._source import MAX_FILE, Source, beginning, decoded, place_of
@@ -103,7 +104,7 @@ def rank_plan(
     if not hits.files:
         return []
     deadline = _Deadline(timeout, begun)
-    places: list[RankedChunk] = yield Work(partial(_places, asked, command.cwd, hits, limit, deadline, allowed))
+    places: list[RankedChunk] = yield Work(partial(_places, asked, command, hits, limit, deadline, allowed))
     return places
 
 
@@ -122,7 +123,7 @@ class _Deadline:
 
 def _places(
     query: Query,
-    cwd: str,
+    command: Command,
     hits: Hits,
     limit: int | None,
     deadline: _Deadline,
@@ -132,8 +133,8 @@ def _places(
     files: Mapping[str, Mapping[str, int]] = hits.files
     if allowed is not None:
         files = {path: counts for path, counts in files.items() if _lets(allowed, path, deadline)}
-    order = chosen(query, files, _sizes(cwd, files), hits.having, hits.total)
-    sources = list(_read(cwd, order, deadline))
+    order = chosen(query, files, _sizes(command.cwd, files), hits.having, hits.total)
+    sources = list(_read(command, order, deadline))
     pool = _pool(query, sources, deadline)
     of_path = {source.path: source for source in sources}
     places: list[RankedChunk] = []
@@ -157,12 +158,12 @@ def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:
     return sizes
 
 
-def _read(cwd: str, paths: Iterable[str], deadline: _Deadline) -> Iterator[Source]:
+def _read(command: Command, paths: Iterable[str], deadline: _Deadline) -> Iterator[Source]:
     left = _MAX_TEXT
     for path in paths:
         deadline.check()
         try:
-            with open(os.path.join(cwd, path), "rb") as file:
+            with open(opened(command.cwd, path, follow=command.follows, named=command.paths), "rb") as file:
                 raw = file.read(MAX_FILE + 1)
         except OSError as error:
             _LOGGER.warning("%s could not be read: %s", shown(path), error.strerror)

@@ -20,6 +20,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from ripwrap._message import plural
 from ripwrap._rich import heading, numbered_lines
 from ripwrap._text import FsPath, raw_bytes, shown
 from ripwrap.models import Begin, Context, End, Match, Message, Summary, TreeEntry
@@ -28,6 +29,7 @@ from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
     from ripwrap.index import Progress as Done
+    from ripwrap.index import Refreshed
 
 Item = TypeVar("Item")
 
@@ -40,8 +42,11 @@ _WIDTH = 200  # Characters of each.
 _paths = TypeAdapter[str](FsPath)
 
 
-def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type) -> int:
-    """Print what comes; found is what is of the wanted kind, and what rg could not read makes it a failure."""
+def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type, *, lenient: bool = False) -> int:
+    """Print what comes; found is what is of the wanted kind.
+
+    What could not be read is said on stderr, and makes it a failure unless it is lenient.
+    """
     logger, warned = logging.getLogger("ripwrap"), _Warned(logging.WARNING)
     logger.addHandler(warned)
     try:
@@ -52,7 +57,7 @@ def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type) 
             failed = (isinstance(item, Summary) and _complain_about(item)) or failed
     finally:
         logger.removeHandler(warned)
-    return FAILED if failed or warned.any else FOUND if found else NOTHING
+    return FAILED if failed or (warned.any and not lenient) else FOUND if found else NOTHING
 
 
 def _complain_about(summary: Summary) -> bool:
@@ -96,7 +101,10 @@ def print_entry(entry: TreeEntry) -> None:
 
 
 def print_place(place: RankedChunk) -> None:
-    """As where it is and why, and its first lines below that, each with its number."""
+    """As where it is and why, and its first lines below that, each with its number; into a pipe with its own bytes."""
+    if not sys.stdout.isatty():
+        _print_plain(place)
+        return
     console = Console(highlight=False, soft_wrap=True)
     where = f"{shown(place.path)}:{place.start_line}-{place.end_line}"
     symbol = f"  {shown(place.symbol)}" if place.symbol else ""
@@ -110,11 +118,42 @@ def print_place(place: RankedChunk) -> None:
     console.print()
 
 
+def _print_plain(place: RankedChunk) -> None:
+    symbol = b"  %b" % raw_bytes(place.symbol) if place.symbol else b""
+    where = b"%b:%d-%d" % (os.fsencode(place.path), place.start_line, place.end_line)
+    _write(b"%b%b  %.2f\n  %b\n" % (where, symbol, place.score, os.fsencode("; ".join(place.reasons))))
+    lines = raw_bytes(place.text).removesuffix(b"\n").split(b"\n")
+    for number, line in enumerate(lines[:_SNIPPET], place.start_line):
+        _write(b"  %d:%b\n" % (number, _beginning(line.removesuffix(b"\r"))))
+    if len(lines) > _SNIPPET:
+        _write(f"  … {len(lines) - _SNIPPET} more lines\n".encode())
+    _write(b"\n")
+
+
+def _beginning(line: bytes) -> bytes:
+    return line.decode("utf-8", "surrogateescape")[:_WIDTH].encode("utf-8", "surrogateescape")
+
+
+def print_refreshed(done: "Refreshed") -> None:
+    """As one line."""
+    said = f"{done.added} added, {done.changed} changed, {done.removed} removed, {done.unchanged} unchanged"
+    said += f"; {plural(done.chunks, 'chunk')} in {done.seconds:.1f} seconds"
+    if done.embedded:
+        said += f"; {plural(done.embedded, 'text')} embedded"
+    said += "".join(f"; {plural(one.texts, 'text')} not embedded: {one.message}" for one in done.failed)
+    if done.skipped:
+        said += f"; left out: {', '.join(f'{one.files} {one.reason}' for one in done.skipped)}"
+    if done.cut:
+        said += f"; {plural(done.cut, 'file')} of more than a million bytes cut there"
+    print(said)
+
+
 def print_about(model: BaseModel) -> None:
     """As a line for each field that says something: its name, and what it says."""
     for name, value in model:
         if value not in (None, (), ""):
-            print(f"{name.replace('_', ' ')}: {_said(value)}")
+            line = f"{name.replace('_', ' ')}: {_said(value)}"
+            print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
 
 
 def _said(value: object) -> str:
@@ -124,7 +163,7 @@ def _said(value: object) -> str:
         return "; ".join(map(_said, cast("tuple[object, ...]", value)))
     if isinstance(value, BaseModel):
         return ", ".join(f"{name} {_said(one)}" for name, one in value if one not in (None, (), ""))
-    return f"{value:.2f}" if isinstance(value, float) else shown(str(value))
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
 def _write(line: bytes) -> None:
@@ -226,15 +265,16 @@ class IndexBar:
 
     def __init__(self) -> None:
         self._bar = Progress(
-            TextColumn("indexing"),
+            TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("files"),
+            TextColumn("{task.fields[unit]}"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
         )
-        self._task: TaskID | None = None
+        self._files: TaskID | None = None
+        self._texts: TaskID | None = None
 
     def __enter__(self) -> Self:
         if self._bar.console.is_terminal:
@@ -246,6 +286,10 @@ class IndexBar:
             self._bar.stop()
 
     def __call__(self, done: "Done") -> None:
-        if self._task is None:
-            self._task = self._bar.add_task("", total=done.total)
-        self._bar.update(self._task, completed=done.files, total=done.total)
+        if self._files is None:
+            self._files = self._bar.add_task("indexing", total=done.total, unit="files")
+        self._bar.update(self._files, completed=done.files, total=done.total)
+        if done.to_embed:
+            if self._texts is None:
+                self._texts = self._bar.add_task("embedding", total=done.to_embed, unit="texts")
+            self._bar.update(self._texts, completed=done.embedded, total=done.to_embed)

@@ -3,33 +3,27 @@
 A terminal gets groups and colours, a pipe plain lines with the files' own bytes, `--json` the models, one a line.
 """
 
-import contextlib
 import io
 import os
-import re
 import sys
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Unpack, get_type_hints
+from collections.abc import Iterator
+from typing import Annotated, Unpack
 
-import anyio
 from cyclopts import App, Parameter
 from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
-from typing_extensions import TypedDict
 
 from ripwrap import binary, sync
+from ripwrap._flags import Cwd, Json, Limit, Places, RgPath, flags, in_flags
+from ripwrap._index_commands import index
 from ripwrap._terminal import (
     FAILED,
     FOUND,
-    NOTHING,
     DownloadBar,
     Grouped,
-    IndexBar,
     Plain,
     complain,
-    print_about,
     print_all,
     print_entry,
     print_json,
@@ -41,33 +35,12 @@ from ripwrap.binary.probe import dotted
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import RipwrapError, SearchError
 from ripwrap.models import Match, TreeEntry
-from ripwrap.options import FileOptions, Paths, SearchOptions, Strings, flag_of
+from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.results import RankedChunk
 
-if TYPE_CHECKING:
-    from ripwrap.index import Index
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-Json = Annotated[bool, Parameter(help="Print JSON, one value a line.", negative=())]
-Cwd = Annotated[str, Parameter(help="The directory to start from.")]
-Limit = Annotated[int | None, Parameter(help="How many results at most, over all files.")]
 Several = Annotated[list[str] | None, Parameter(negative=())]
-RgPath = Annotated[str | None, Parameter(help="Which rg to run.")]
-
-Root = Annotated[str, Parameter(help="The folder.")]
-Location = Annotated[
-    str | None,
-    Parameter(help="Where the index is: a folder, or `project` for .ripwrap in ROOT; else the user's cache."),
-]
-EmbedderName = Annotated[
-    str | None,
-    Parameter(help="What makes embeddings, e.g. `wordllama` or `openai:text-embedding-3-small`; else nothing."),
-]
-
-_OPTION = re.compile(rf"\b({'|'.join(get_type_hints(SearchOptions))})=(?:True\b)?")
 
 app: App = App(name="ripwrap", help="ripgrep, typed: search and list files.")
-index: App = App(name="index", help="Keep an index of a folder, and search with it.")
 app.command(index)
 
 
@@ -92,44 +65,20 @@ def run(arguments: list[str] | None = None) -> int:
             complain(f"--{str(problem['loc'][0]).replace('_', '-')}: {problem['msg']}")
         return FAILED
     except (RipwrapError, ValueError, OSError) as error:
-        hint = error.hint if isinstance(error, SearchError) else ""
-        text = str(error).removesuffix(hint) + _in_flags(hint)
-        complain("\n".join((text, *getattr(error, "__notes__", ()))))
+        complain("\n".join((_said(error), *getattr(error, "__notes__", ()))))
         return FAILED
     return code or FOUND
 
 
-def _in_flags(text: str) -> str:
-    """A hint that names options, in flags: `fixed_strings=True` as `--fixed-strings`."""
-    return _OPTION.sub(lambda option: "--" + option[1].replace("_", "-"), text)
-
-
-def _flags(options: type[FileOptions]) -> Callable[[Function], Function]:
-    """Give a command's `**options` the flags of a TypedDict: rg's names, letters, negations and our help."""
-
-    def decorate(function: Function) -> Function:
-        hints = get_type_hints(options, include_extras=True)
-        named = {key: _parameter(key, hint) for key, hint in hints.items()}
-        # Made at run time, so no checker can see its keys; they see `Unpack[SearchOptions]` in the signature.
-        flags: Any = TypedDict("flags", named, total=False)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
-        function.__annotations__["options"] = Unpack[flags]
-        return function
-
-    return decorate
-
-
-def _parameter(key: str, hint: Any) -> Any:
-    flag = flag_of(hint)
-    name = "--" + key.replace("_", "-")
-    negative = name.replace("--no-", "--", 1) if name.startswith("--no-") else name.replace("--", "--no-", 1)
-    names = [name, f"-{flag.short}"] if flag.short else [name]
-    kind = list[str] if hint.__origin__ in (Strings, Paths) else hint.__origin__
-    text = flag.help + " (On by default.)" if flag.default else flag.help
-    return Annotated[kind, Parameter(name=names, help=text, negative=negative if kind is bool else ())]
+def _said(error: Exception) -> str:
+    """What an error says, with flags for arguments, but for what it quotes of rg's."""
+    if not isinstance(error, SearchError):
+        return in_flags(str(error))
+    return str(error).removesuffix(error.hint) + in_flags(error.hint)
 
 
 @app.command
-@_flags(SearchOptions)
+@flags(SearchOptions)
 def search(
     pattern: str,
     /,
@@ -156,7 +105,7 @@ def search(
 
 
 @app.command
-@_flags(FileOptions)
+@flags(FileOptions)
 def files(
     *paths: str,
     cwd: Cwd = ".",
@@ -177,7 +126,7 @@ def files(
 
 
 @app.command
-@_flags(FileOptions)
+@flags(FileOptions)
 def tree(
     *,
     cwd: Cwd = ".",
@@ -199,13 +148,13 @@ def tree(
 
 
 @app.command
-@_flags(FileOptions)
+@flags(FileOptions)
 def rank(
     query: str,
     /,
     *paths: str,
     cwd: Cwd = ".",
-    limit: Annotated[int | None, Parameter(help="How many places at most.")] = 10,
+    limit: Places = 10,
     rg: RgPath = None,
     json: Json = False,
     **options: Unpack[FileOptions],
@@ -219,128 +168,11 @@ def rank(
     paths
         Files and directories to search instead of all of the directory.
     """
-    places = sync.rank(query, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
-    return print_all(places, print_json if json else print_place, RankedChunk)
 
-
-def _index(root: str, location: str | None, embedder: str | None, rg: str | None, options: FileOptions) -> "Index":
-    from ripwrap.index import Index
-
-    further: dict[str, Any] = {"embedder": embedder}
-    given = {name: value for name, value in further.items() if value is not None}
-    return Index(root, location=location, rg=rg, **options, **given)
-
-
-@index.command
-@_flags(FileOptions)
-def build(
-    root: Root = ".",
-    /,
-    *,
-    location: Location = None,
-    embedder: EmbedderName = None,
-    anew: Annotated[bool, Parameter(help="Throw away first what there is, which mends a damaged index.")] = False,
-    rg: RgPath = None,
-    json: Json = False,
-    **options: Unpack[FileOptions],
-) -> int:
-    """Make the index, or bring it up to date."""
-    found = _index(root, location, embedder, rg, options)
-
-    def built() -> Iterator[Any]:
-        with IndexBar() as progress:
-            yield anyio.run(partial(found.refresh, progress, anew=anew))
-
-    return print_all(built(), print_json if json else print_about, object)
-
-
-@index.command
-@_flags(FileOptions)
-def status(
-    root: Root = ".",
-    /,
-    *,
-    location: Location = None,
-    embedder: EmbedderName = None,
-    rg: RgPath = None,
-    json: Json = False,
-    **options: Unpack[FileOptions],
-) -> int:
-    """Show what the index has; exit code 1 if it is not built."""
-    told = anyio.run(_index(root, location, embedder, rg, options).status)
-    print_json(told) if json else print_about(told)
-    return FOUND if told.built else NOTHING
-
-
-@index.command
-def health(root: Root = ".", /, *, location: Location = None, json: Json = False) -> int:
-    """Check whether the index is sound; exit code 2 if it is not."""
-    told = anyio.run(_index(root, location, None, None, {}).health)
-    print_json(told) if json else print_about(told)
-    return FOUND if told.ok else FAILED
-
-
-@index.command
-def gc(root: Root = ".", /, *, location: Location = None, json: Json = False) -> int:
-    """Remove what belongs to branches and worktrees that are no more."""
-    done = anyio.run(_index(root, location, None, None, {}).gc)
-    print_json(done) if json else print_about(done)
-    return FOUND
-
-
-@index.command(name="search")
-@_flags(FileOptions)
-def index_search(
-    query: str,
-    root: Root = ".",
-    /,
-    *,
-    limit: Annotated[int | None, Parameter(help="How many places at most.")] = 10,
-    refresh: Annotated[bool, Parameter(help="Bring the index up to date first.")] = True,
-    location: Location = None,
-    embedder: EmbedderName = None,
-    rg: RgPath = None,
-    json: Json = False,
-    **options: Unpack[FileOptions],
-) -> int:
-    """Find places as `rank` does, with the index.
-
-    Parameters
-    ----------
-    query
-        Words, e.g. "how are cookies stored", or a name, e.g. CookieJar.
-    """
-    ask = partial(_index(root, location, embedder, rg, options).search, query, limit=limit, refresh=refresh)
-
-    def places() -> Iterator[RankedChunk]:
-        yield from anyio.run(ask)
+    def places() -> Iterator[RankedChunk]:  # so that what it logs is heard
+        yield from sync.rank(query, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
 
     return print_all(places(), print_json if json else print_place, RankedChunk)
-
-
-@index.command
-@_flags(FileOptions)
-def watch(
-    root: Root = ".",
-    /,
-    *,
-    location: Location = None,
-    embedder: EmbedderName = None,
-    rg: RgPath = None,
-    json: Json = False,
-    **options: Unpack[FileOptions],
-) -> int:
-    """Keep the index up to date until Ctrl-C; a line for each refresh that found a difference."""
-    found = _index(root, location, embedder, rg, options)
-
-    async def keep() -> None:
-        async with contextlib.aclosing(found.watch()) as refreshes:
-            async for done in refreshes:
-                print_json(done) if json else print_about(done)
-                sys.stdout.flush()
-
-    anyio.run(keep)
-    return FOUND
 
 
 @app.command

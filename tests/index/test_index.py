@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
@@ -181,21 +182,37 @@ async def test_of_a_large_file_the_first_million_bytes_are_indexed(index: Index,
 async def test_a_file_that_may_not_be_read_is_told_and_tried_again(
     index: Index, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ripwrap.index import refresh
+    from ripwrap.index import files
 
-    real = refresh._read
+    real = files.read
 
-    def refuse(root: str, path: str) -> refresh._Read:
+    def refuse(root: str, path: str, *, follow: bool) -> files.Read:
         if path == "README.md":
             raise PermissionError(13, "Permission denied")
-        return real(root, path)
+        return real(root, path, follow=follow)
 
     with monkeypatch.context() as patch:
-        patch.setattr(refresh, "_read", refuse)
+        patch.setattr("ripwrap.index.refresh.read", refuse)
         done = await index.refresh()
     assert [(one.reason, one.example) for one in done.skipped] == [("unreadable", "README.md")]
     assert "README.md could not be read: Permission denied" in caplog.text
     assert counts(await index.refresh()) == (1, 0, 0, 2)
+
+
+@pytest.mark.anyio
+async def test_a_file_that_may_not_be_looked_at_is_told(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.stat
+
+    def refuse(path: Any, **options: Any) -> os.stat_result:
+        if path == str(index.root / "README.md"):
+            raise PermissionError(13, "Permission denied")
+        return real(path, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ripwrap.index.files.os.stat", refuse)
+        done = await index.refresh()
+    assert [(one.reason, one.files, one.example) for one in done.skipped] == [("unreadable", 1, "README.md")]
+    assert counts(done) == (2, 0, 0, 0)
 
 
 @pytest.mark.anyio

@@ -53,6 +53,16 @@ class Command:
         """Whether it answers with counts."""
         return "--count" in self.arguments[: self.arguments.index(_END)]
 
+    @property
+    def follows(self) -> bool:
+        """Whether rg follows links that it was not given by name."""
+        return "--follow" in self.arguments[: self.arguments.index(_END)]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What rg is given to look at."""
+        return self.arguments[self.arguments.index(_END) + 1 :]
+
     def single_threaded(self) -> "Command":
         """The same with one thread; of two flags the last one wins."""
         end = self.arguments.index(_END)

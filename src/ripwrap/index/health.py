@@ -9,7 +9,7 @@ from ripwrap._text import shown
 from ripwrap.index.database import check, checkpoint, is_damage, restored, writing
 from ripwrap.index.embed import Embedder, describe
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
-from ripwrap.index.refresh import View, number_of, remove_unused
+from ripwrap.index.rows import View, number_of, remove_unused
 from ripwrap.index.schema import SCHEMA, versions_of
 from ripwrap.index.store import Store
 from ripwrap.index.views import is_gone
@@ -154,7 +154,7 @@ def _health(database: "Connection", store: Store) -> IndexHealth:
 _MISSIZED = (
     "FROM vec WHERE NOT EXISTS (SELECT 1 FROM model WHERE model.name = vec.model AND 2 * dimension = length(vec.v))"
 )
-_ANEW = "make it anew, with refresh(anew=True) or `ripwrap index build --anew`."
+_ANEW = "make it anew, with refresh(anew=True)."
 _RULES = (
     (
         "SELECT count(*) FROM tree WHERE blob IS NOT NULL AND blob NOT IN (SELECT id FROM blob)",

@@ -29,7 +29,8 @@ from ripwrap.index.database import reading
 from ripwrap.index.embed import Embedder
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, Progress, Refreshed
 from ripwrap.index.query import Vectors, search
-from ripwrap.index.refresh import Chunker, View, generation_of, number_of, refresh
+from ripwrap.index.refresh import Chunker, refresh
+from ripwrap.index.rows import View, generation_of, number_of
 from ripwrap.index.semantic import Outcome, Semantic
 from ripwrap.index.store import FOLDER, Store, own_files
 from ripwrap.index.syntax import available

@@ -5,40 +5,37 @@ known under its path is cut into chunks. After that, whatever no view has any mo
 weighs is what is there: the index is then as a new one would be.
 """
 
-import hashlib
 import logging
-import os
-import secrets
-import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
 from ripwrap._ranking.chunks import Chunk
-from ripwrap._ranking.tokens import spread
-from ripwrap._source import MAX_FILE, Source, beginning, decoded, is_binary
-from ripwrap._text import raw_bytes, shown, text_of
-from ripwrap.index.database import READONLY, check, checkpoint, code_of, reading, restored, stored, writing
+from ripwrap._text import shown
+from ripwrap.index.database import READONLY, check, checkpoint, code_of, reading, stored, writing
+from ripwrap.index.files import Stamp, read, stamps_of
 from ripwrap.index.models import Progress, Refreshed, Skipped, SkipReason
+from ripwrap.index.rows import (
+    Row,
+    View,
+    add,
+    content_of,
+    generation_of,
+    latest,
+    number_of,
+    numbered,
+    remove_unused,
+    rows_of,
+)
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _LOGGER = logging.getLogger("ripwrap")
 
-_FRESH_NS = 50_000_000
-_COARSE_NS = 2_000_000_000
-"""A file that changed so shortly before it was read may change again and keep its times: the clock of file systems goes
-in steps of some milliseconds, and that of those that know whole milliseconds or less maybe of two seconds."""
-
-_HEAD = 8_192  # Bytes in which most binary files have a NUL.
 _BATCH = 64  # Files after which progress is told.
-_DIGEST = 16  # Bytes.
 _MANY = 2_000  # Chunks that leave a large log behind.
-
-Stamp: TypeAlias = tuple[int, int, int]
-"""Size, and the times of content and of anything, in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,46 +54,6 @@ class Chunker:
     close: Callable[[], object] = lambda: None
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """Which view is meant: a folder, on a branch, with the options that choose its files."""
-
-    root: str
-    name: str
-    options: str
-
-    @property
-    def key(self) -> tuple[str | bytes, str, str | bytes]:
-        """What it is found by."""
-        return stored(self.root), self.options, stored(self.name)
-
-
-class Row(NamedTuple):
-    """A file of a view, as the index has it."""
-
-    path: str
-    blob: int | None
-    note: str | None
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-
-    @property
-    def stamp(self) -> Stamp:
-        """What is compared with the file."""
-        return self[3:]
-
-
-@dataclass(slots=True)
-class _Read:
-    """A file that was read: its stamp before that, its text unless it is binary, and whether that is all of it."""
-
-    stamp: Stamp
-    digest: bytes
-    source: Source | None
-    cut: bool
-
-
 @dataclass(slots=True)
 class _Tally:
     added: int = 0
@@ -105,19 +62,6 @@ class _Tally:
     unreadable: list[str] = field(default_factory=list[str])
     touched: set[str] = field(default_factory=set[str])
     let_go: set[int] = field(default_factory=set[int])
-
-
-def generation_of(database: "Connection", view: View) -> int | None:
-    """What changes with every refresh that writes; `None` if the view was never refreshed."""
-    found = database.execute("SELECT generation FROM view WHERE root = ? AND options = ? AND name = ?", view.key)
-    row = found.fetchone()
-    return None if row is None else int(row[0])
-
-
-def number_of(database: "Connection", view: View) -> int | None:
-    """The view's number in the tables; `None` if it was never refreshed."""
-    found = database.execute("SELECT id FROM view WHERE root = ? AND options = ? AND name = ?", view.key).fetchone()
-    return None if found is None else int(found[0])
 
 
 def refresh(
@@ -147,13 +91,15 @@ def refresh(
     import sqlite3
 
     begun = time.monotonic()
-    stamps = _stamps(view.root, paths)
+    stamps, wrong = stamps_of(view.root, paths, follow=view.follows)
     with reading(database):
         generation = generation_of(database, view)
         known = rows_of(database, number_of(database, view))
     if generation != expected and not insist:
         return None
     tally = _Tally()
+    for path, why in wrong.items():
+        _leave_out(path, why, tally)
     differing, gone = _differing(known, stamps)
     if differing or gone or generation is None:
         try:
@@ -167,7 +113,7 @@ def refresh(
         except sqlite3.OperationalError as error:  # where nobody can write, what differs in its times alone need not be
             if gone or generation is None or code_of(error) != READONLY:
                 raise
-            if not all(_is_known(database, view.root, path, known.get(path)) for path in differing):
+            if not all(_is_known(database, view, path, known.get(path)) for path in differing):
                 raise
         if tally.chunks > _MANY:
             checkpoint(database)
@@ -178,34 +124,6 @@ def _differing(known: Mapping[str, Row], stamps: Mapping[str, Stamp]) -> tuple[l
     """The files that are to be read, and those that are no more."""
     differing = [path for path, stamp in stamps.items() if (row := known.get(path)) is None or row[3:] != stamp]
     return differing, known.keys() - stamps.keys()
-
-
-def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
-    """The files of a view."""
-    statement = "SELECT path, blob, note, size, mtime_ns, ctime_ns FROM tree WHERE view = ?"
-    rows = {row[0]: row for row in map(Row._make, database.execute(statement, (number,)))}
-    for path in [path for path in rows if isinstance(path, bytes)]:  # few are
-        row = rows.pop(path)
-        rows[restored(path)] = row._replace(path=restored(path))
-    return rows
-
-
-def _stamps(root: str, paths: Iterable[str]) -> dict[str, Stamp]:
-    """What is told of each file that is still there, without reading it."""
-    stamps: dict[str, Stamp] = {}
-    prefix, look, is_file = os.path.join(root, ""), os.stat, stat.S_ISREG
-    for path in paths:
-        try:
-            state = look(prefix + path)
-        except OSError:
-            continue
-        if is_file(state.st_mode):  # whoever opens a pipe waits for who writes
-            stamps[path] = (state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-    return stamps
-
-
-def _stamp(state: os.stat_result) -> Stamp:
-    return state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
 def _write(
@@ -220,8 +138,8 @@ def _write(
     progress: Callable[[Progress], object] | None,
 ) -> None:
     """Write what differs; `known` is then what is known."""
-    before = _latest(database, view)
-    number = _numbered(database, view)
+    before = latest(database, view)
+    number = numbered(database, view)
     for done, path in enumerate(differing):
         if progress is not None and done % _BATCH == 0:
             progress(Progress(files=done, total=len(differing), chunks=tally.chunks))
@@ -231,7 +149,7 @@ def _write(
         if like is not None and like.stamp == stamps[path]:  # on the branch before it was the same
             row: Row | None = like
         else:
-            row = _row(database, view.root, path, chunker, tally)
+            row = _row(database, view, path, chunker, tally)
         _put(database, number, path, old, row, tally)
         if row is not None:
             known[path] = row
@@ -246,112 +164,41 @@ def _write(
         progress(Progress(files=len(differing), total=len(differing), chunks=tally.chunks))
 
 
-def _latest(database: "Connection", view: View) -> dict[str, Row]:
-    """The files of the view that the folder had at last, if that is another one."""
-    found = database.execute(
-        "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
-    ).fetchone()
-    return {} if found is None or found[1] == view.key[2] else rows_of(database, int(found[0]))
-
-
-def _numbered(database: "Connection", view: View) -> int:
-    """The view's number, once it is noted that it is changed now."""
-    database.execute(
-        "INSERT INTO view (root, options, name, generation, changed) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET generation = excluded.generation, changed = excluded.changed",
-        (*view.key, secrets.randbits(62), time.time_ns()),
-    )
-    number = number_of(database, view)
-    assert number is not None  # noqa: S101 - it has just been put there
-    return number
-
-
-def _row(database: "Connection", root: str, path: str, chunker: Chunker, tally: _Tally) -> Row | None:
+def _row(database: "Connection", view: View, path: str, chunker: Chunker, tally: _Tally) -> Row | None:
     """A file as it is now, its content in the index; `None` if it cannot be read, or is gone."""
     try:
-        read = _read(root, path)
+        found = read(view.root, path, follow=view.follows)
     except FileNotFoundError:
         return None
     except OSError as error:
-        _LOGGER.warning("%s could not be read: %s", shown(path), error.strerror)
-        tally.unreadable.append(path)
+        _leave_out(path, str(error.strerror), tally)
         return None
-    if read.source is None:
-        return Row(path, None, "binary", *read.stamp)
-    blob = _known(database, path, read.digest)
+    if found.source is None:
+        return Row(path, None, "binary", *found.stamp)
+    blob = content_of(database, path, found.digest)
     if blob is None:
-        blob = _add(database, read, chunker, tally)
-    return Row(path, blob, "cut" if read.cut else None, *read.stamp)
+        pieces = list(chunker.chunks_of(path, found.source.text))
+        blob = add(database, found.source, found.digest, pieces)
+        tally.chunks += len(pieces)
+    return Row(path, blob, "cut" if found.cut else None, *found.stamp)
 
 
-def _read(root: str, path: str) -> _Read:
-    begun = time.time_ns()
-    with open(os.path.join(root, path), "rb", buffering=0) as file:
-        stamp = _stamp(os.fstat(file.fileno()))
-        raw = file.read(_HEAD)
-        if not is_binary(raw):
-            while len(raw) <= MAX_FILE and (more := file.read(MAX_FILE + 1 - len(raw))):
-                raw += more
-    if max(stamp[1:]) > begun - (_FRESH_NS if stamp[2] % 1_000_000 else _COARSE_NS):
-        stamp = (-1, *stamp[1:])  # so that it is read again
-    whole = beginning(raw)
-    digest = hashlib.blake2b(whole, digest_size=_DIGEST).digest()
-    return _Read(stamp, digest, decoded(path, whole), len(whole) < len(raw))
+def _leave_out(path: str, why: str, tally: _Tally) -> None:
+    _LOGGER.warning("%s could not be read: %s", shown(path), why)
+    tally.unreadable.append(path)
 
 
-def _is_known(database: "Connection", root: str, path: str, row: Row | None) -> bool:
+def _is_known(database: "Connection", view: View, path: str, row: Row | None) -> bool:
     """Whether a file is as the index has it, but for its times."""
     check()
     try:
-        read = _read(root, path)
+        found = read(view.root, path, follow=view.follows)
     except OSError:  # the index has no such file
         return row is None
-    if read.source is None:
+    if found.source is None:
         return row is not None and row.note == "binary"
-    note = "cut" if read.cut else None
-    return row is not None and (row.blob, row.note) == (_known(database, path, read.digest), note)
-
-
-def _known(database: "Connection", path: str, digest: bytes) -> int | None:
-    found = database.execute("SELECT id FROM blob WHERE path = ? AND digest = ?", (stored(path), digest)).fetchone()
-    return None if found is None else int(found[0])
-
-
-def _add(database: "Connection", read: _Read, chunker: Chunker, tally: _Tally) -> int:
-    """Put the content of a file into the index."""
-    source = read.source
-    assert source is not None  # noqa: S101 - the caller has looked
-    statement = "INSERT INTO blob (path, digest) VALUES (?, ?)"
-    blob = int(database.execute(statement, (stored(source.path), read.digest)).lastrowid or 0)
-    first = int(database.execute("SELECT coalesce(max(id), 0) + 1 FROM chunk").fetchone()[0])
-    pieces = list(chunker.chunks_of(source.path, source.text))
-    texts = [source.text[piece.start : piece.end] for piece in pieces]
-    kept = texts if source.exact else [stored(text) for text in texts]
-    database.executemany(
-        "INSERT INTO chunk (id, blob, start, line, digest, text, symbol) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            (number, blob, piece.start, piece.start_line, digest_of(text), text, piece.symbol and stored(piece.symbol))
-            for number, (piece, text) in enumerate(zip(pieces, kept, strict=True), first)
-        ),
-    )
-    named = spread(shown(source.path))
-    database.executemany(
-        "INSERT INTO fts (rowid, path, body) VALUES (?, ?, ?)",
-        ((number, named, _indexed(text)) for number, text in enumerate(kept, first)),
-    )
-    tally.chunks += len(pieces)
-    return blob
-
-
-def digest_of(text: str | bytes) -> bytes:
-    """What an embedding of a chunk is found by."""
-    raw = text if isinstance(text, bytes) else text.encode()
-    return hashlib.blake2b(raw, digest_size=_DIGEST).digest()
-
-
-def _indexed(text: str | bytes) -> str:
-    """A chunk's text as full-text search has it."""
-    return spread(text if isinstance(text, str) else text_of(raw_bytes(restored(text))))
+    note = "cut" if found.cut else None
+    return row is not None and (row.blob, row.note) == (content_of(database, path, found.digest), note)
 
 
 def _put(database: "Connection", number: int, path: str, old: Row | None, row: Row | None, tally: _Tally) -> None:
@@ -372,25 +219,6 @@ def _put(database: "Connection", number: int, path: str, old: Row | None, row: R
             tally.touched.add(path)
     if old is not None and old.blob is not None and (row is None or row.blob != old.blob):
         tally.let_go.add(old.blob)
-
-
-def remove_unused(database: "Connection", blob: int) -> int:
-    """Remove a content that no view has any more; how many chunks that were."""
-    if database.execute("SELECT 1 FROM tree WHERE blob = ? LIMIT 1", (blob,)).fetchone():
-        return 0
-    found = database.execute("SELECT path FROM blob WHERE id = ?", (blob,)).fetchone()
-    if found is None:
-        return 0
-    named = spread(shown(restored(found[0])))
-    chunks = database.execute("SELECT id, text FROM chunk WHERE blob = ?", (blob,)).fetchall()
-    # A table without content has to be told what it had.
-    database.executemany(
-        "INSERT INTO fts (fts, rowid, path, body) VALUES ('delete', ?, ?, ?)",
-        ((number, named, _indexed(text)) for number, text in chunks),
-    )
-    database.execute("DELETE FROM chunk WHERE blob = ?", (blob,))
-    database.execute("DELETE FROM blob WHERE id = ?", (blob,))
-    return len(chunks)
 
 
 def _told(known: Mapping[str, Row], tally: _Tally, gone: int, seconds: float) -> Refreshed:

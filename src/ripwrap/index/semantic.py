@@ -25,7 +25,7 @@ from ripwrap.index.kept import Complete, doubt, forget, keep, lacking, model_of,
 from ripwrap.index.loaded import Loaded
 from ripwrap.index.models import EmbedReason, NotEmbedded
 from ripwrap.index.query import Vectors
-from ripwrap.index.refresh import View, generation_of, number_of
+from ripwrap.index.rows import View, generation_of, number_of
 from ripwrap.index.store import Store
 
 if TYPE_CHECKING:
