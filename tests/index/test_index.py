@@ -199,6 +199,34 @@ async def test_a_file_that_may_not_be_read_is_told_and_tried_again(
     assert counts(await index.refresh()) == (1, 0, 0, 2)
 
 
+def nest(root: Path) -> None:
+    """Folders in each other, deeper than a path may be long, with a file half-way and one at the end."""
+    here = os.getcwd()
+    try:
+        os.chdir(root)
+        for number in range(1_500):
+            os.mkdir("deep")
+            os.chdir("deep")
+            if number in (500, 1_499):
+                Path("a.py").write_text("biscuit\n")
+    finally:
+        os.chdir(here)
+
+
+@pytest.mark.anyio
+async def test_the_longest_names_and_the_deepest_folders_are_found_as_far_as_rg_goes(
+    index: Index, caplog: pytest.LogCaptureFixture
+) -> None:
+    (index.root / ("x" * 255)).write_text("biscuit\n")
+    nest(index.root)
+    done = await index.refresh()
+    assert (counts(done), done.skipped) == ((5, 0, 0, 0), ())
+    assert set(await paths(index, "biscuit")) == {"x" * 255, "deep/" * 501 + "a.py"}
+    assert "rg could not read everything: deep/deep/" in caplog.text
+    os.rename(index.root / "deep", index.root.parent / "deep")
+    assert subprocess.run(["rm", "-r", index.root.parent / "deep"], check=False).returncode == 0
+
+
 @pytest.mark.anyio
 async def test_a_file_that_may_not_be_looked_at_is_told(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.stat
