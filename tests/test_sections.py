@@ -438,12 +438,11 @@ print(2)
 
 def test_places_of_python_are_not_misled_by_strings_and_blocks() -> None:
     lines = PLACES.split("\n")
-    expected = {
-        3: "", 7: "", 12: "Shop", 15: "Shop", 18: "Shop", 21: "Shop.open", 25: "Shop.open", 27: "Shop.open.inner",
-        28: "Shop.open", 32: "Shop.closed", 33: "Shop.closed", 35: "Shop.closed", 39: "lonely", 40: "lonely", 42: "",
-        44: "",
-    }  # fmt: skip
-    assert {number: Places("shop.py", lines).at(number) for number in expected} == expected
+    outline = Outline("shop.py", lines)
+    found = [Places("shop.py", lines).at(number) for number in range(1, len(lines) + 1)]
+    assert found == [section.name if (section := outline.at(number + 1)) else "" for number in range(len(lines))]
+    assert (found[2], found[6], found[11], found[17], found[23]) == ("", "", "Shop", "Shop", "Shop.open")
+    assert (found[27], found[28], found[32], found[39]) == ("Shop.open.inner", "Shop.open", "Shop.closed", "lonely")
 
 
 def test_a_name_that_would_be_long_stands_alone() -> None:
