@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap._sections import Section
-from ripwrap._sections.outline import Outline
+from ripwrap._sections.outline import Outline, Places
 
 SAMPLES = Path(__file__).parent / "data" / "sections"
 MODULES = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))[::3]
@@ -377,6 +377,72 @@ def test_the_text_is_the_line_without_its_indentation_and_clipped() -> None:
     made = outline("a.py", f"class A:\n    def f(self, {'x' * 300}):\n        pass")
     section = made.at(3)
     assert section is not None and section.text == f"def f(self, {'x' * 188}" and len(section.text) == 200
+
+
+@pytest.mark.parametrize("path", [*MODULES, *sorted(SAMPLES.glob("*.py"))], ids=lambda path: path.name)
+def test_places_of_a_few_lines_are_those_of_the_whole_file(path: Path) -> None:
+    lines = path.read_text("utf-8").split("\n")
+    outline = Outline(path.name, lines)
+    for number in range(1, len(lines) + 1, 1 + len(lines) // 50):
+        section = outline.at(number)
+        assert Places(path.name, lines).at(number) == (section.name if section else ""), number
+
+
+PLACES = '''"""A module.
+
+    def in_a_docstring(): pass
+"""
+
+table = [
+    "def in_a_string(",
+]
+
+
+@decorated(
+    "in many lines",
+)
+class Shop:
+    """Sells.
+
+    class OfAnExample:
+        def method(self): ...
+    """
+
+    def open(self):
+        """
+
+    def in_a_docstring(): pass
+        """
+        if self:
+            for item in self:
+                def inner(): return 1
+                yield inner
+        return (
+1)
+
+    # About the next one.
+    @property
+    def closed(self):
+        return not self.open
+
+
+if Shop:
+    def lonely():
+        return 1
+else:
+    print(1)
+
+print(2)
+'''
+
+
+def test_places_of_python_are_not_misled_by_strings_and_blocks() -> None:
+    lines = PLACES.split("\n")
+    outline = Outline("shop.py", lines)
+    found = [Places("shop.py", lines).at(number) for number in range(1, len(lines) + 1)]
+    assert found == [section.name if (section := outline.at(number + 1)) else "" for number in range(len(lines))]
+    assert (found[2], found[6], found[11], found[17], found[23]) == ("", "", "Shop", "Shop", "Shop.open")
+    assert (found[27], found[28], found[32], found[39]) == ("Shop.open.inner", "Shop.open", "Shop.closed", "lonely")
 
 
 def test_a_name_that_would_be_long_stands_alone() -> None:

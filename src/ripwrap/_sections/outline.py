@@ -1,5 +1,6 @@
 """A file's definitions, by indentation and per-language patterns."""
 
+import re
 from collections.abc import Sequence
 
 from ripwrap._sections import Section
@@ -11,6 +12,7 @@ from ripwrap._sections.languages import Braced, Document, Indented, Language, la
 from ripwrap._sections.scanner import WIDTH, source_of
 
 _LONGEST = 200
+_BLOCK = re.compile(r"\s*(?:async|case|elif|else|except|finally|for|if|match|try|while|with)\b")
 _BEHIND = 40  # Lines in which what a decorator or comment belongs to, and the brace of a signature, should come.
 _NO_PATH = {"html", "ini", "markdown", "rst", "toml", "sql"}
 
@@ -139,15 +141,26 @@ class Places:
         return most
 
     def _around(self, language: Indented, margin: int, line_number: int) -> tuple[int, ...]:
-        """The definitions around the last one, the outermost first, and that; none if they are not plainly told."""
+        """The definitions around the last one, the outermost first, and that; none if they are not plainly told.
+
+        Where there is none above, it is the beginning of the line's paragraph, in which there may be one below.
+        """
         chain: list[int] = []
         least = 0
-        for index in range(min(line_number, len(self._lines)) - 1, margin - 1, -1):
+        last = min(line_number, len(self._lines)) - 1
+        if not any(map(language.definition.match, self._lines[margin : last + 1])):
+            first = last
+            while first > margin and last - first < _BEHIND and self._lines[first - 1].strip():
+                first -= 1
+            return () if self._in_string(margin, first) else (first,)
+        for index in range(last, margin - 1, -1):
             line = self._lines[index]
             if chain and (not (text := line.lstrip()) or text[0] == "#" or indent_of(line) >= least):
                 continue
             if language.definition.match(line) and not self._in_string(margin, index):
                 chain.append(index)
+                least = indent_of(line)
+            elif chain and _BLOCK.match(line) and not self._in_string(margin, index):
                 least = indent_of(line)
             elif chain:  # it ends a block, or is in a string or in brackets
                 return ()
