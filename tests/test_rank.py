@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -190,8 +191,8 @@ FOREIGN: dict[str | bytes, str | bytes] = {
         ("หมดอายุ", {"th.txt"}),
         ("만료", {"ko.txt"}),
         ("समाप्त", {"hi.txt"}),
-        ("सम", set()),
-        ("用期", set()),
+        ("सम", set[str]()),
+        ("用期", set[str]()),
     ],
 )
 async def test_accents_and_scripts_without_blanks_are_the_same_with_an_index_and_without(
@@ -210,7 +211,7 @@ async def test_words_that_are_not_looked_for_are_told(plant: Plant, caplog: pyte
     said = "of the query's words and names are not looked for: at most 32 are"
     async with Index(folder, location=folder.parent / "kept", chunker="windows") as index:
         await index.refresh()
-        for search in (index.search, lambda query: ripwrap.rank(query, cwd=folder)):
+        for search in (index.search, partial(ripwrap.rank, cwd=folder)):
             caplog.clear()
             (place,) = await search("cookie " + "y" * 100_000)
             assert any("1 " + said in reason for reason in place.reasons)
