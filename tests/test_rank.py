@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 import ripwrap
 from ripwrap import RankedChunk, _fts, _rank, sync
 from ripwrap._ranking.choose import FILES
+from ripwrap._ranking.tokens import understood
 from ripwrap._rg.argv import words_command
 from ripwrap._rg.exit import Exit
 from ripwrap._rg.hits import Hits
@@ -189,8 +191,8 @@ FOREIGN: dict[str | bytes, str | bytes] = {
         ("หมดอายุ", {"th.txt"}),
         ("만료", {"ko.txt"}),
         ("समाप्त", {"hi.txt"}),
-        ("सम", set()),
-        ("用期", set()),
+        ("सम", set[str]()),
+        ("用期", set[str]()),
     ],
 )
 async def test_accents_and_scripts_without_blanks_are_the_same_with_an_index_and_without(
@@ -209,7 +211,7 @@ async def test_words_that_are_not_looked_for_are_told(plant: Plant, caplog: pyte
     said = "of the query's words and names are not looked for: at most 32 are"
     async with Index(folder, location=folder.parent / "kept", chunker="windows") as index:
         await index.refresh()
-        for search in (index.search, lambda query: ripwrap.rank(query, cwd=folder)):
+        for search in (index.search, partial(ripwrap.rank, cwd=folder)):
             caplog.clear()
             (place,) = await search("cookie " + "y" * 100_000)
             assert any("1 " + said in reason for reason in place.reasons)
@@ -299,6 +301,16 @@ def test_a_definition_is_found_also_where_its_name_is_everywhere(plant: Plant, r
     )
     best, *_ = sync.rank("CookieJar", cwd=folder, rg=rg.path)
     assert (best.path, best.symbol) == ("z.py", "CookieJar")
+
+
+def test_definitions_that_are_found_anyway_take_no_place_of_those_that_are_not() -> None:
+    texts = ["def get(): pass"] * 120 + ["def get(): pass\n" + "other words\n" * 50] * 10
+    with contextlib.closing(_fts.memory()) as database:
+        _fts.store(database, 0, "a.py", texts)
+        pool = _fts.pool_of(database, understood("get"), lambda rows: {row: (0, row) for row in rows})
+        assert sorted(row for row, _ in pool) == list(range(130))
+        some = _fts.pool_of(database, understood("get"), lambda rows: {row: (0, row) for row in rows if row % 2})
+    assert sorted(row for row, _ in some) == list(range(1, 130, 2))
 
 
 def test_what_cannot_be_read_is_logged_and_the_rest_is_the_answer(

@@ -19,7 +19,9 @@ Placed: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int]]]"
 
 T = TypeVar("T")
 
-_DEPTH = 4  # How many times the pool is looked through for files that are not in it; more has found nothing more.
+DEPTH = 4
+"""How many times the pool is looked through for files that are not in it: in a large index, more has found nothing."""
+
 _MOST = 5_000  # Rows after which equally good ones are taken as they come.
 _VARIABLES = 500  # Of one statement; some SQLites take no more than 999.
 _LOGGER = logging.getLogger("ripwrap")
@@ -59,7 +61,7 @@ def store(database: "Connection", row: int, path: str, texts: Iterable[str]) -> 
     database.executemany("INSERT INTO fts(rowid, path, body) VALUES (?, ?, ?)", rows)
 
 
-def pool_of(database: "Connection", query: Query, placed: Placed) -> list[tuple[int, float]]:
+def pool_of(database: "Connection", query: Query, placed: Placed, depth: int = DEPTH) -> list[tuple[int, float]]:
     """The rows that are to be ranked, each with its BM25.
 
     They are the best ones, the best one of each further file, so that none fills the pool, and those that may define a
@@ -69,8 +71,9 @@ def pool_of(database: "Connection", query: Query, placed: Placed) -> list[tuple[
         database: What has the table.
         query: What is asked for.
         placed: Where rows are; those that it leaves out do not count.
+        depth: How many times the pool is looked through for files that are not in it.
     """
-    pool = _best(database, query, placed)
+    pool = _best(database, query, placed, depth * POOL)
     if query.definitions:
         known = {row for row, _ in pool}
         statement = "SELECT rowid FROM fts WHERE fts MATCH ?"
@@ -82,9 +85,8 @@ def pool_of(database: "Connection", query: Query, placed: Placed) -> list[tuple[
     return pool
 
 
-def _best(database: "Connection", query: Query, placed: Placed) -> list[tuple[int, float]]:
+def _best(database: "Connection", query: Query, placed: Placed, wanted: int) -> list[tuple[int, float]]:
     """The best rows, and the best one of each further file."""
-    wanted = _DEPTH * POOL
     while True:
         statement = BM25 + " ORDER BY score DESC, rowid LIMIT ?"
         rows = database.execute(statement, (query.match, wanted)).fetchall()

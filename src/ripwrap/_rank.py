@@ -28,6 +28,7 @@ from ripwrap.results import RankedChunk
 LIMIT = 10
 
 _LOGGER = logging.getLogger("ripwrap")
+_DEPTH = 20  # As `pool_of()` takes it: each of the files has a place.
 _MAX_LINES = 1_000  # Of a file that rg gives hits of; more say nothing new.
 _MAX_TEXT = 8_000_000  # Bytes of all of them; those that matter less come last.
 
@@ -189,7 +190,7 @@ def _pool(query: Query, sources: Sequence[Source], deadline: _Deadline) -> list[
             pieces += [(source, chunk) for chunk in chunks]
             files += [number] * len(chunks)
         deadline.check()
-        pool = pool_of(database, query, lambda rows: {row: (files[row], row) for row in rows})
+        pool = pool_of(database, query, lambda rows: {row: (files[row], row) for row in rows}, _DEPTH)
     return [_candidate(*pieces[row], bm25) for row, bm25 in pool]
 
 
