@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from ripwrap._ranking.choose import chosen, pattern_of, roots_of, words_of
 from ripwrap._ranking.chunks import LONGEST, chunks_of
+from ripwrap._ranking.definitions import defines
 from ripwrap._ranking.names import named, stem_of, weight_of
-from ripwrap._ranking.score import COHERENCE, Candidate, Ranked, defines, ranked, telling_line
+from ripwrap._ranking.score import COHERENCE, Candidate, Ranked, ranked, telling_line
 from ripwrap._ranking.tokens import (
     LONGEST_WORD,
     STOP_WORDS,
@@ -345,6 +346,21 @@ def test_the_stem_of_a_file_is_one_word(path: str, stem: str) -> None:
         "std::string Shop::CookieJar(int a) const {",
         "#define CookieJar 1",
         "macro_rules! CookieJar {",
+        "class CookieJar",
+        "  def CookieJar!",
+        "class CookieJar < Base",
+        "type CookieJar struct {",
+        "type CookieJar map[string]int",
+        "type CookieJar jars.Jar",
+        "type CookieJar = number",
+        "public sealed partial class CookieJar : Jar",
+        "class CookieJar final : public Jar {",
+        "pub(crate) async fn CookieJar<T>(",
+        "  let x = class CookieJar extends Jar {",
+        "object CookieJar extends Jar",
+        "val CookieJar: Jar by lazy {",
+        "sub CookieJar {",
+        "def CookieJar: Int = 1",
     ],
 )
 def test_definitions_are_known_in_the_usual_languages(line: str) -> None:
@@ -361,6 +377,12 @@ def test_definitions_are_known_in_the_usual_languages(line: str) -> None:
         "if CookieJar == 1:",
         "isinstance(jar, CookieJar)",
         "import CookieJar",
+        "# a class CookieJar, which is large",
+        "This class CookieJar is deprecated; use another type",
+        "    # Guard the sniffer's type CookieJar against others",
+        "something of type CookieJar",
+        "  when you let CookieJar go on",
+        "static CookieJar jar;",
     ],
 )
 def test_a_use_is_no_definition(line: str) -> None:

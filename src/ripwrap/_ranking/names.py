@@ -17,6 +17,12 @@ class _Kind(NamedTuple):
     """Who has one of these in the query means such files."""
 
 
+_PACKAGE = _Kind(
+    "a package's __init__",
+    0.5,
+    re.compile(r"(?:^|/)__init__\.pyi?$"),
+    frozenset({"init", "package", "exports", "export", "public"}),
+)
 _KINDS = (
     _Kind(
         "test code",
@@ -39,12 +45,7 @@ _KINDS = (
         re.compile(r"(?:^|/)_?(?:legacy|compat|deprecated|obsolete)(?:/|\.\w+$)"),
         frozenset({"legacy", "compat", "compatibility", "compatible", "deprecated", "deprecation", "obsolete", "old"}),
     ),
-    _Kind(
-        "a package's __init__",
-        0.5,
-        re.compile(r"(?:^|/)__init__\.pyi?$"),
-        frozenset({"init", "package", "exports", "export", "public"}),
-    ),
+    _PACKAGE,
 )
 
 
@@ -54,12 +55,19 @@ _ANY_KIND = re.compile(
 )
 
 
-def weight_of(path: str, query: Query) -> tuple[float, tuple[str, ...]]:
-    """What the score of a file is multiplied by, and why, if it is of a kind that the query does not ask for."""
+def weight_of(path: str, query: Query, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
+    """What the score of a file is multiplied by, and why, if it is of a kind that the query does not ask for.
+
+    What defines a symbol of the query may as well be in a package's `__init__`.
+    """
     path = path.replace("\\", "/")
     if not _ANY_KIND.search(path):
         return 1.0, ()
-    kinds = [kind for kind in _KINDS if kind.path.search(path) and kind.words.isdisjoint(query.words)]
+    kinds = [
+        kind
+        for kind in _KINDS
+        if kind.path.search(path) and kind.words.isdisjoint(query.words) and not (defining and kind is _PACKAGE)
+    ]
     weight = 1.0
     for kind in kinds:
         weight *= kind.weight

@@ -6,7 +6,8 @@ What counts, in the order of its worth, where 1 is the best BM25 of the pool:
     the chunk defines a symbol of the query                  3, or 4.5 if the file is named like it
     words of the query in the names of file and folder       their share of all words
     the file has the best sum of scores                      0.2 for its best chunk; less for other files
-    tests, examples, legacy code; `__init__`                 all of it times 0.3; 0.5; unless the query asks for them
+    tests, examples, legacy code                             all of it times 0.3, unless the query asks for them
+    `__init__`                                               all of it times 0.5, unless that, or it defines a symbol
     the file has a better chunk                              times 0.25 for each
 """
 
@@ -14,8 +15,8 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
+from ripwrap._ranking.definitions import defines, line_of_definition
 from ripwrap._ranking.names import named, stem_of, weight_of
 from ripwrap._ranking.tokens import Query, composed, root_of, split_humps
 
@@ -30,11 +31,6 @@ NAMED_LIKE_IT = 1.5
 IN_NAMES = 1.0
 COHERENCE = 0.2
 SATURATION = 0.25
-
-_KEYWORDS = (
-    r"class|def|function\*?|func|fun|fn|interface|struct|enum|trait|type|typedef|module|namespace|protocol|object|record|union"
-    r"|sub|macro_rules!|const|let|var|val|static"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +68,13 @@ class Ranked:
     Attributes:
         candidate: The chunk.
         score: By which it has its place; comparable within one ranking alone.
+        defining: Whether it defines a symbol of the query.
         reasons: What made the score, for a person.
     """
 
     candidate: Candidate
     score: float
+    defining: bool = False
     reasons: list[str] = field(default_factory=list[str])
 
 
@@ -86,7 +84,7 @@ def ranked(query: Query, pool: Sequence[Candidate], limit: int | None = None) ->
     entries = [_scored(query, candidate, best) for candidate in pool]
     _add_coherence(entries)
     for entry in entries:
-        weight, kinds = weight_of(entry.candidate.path, query)
+        weight, kinds = weight_of(entry.candidate.path, query, defining=entry.defining)
         entry.score *= weight
         entry.reasons += [f"{kind}, which was not asked for" for kind in kinds]
         if query.remark:
@@ -99,6 +97,7 @@ def _scored(query: Query, candidate: Candidate, best: float) -> Ranked:
     for symbol in query.symbols:
         if defines(candidate.text, symbol):
             like_it = stem_of(candidate.path) == re.sub(r"[\W_]", "", symbol).lower()
+            entry.defining = True
             entry.score += DEFINES * (NAMED_LIKE_IT if like_it else 1.0)
             entry.reasons.append(f'defines "{symbol}"' + (", as its file is called" if like_it else ""))
             break
@@ -146,29 +145,9 @@ def telling_line(text: str, query: Query) -> int:
     """Which line of a text, from 0, says most: the one that defines a symbol of the query, or has most of its words."""
     text = composed(text)
     for symbol in query.symbols:
-        if symbol in text and (found := _definition(symbol).search(text)) is not None:
-            return text.count("\n", 0, found.end())
+        if (line := line_of_definition(text, symbol)) is not None:
+            return line
     lines = split_humps(text).lower().split("\n")
     roots = [root_of(word) for word in query.words]
     most = [sum(root in line for root in roots) for line in lines]
     return most.index(max(most))
-
-
-def defines(text: str, symbol: str) -> bool:
-    """Whether a definition of this name begins in a text, in any of the usual languages."""
-    text = composed(text)
-    return symbol in text and _definition(symbol).search(text) is not None
-
-
-@lru_cache(maxsize=128)
-def _definition(symbol: str) -> re.Pattern[str]:
-    name = re.escape(symbol)
-    before = rf"(?:(?:\b(?:{_KEYWORDS})|#[ \t]*define)\s+(?:\([^()\n]*\)\s*)?(?:[\w.:]+(?:\.|::))?)"
-    return re.compile(
-        rf"{before}{name}(?![\w$])"
-        rf"|^[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?{name}\s*[:=]\s*"
-        rf"(?:async\s+)?(?:function\b|class\b|\([^()\n]*\)\s*=>|\w+\s*=>)"
-        rf"|^{name}\s*(?::[^=\n]+)?=(?!=)"
-        rf"|^[\w:&*<>,\[\] \t]+[ \t*&](?:\w+::)*{name}\s*\([^;{{}}]*\)[\w\s]*\{{",
-        re.MULTILINE,
-    )

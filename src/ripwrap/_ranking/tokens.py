@@ -101,8 +101,8 @@ def understood(text: str) -> Query:
     asked = _ASKED.fullmatch(spelled.strip())
     named = next(filter(None, asked.groups())) if asked else spelled.strip()
     alone = _IDENTIFIER.fullmatch(named)
-    if alone and not asked and _UNSPACED.search(named):
-        alone = None  # which may be a sentence as well
+    if alone and not asked and (_UNSPACED.search(named) or named in STOP_WORDS):
+        alone = None  # which may be a sentence as well, or defines nothing
     if alone:
         symbols = [alone[0]]
     else:
