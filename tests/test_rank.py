@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import anyio
@@ -25,7 +26,7 @@ from ripwrap._ranking.tokens import understood
 from ripwrap._rg.argv import words_command
 from ripwrap._rg.exit import Exit
 from ripwrap._rg.hits import Hits
-from ripwrap._source import MAX_FILE
+from ripwrap._source import MAX_FILE, beginning, decoded
 from ripwrap.binary import RgBinary
 from ripwrap.index import Index
 from waiting import until
@@ -240,6 +241,25 @@ def test_what_is_not_utf8_is_found_and_its_bytes_are_kept(plant: Plant, rg: RgBi
     assert adapter.validate_json(adapter.dump_json(list(found.values()))) == list(found.values())
 
 
+def test_characters_that_were_cut_do_not_shift_what_is_found(plant: Plant, rg: RgBinary) -> None:
+    cut = b"".join(b"// \xe2\x82 \xe2\x82 \xe2\x82 \xe2\x82 line %d\n" % number for number in range(200))
+    folder = plant({"a.c": cut + b"\nint zebra_stripes(int x) { return x; }\n" + cut})
+    best, *_ = sync.rank("zebra stripes", cwd=folder, rg=rg.path)
+    assert "zebra_stripes" in best.text
+    assert best.start_line <= 202 <= best.end_line
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("line", ["é\U0001f36a" * 300_000, "a" + "é\U0001f36a" * 300_000, "ab\U0001f36aä\n" * 200_000])
+def test_a_large_file_is_not_cut_inside_of_a_character(encoding: str, line: str) -> None:
+    raw = line.encode(encoding) if encoding.startswith("utf-8") else f"\ufeff{line}".encode(encoding)
+    whole = beginning(raw[: MAX_FILE + 1])
+    assert MAX_FILE - 20 < len(whole) <= MAX_FILE
+    source = decoded("a.txt", whole)
+    assert source is not None and source.exact
+    assert line.startswith(source.text)
+
+
 def test_binary_files_are_left_out_also_if_they_are_named_or_turn_out_to_be_late(plant: Plant, rg: RgBinary) -> None:
     folder = plant(
         {
@@ -268,9 +288,7 @@ def test_of_a_large_file_the_beginning_is_read_and_the_rest_of_the_tree_as_ever(
             "a.py": "def cookie():\n    pass\n",
         }
     )
-    begun = time.monotonic()
     places = sync.rank("cookie", cwd=folder, rg=rg.path, limit=None)
-    assert time.monotonic() - begun < 30
     assert set(paths(places)) == {"generated.js", "minified.js", "a.py"}
     assert max(place.end_line for place in places) <= MAX_FILE // len(line)
 
@@ -342,11 +360,9 @@ def test_a_file_that_goes_or_cannot_be_opened_in_between_is_left_out(
 
 def test_a_blocking_call_ends_with_its_time(plant: Plant, stand_in: Callable[..., Path]) -> None:
     folder = plant({"a.py": "cookie\n"})
-    slow = stand_in("import time; time.sleep(60)")
-    begun = time.monotonic()
+    slow = stand_in("import time; time.sleep(600)")  # longer than a test may take
     with pytest.raises(TimeoutError, match=r"timeout=0\.3 seconds"):
         sync.rank("cookie", cwd=folder, rg=slow, timeout=0.3)
-    assert time.monotonic() - begun < 10
     with pytest.raises(TimeoutError, match=r"no ranking within timeout=5 seconds"):
         _rank._Deadline(5, time.monotonic() - 6).check()
 
@@ -432,8 +448,28 @@ def test_counts_are_held_of_the_files_that_have_most_and_all_are_counted() -> No
     stream = b"\n\n".join([*(b"./%d\0cookie" % number for number in range(30)), b"best\0cookie\njar\n"])
     hits = counted(stream, most=5)
     assert "best" in hits.files
-    assert len(hits.files) <= 10
+    assert len(hits.files) == 5
     assert (hits.total, hits.having["cookie"]) == (31, 31)
+
+
+@given(st.randoms(use_true_random=False))
+def test_which_files_are_held_is_the_same_in_any_order_and_those_with_a_rare_word_are(random: Random) -> None:
+    often = {f"o{number}": [b"parse"] * (number % 7 + 1) + [b"cookie"] * (number % 3) for number in range(200)}
+    files = [*often.items(), *((f"r{number}", [b"zebra"]) for number in range(6))]
+    random.shuffle(files)
+    hits = Hits(lambda hit: (hit,), most=10)
+    for path, found in files:
+        hits.feed(os.fsencode(path) + b"\0" + b"\n".join(found) + b"\n\n")
+        assert len(hits.files) <= 60  # twice so many for each of three words
+    hits.finish(Exit(words_command("x", ".", (), {}, 1), ("rg",), 0, b""), timed_out=False)
+
+    def first(word: bytes) -> list[str]:
+        having = [(-len(set(found)), -len(found), path) for path, found in files if word in found]
+        return [path for _, _, path in sorted(having)[:10]]
+
+    assert set(hits.files) == {path for word in (b"parse", b"cookie", b"zebra") for path in first(word)}
+    assert {f"r{number}" for number in range(6)} < set(hits.files)
+    assert (hits.total, hits.having) == (206, {"parse": 200, "cookie": 133, "zebra": 6})
 
 
 def test_a_stream_that_ends_in_a_path_is_refused() -> None:

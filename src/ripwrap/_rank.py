@@ -19,7 +19,7 @@ from ripwrap._rg.argv import Command, words_command
 from ripwrap._rg.collect import Plan, Step, Work, carry_out
 from ripwrap._rg.hits import Hits
 from ripwrap._source import MAX_FILE, Source, beginning, decoded, place_of
-from ripwrap._text import raw_bytes, shown, text_of
+from ripwrap._text import shown
 from ripwrap.binary.probe import CANCELLED
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
@@ -184,9 +184,9 @@ def _pool(query: Query, sources: Sequence[Source], deadline: _Deadline) -> list[
     with closing(memory()) as database:
         for number, source in enumerate(sources):
             deadline.check()
-            text = source.text if source.exact else text_of(raw_bytes(source.text))
             chunks = list(chunks_of(source.text))
-            store(database, len(pieces), shown(source.path), (text[chunk.start : chunk.end] for chunk in chunks))
+            texts = (source.readable(source.text[chunk.start : chunk.end]) for chunk in chunks)
+            store(database, len(pieces), shown(source.path), texts)
             pieces += [(source, chunk) for chunk in chunks]
             files += [number] * len(chunks)
         deadline.check()

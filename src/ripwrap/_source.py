@@ -40,10 +40,21 @@ class Source:
 
         return Places(self.path, self.text.split("\n"))
 
+    def readable(self, piece: str) -> str:
+        """A piece of the text without lone surrogates."""
+        return piece if self.exact else text_of(raw_bytes(piece))
+
 
 def beginning(raw: bytes) -> bytes:
     """What is read of a file, out of what may be a byte more: whole lines, if there is more than one."""
-    return raw if len(raw) <= MAX_FILE else raw[: raw.rfind(b"\n", 0, MAX_FILE) + 1 or MAX_FILE]
+    if len(raw) <= MAX_FILE:
+        return raw
+    cut = raw.rfind(b"\n", 0, MAX_FILE) + 1 or MAX_FILE
+    encoding = next((encoding for bom, encoding in _BOMS if raw.startswith(bom)), "utf-8")
+    decoder = codecs.getincrementaldecoder(encoding)("ignore")
+    decoder.decode(raw[:cut])
+    begun, _ = decoder.getstate()  # the bytes of a character that the cut goes through
+    return raw[: cut - len(begun)]
 
 
 def is_binary(raw: bytes) -> bool:
@@ -68,7 +79,7 @@ def place_of(query: Query, entry: Ranked, source: Source, symbol: str | None = N
     """A place for a caller, with its definition: the one that is given, or that encloses what says most in it."""
     candidate = entry.candidate
     if symbol is not None:
-        symbol = symbol if source.exact else text_of(raw_bytes(symbol))
+        symbol = source.readable(symbol)
     else:
         symbol = source.sections.at(candidate.start_line + telling_line(candidate.text, query)) or None
     return RankedChunk(
@@ -76,7 +87,7 @@ def place_of(query: Query, entry: Ranked, source: Source, symbol: str | None = N
         start_line=candidate.start_line,
         end_line=candidate.end_line,
         symbol=symbol,
-        text=candidate.text if source.exact else text_of(raw_bytes(candidate.text)),
+        text=source.readable(candidate.text),
         score=entry.score,
         reasons=tuple(entry.reasons),
     )

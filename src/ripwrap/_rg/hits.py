@@ -12,7 +12,7 @@ from ripwrap.errors import DecodeError
 Words = Callable[[str], Collection[str]]
 
 MOST = 5_000
-"""Of how many files the counts are kept, at least."""
+"""Of how many files with each word the counts are kept."""
 
 _DOT = b"." + os.fsencode(os.sep)
 # rg says so in stdout of a binary file that it was given by name, and of one that it left at a NUL byte.
@@ -24,10 +24,12 @@ _REMARK = re.compile(
 class Hits:
     """Takes in what `words_command()` gives.
 
-    What is held is bounded: of a file only its counts, and those of so many files that have most of the words.
+    What is held is bounded: of a file only its counts, and for each word those of so many files that have it: those
+    with most of the words, and of these with most hits. Of a word that few files have, that is all of them. In the end
+    it is the same in whatever order rg found them.
 
     Attributes:
-        files: For each file how often it has each of its words.
+        files: For each file that is held how often it has each of its words.
         having: How many files have each word, those among them that are no longer held.
         total: How many files have any.
         end: How rg ended; `None` if it has not.
@@ -40,7 +42,7 @@ class Hits:
         Args:
             words: Which words a hit stands for; none if it is none of ours.
             timeout: The time that rg has, for an error.
-            most: Of how many files the counts are kept, at least.
+            most: Of how many files with each word the counts are kept.
         """
         self.files: dict[str, dict[str, int]] = {}
         self.having: Counter[str] = Counter()
@@ -50,6 +52,7 @@ class Hits:
         self._words = words
         self._timeout = timeout
         self._most = most
+        self._full = 2 * most
         self._known: dict[bytes, Collection[str]] = {}
         self._rest = b""
         self._path: bytes | None = None
@@ -100,6 +103,7 @@ class Hits:
             self._close_file()
         elif self._rest and not _REMARK.fullmatch(self._rest):
             raise DecodeError("rg wrote a path without an end", record=self._rest)
+        self._let_go()
         end.check_listing(listed=self._any)
 
     def _close_file(self) -> None:
@@ -119,9 +123,18 @@ class Hits:
             self.total += 1
             self.having.update(counts.keys())
             self.files[os.fsdecode(path)] = counts
-            if len(self.files) > 2 * self._most:
+            if len(self.files) > self._full:
                 self._let_go()
+                self._full = 2 * max(len(self.files), self._most)
 
     def _let_go(self) -> None:
+        """Keep the first files of each word; one that is let go has so many before it, whatever else is found."""
         order = sorted(self.files, key=lambda path: (-len(self.files[path]), -sum(self.files[path].values()), path))
-        self.files = {path: self.files[path] for path in order[: self._most]}
+        before: Counter[str] = Counter()
+        kept: dict[str, dict[str, int]] = {}
+        for path in order:
+            counts = self.files[path]
+            if any(before[word] < self._most for word in counts):
+                kept[path] = counts
+            before.update(counts.keys())
+        self.files = kept
