@@ -75,6 +75,14 @@ def test_a_name_finds_what_defines_it_and_tests_come_behind(shop: Path, rg: RgBi
         assert "test code, which was not asked for" in test.reasons
 
 
+def test_what_defines_a_name_that_everybody_uses_is_among_the_files_that_are_read(plant: Plant, rg: RgBinary) -> None:
+    uses = {f"src/cookie_jar/{number}.py": "jar = CookieJar()  # a CookieJar of cookies\n" * 20 for number in range(60)}
+    folder = plant({**uses, "src/x/__init__.py": "import a\n\n\nclass CookieJar:\n    pass\n" + "import b\n" * 5000})
+    for query in ("CookieJar", "where is CookieJar defined?", "x.CookieJar"):
+        places = sync.rank(query, cwd=folder, rg=rg.path)
+        assert (places[0].path, places[0].symbol) == ("src/x/__init__.py", "CookieJar")
+
+
 def test_parts_of_an_identifier_are_words_in_any_case(shop: Path, rg: RgBinary) -> None:
     assert paths(sync.rank("set cookie", cwd=shop, rg=rg.path))[0] == "src/shop/http.js"
     assert paths(sync.rank("setCookie", cwd=shop, rg=rg.path))[0] == "src/shop/http.js"

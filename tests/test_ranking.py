@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ripwrap._ranking.choose import chosen, pattern_of, roots_of, words_of
+from ripwrap._ranking.choose import DEFINITION, chosen, pattern_of, roots_of, words_of
 from ripwrap._ranking.chunks import LONGEST, chunks_of
 from ripwrap._ranking.definitions import defines
 from ripwrap._ranking.names import named, stem_of, weight_of
@@ -486,6 +486,27 @@ def test_a_large_file_needs_more_hits_and_tests_come_behind() -> None:
     counts = {name: {root: 5} for name in ("large", "small", "tests/a.py")}
     assert picked(QUERY, counts, {"large": 1_000_000, "small": 1000, "tests/a.py": 1000})[0] == "small"
     assert picked(QUERY, counts)[-1] == "tests/a.py"
+
+
+def test_a_file_that_may_define_a_symbol_is_before_all_that_use_it() -> None:
+    query = understood("CookieJar")
+    roots = roots_of(query)
+    uses = {f"a{number}.py": dict.fromkeys(roots, 50) for number in range(50)}
+    for path in ("z.py", "z/__init__.py"):
+        counts = {**uses, path: {DEFINITION: 1, **dict.fromkeys(roots, 1)}}
+        assert picked(query, counts)[0] == path
+
+
+@pytest.mark.parametrize(
+    "line", ["class CookieJar:", "  def\tCookieJar(", "func (j *Jar) CookieJar(", "var shop.CookieJar ="]
+)
+def test_rg_is_asked_for_definitions_of_symbols_too(line: str) -> None:
+    query = understood("where is CookieJar defined?")
+    roots = roots_of(query)
+    found = re.search(pattern_of(roots, query.symbols).replace(r"(?-u:\b)", r"\b"), line)
+    assert found is not None
+    assert sorted(words_of(found[0], roots)) == sorted([DEFINITION, *roots])
+    assert DEFINITION not in words_of("Cookie", roots)
 
 
 def test_a_file_that_has_gone_is_left_out() -> None:

@@ -88,7 +88,7 @@ def rank_plan(
         raise TypeError(f"a query should be a str, not {type(query).__name__}")
     asked, limit, timeout = understood(query), check_limit(limit), check_timeout(timeout)
     roots = roots_of(asked)
-    command = words_command(pattern_of(roots), cwd, paths, options, _MAX_LINES)
+    command = words_command(pattern_of(roots, asked.symbols), cwd, paths, options, _MAX_LINES)
     if limit == 0:
         return []
     warn(asked)

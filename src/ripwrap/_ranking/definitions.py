@@ -14,7 +14,9 @@ _MODIFIERS = (
     r"|inline|virtual|partial|data|open|override|case|local|const|constexpr|typedef|implicit|lazy|readonly|suspend|inner|value"
     r"|pub(?:\([\w:]+\))?"
 )
-_BEFORE = rf"\b(?:{_KEYWORDS})[ \t]+(?:\([^()\n]*\)[ \t]*)?(?:[\w.:]+(?:\.|::))?"
+BEFORE = rf"\b(?:{_KEYWORDS})[ \t]+(?:\([^()\n]*\)[ \t]*)?(?:[\w.:]+(?:\.|::))?"
+"""What stands before the name, for Python and for rg."""
+
 _END = r"(?![\w$])"
 
 # What follows where these words are prose, as in "a class jar, which is large", is neither of these two.
@@ -41,8 +43,8 @@ def line_of_definition(text: str, symbol: str) -> int | None:
 def _definition(symbol: str) -> re.Pattern[str]:
     name = re.escape(symbol)
     return re.compile(
-        rf"{_BEFORE}{name}{_IN_CODE}"
-        rf"|^[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*{_BEFORE}{name}{_AT_THE_START}"
+        rf"{BEFORE}{name}{_IN_CODE}"
+        rf"|^[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*{BEFORE}{name}{_AT_THE_START}"
         rf"|#[ \t]*define[ \t]+{name}{_END}"
         rf"|^[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?{name}\s*[:=]\s*"
         rf"(?:async\s+)?(?:function\b|class\b|\([^()\n]*\)\s*=>|\w+\s*=>)"
