@@ -1,12 +1,14 @@
 """The index: what a refresh does, that searches are never stale, and what becomes of branches."""
 
+import contextlib
 import logging
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,25 @@ def home(tmp_path: Path) -> Path:
 async def index(plant: Plant, home: Path, anyio_backend: str) -> AsyncIterator[Index]:
     async with Index(plant(SHOP), location=home) as index:
         yield index
+
+
+@pytest.fixture
+def unread(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], AbstractContextManager[None]]:
+    """While inside of `unread(path)`, that file cannot be opened, as one of somebody else's."""
+    from ripwrap._open import opened
+
+    @contextlib.contextmanager
+    def unread(closed: str) -> Iterator[None]:
+        def refuse(root: str, path: str, *, follow: bool) -> int:
+            if path == closed:
+                raise PermissionError(13, "Permission denied")
+            return opened(root, path, follow=follow)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("ripwrap.index.files.opened", refuse)
+            yield
+
+    return unread
 
 
 def counts(done: Refreshed) -> tuple[int, int, int, int]:
@@ -179,24 +200,49 @@ async def test_of_a_large_file_the_first_million_bytes_are_indexed(index: Index,
 
 
 @pytest.mark.anyio
-async def test_a_file_that_may_not_be_read_is_told_and_tried_again(
-    index: Index, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+async def test_a_file_that_may_not_be_read_is_told_and_tried_each_time(
+    index: Index, unread: Callable[[str], AbstractContextManager[None]], caplog: pytest.LogCaptureFixture
 ) -> None:
-    from ripwrap.index import files
-
-    real = files.read
-
-    def refuse(root: str, path: str, *, follow: bool) -> files.Read:
-        if path == "README.md":
-            raise PermissionError(13, "Permission denied")
-        return real(root, path, follow=follow)
-
-    with monkeypatch.context() as patch:
-        patch.setattr("ripwrap.index.refresh.read", refuse)
+    with unread("README.md"):
+        assert counts(await index.refresh()) == (3, 0, 0, 0)
+        for _ in range(2):
+            caplog.clear()
+            done = await index.refresh()
+            assert counts(done) == (0, 0, 0, 3)
+            assert [(one.reason, one.files, one.example) for one in done.skipped] == [("unreadable", 1, "README.md")]
+            assert caplog.text.count("README.md could not be read: Permission denied") == 1
+        status = await index.status()
+        assert (status.files, status.views[0].files, (await index.health()).ok) == (2, 3, True)
+    assert await paths(index, "shop") == ["README.md"]
+    with unread("README.md"):
+        (index.root / "README.md").chmod(0o200)
         done = await index.refresh()
-    assert [(one.reason, one.example) for one in done.skipped] == [("unreadable", "README.md")]
-    assert "README.md could not be read: Permission denied" in caplog.text
-    assert counts(await index.refresh()) == (1, 0, 0, 2)
+        assert (counts(done), len(done.skipped)) == ((0, 1, 0, 2), 1)
+        assert await paths(index, "shop") == []
+    done = await index.refresh()
+    assert (counts(done), done.skipped) == ((0, 1, 0, 2), ())
+    assert (await index.health()).ok
+    with unread("README.md"):
+        await index.refresh()
+        (index.root / "README.md").unlink()
+        done = await index.refresh()
+    assert (counts(done), done.skipped) == ((0, 0, 1, 2), ())
+
+
+@pytest.mark.anyio
+async def test_nothing_is_written_for_a_file_that_still_may_not_be_read(
+    index: Index, unread: Callable[[str], AbstractContextManager[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ripwrap.index.files._FRESH_NS", 0)
+    monkeypatch.setattr("ripwrap.index.files._COARSE_NS", 0)
+    with unread("README.md"):
+        await index.refresh()
+        before = (await index.status()).changed_at
+        with contextlib.closing(sqlite3.connect(index.location / NAME, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with anyio.fail_after(20):
+                assert await paths(index, "cookies") == ["src/cookies.py"]
+        assert (await index.status()).changed_at == before
 
 
 def nest(root: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, asynccontextmanager, closing
 from pathlib import Path
@@ -134,12 +135,36 @@ def test_it_is_time_when_it_is_quiet_and_not_before(tmp_path: Path, monkeypatch:
 async def test_what_changed_while_nobody_waited_is_told_afterwards(
     plant: Plant, home: Path, anyio_backend: str
 ) -> None:
+    from ripwrap.index.watch import _Waiter
+
     root = plant({"a.py": "a\n"})
     async with watching(root, home) as refreshes:
         await following(refreshes)
-        (root / "b.py").write_text("b\n")
-        await anyio.sleep(1)  # as a consumer that is slow
+        with closing(_Waiter(root, home)) as another:
+            another.begin()
+            (root / "b.py").write_text("b\n")
+            assert another.wait(time.monotonic() + SECONDS)  # it was told, and it is quiet since
         assert counts(await following(refreshes)) == (1, 0, 0)
+
+
+async def test_a_file_that_may_not_be_read_any_more_is_told(
+    plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch, anyio_backend: str
+) -> None:
+    from ripwrap._open import opened
+
+    root = plant({"a.py": "a\n", "b.py": "b\n"})
+
+    def refuse(root: str, path: str, *, follow: bool) -> int:  # as root, too
+        if path == "b.py":
+            raise PermissionError(13, "Permission denied")
+        return opened(root, path, follow=follow)
+
+    async with watching(root, home) as refreshes:
+        await following(refreshes)
+        monkeypatch.setattr("ripwrap.index.files.opened", refuse)
+        (root / "b.py").chmod(0)
+        done = await following(refreshes)
+        assert (counts(done), [one.reason for one in done.skipped]) == ((0, 1, 0), ["unreadable"])
 
 
 async def test_ignored_files_git_and_the_index_itself_are_nothing_to_tell(plant: Plant, anyio_backend: str) -> None:

@@ -58,6 +58,18 @@ def _stamp(state: os.stat_result) -> Stamp:
     return state.st_size, state.st_mtime_ns, state.st_ctime_ns
 
 
+def unreadable(root: str, path: str, *, follow: bool) -> str | None:
+    """Why a file still cannot be read; `None` if it can, or is gone."""
+    try:
+        with open(opened(root, path, follow=follow), "rb", buffering=0) as file:
+            file.read(1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return str(error.strerror)
+    return None
+
+
 def read(root: str, path: str, *, follow: bool) -> Read:
     """Read a file, or so much of it as is indexed; links lead to one with `follow` alone.
 

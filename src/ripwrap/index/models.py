@@ -65,7 +65,8 @@ class Refreshed(BaseModel, frozen=True):
         changed: How many have other content than before.
         removed: How many are no longer there.
         unchanged: How many are as they were.
-        skipped: What is left out, by reason; binary files are looked at again only when they change.
+        skipped: What is left out, by reason; binary files are looked at again only when they change, and what could not
+            be read each time.
         cut: How many files are in the index with their first million bytes alone.
         chunks: How many chunks were written; content that was known, e.g. from another branch, needs none.
         seconds: How long it took.

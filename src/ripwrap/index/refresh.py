@@ -1,20 +1,21 @@
 """What differs between a tree of files and its view in the index, and the one transaction that makes them agree.
 
 A file whose size and times are as they were is not read. Any other is read and hashed, and only content that is not yet
-known under its path is cut into chunks. After that, whatever no view has any more is removed, so that what a search
-weighs is what is there: the index is then as a new one would be.
+known under its path is cut into chunks. One that could not be read is tried each time, because what was in the way need
+not show in its times; while it cannot be, it is as it was. After that, whatever no view has any more is removed, so
+that what a search weighs is what is there: the index is then as a new one would be.
 """
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ripwrap._ranking.chunks import Chunk
 from ripwrap._text import shown
 from ripwrap.index.database import READONLY, check, checkpoint, code_of, reading, stored, writing
-from ripwrap.index.files import Stamp, read, stamps_of
+from ripwrap.index.files import Stamp, read, stamps_of, unreadable
 from ripwrap.index.models import Progress, Refreshed, Skipped, SkipReason
 from ripwrap.index.rows import (
     Row,
@@ -36,6 +37,7 @@ _LOGGER = logging.getLogger("ripwrap")
 
 _BATCH = 64  # Files after which progress is told.
 _MANY = 2_000  # Chunks that leave a large log behind.
+_NO_STAMP = (-1, 0, 0)  # Of a file that is tried whatever its times are.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class _Tally:
     added: int = 0
     changed: int = 0
     chunks: int = 0
-    unreadable: list[str] = field(default_factory=list[str])
+    unreadable: dict[str, str] = field(default_factory=dict[str, str])
     touched: set[str] = field(default_factory=set[str])
     let_go: set[int] = field(default_factory=set[int])
 
@@ -97,10 +99,8 @@ def refresh(
         known = rows_of(database, number_of(database, view))
     if generation != expected and not insist:
         return None
-    tally = _Tally()
-    for path, why in wrong.items():
-        _leave_out(path, why, tally)
-    differing, gone = _differing(known, stamps)
+    tally = _Tally(unreadable=wrong)
+    differing, gone = _differing(view, known, stamps, tally)
     if differing or gone or generation is None:
         try:
             with writing(database):
@@ -108,7 +108,7 @@ def refresh(
                     if not insist:
                         return None
                     known = rows_of(database, number_of(database, view))
-                    differing, gone = _differing(known, stamps)
+                    differing, gone = _differing(view, known, stamps, tally)
                 _write(database, view, chunker, known, stamps, sorted(differing), gone, tally, progress)
         except sqlite3.OperationalError as error:  # where nobody can write, what differs in its times alone need not be
             if gone or generation is None or code_of(error) != READONLY:
@@ -120,9 +120,24 @@ def refresh(
     return _told(known, tally, len(gone), time.monotonic() - begun)
 
 
-def _differing(known: Mapping[str, Row], stamps: Mapping[str, Stamp]) -> tuple[list[str], set[str]]:
+def _differing(
+    view: View, known: Mapping[str, Row], stamps: Mapping[str, Stamp], tally: _Tally
+) -> tuple[list[str], set[str]]:
     """The files that are to be read, and those that are no more."""
-    differing = [path for path, stamp in stamps.items() if (row := known.get(path)) is None or row[3:] != stamp]
+    differing: list[str] = []
+    follow = view.follows
+    for path, stamp in stamps.items():
+        row = known.get(path)
+        if row is not None and row.note == "unreadable":
+            check()
+            why = unreadable(view.root, path, follow=follow)
+            if why is not None:
+                tally.unreadable[path] = why
+                continue
+        elif row is not None and row.stamp == stamp:
+            continue
+        tally.unreadable.pop(path, None)
+        differing.append(path)
     return differing, known.keys() - stamps.keys()
 
 
@@ -165,14 +180,14 @@ def _write(
 
 
 def _row(database: "Connection", view: View, path: str, chunker: Chunker, tally: _Tally) -> Row | None:
-    """A file as it is now, its content in the index; `None` if it cannot be read, or is gone."""
+    """A file as it is now, its content in the index; `None` if it is gone."""
     try:
         found = read(view.root, path, follow=view.follows)
     except FileNotFoundError:
         return None
     except OSError as error:
-        _leave_out(path, str(error.strerror), tally)
-        return None
+        tally.unreadable[path] = str(error.strerror)
+        return Row(path, None, "unreadable", *_NO_STAMP)
     if found.source is None:
         return Row(path, None, "binary", *found.stamp)
     blob = content_of(database, path, found.digest)
@@ -183,18 +198,13 @@ def _row(database: "Connection", view: View, path: str, chunker: Chunker, tally:
     return Row(path, blob, "cut" if found.cut else None, *found.stamp)
 
 
-def _leave_out(path: str, why: str, tally: _Tally) -> None:
-    _LOGGER.warning("%s could not be read: %s", shown(path), why)
-    tally.unreadable.append(path)
-
-
 def _is_known(database: "Connection", view: View, path: str, row: Row | None) -> bool:
     """Whether a file is as the index has it, but for its times."""
     check()
     try:
         found = read(view.root, path, follow=view.follows)
-    except OSError:  # the index has no such file
-        return row is None
+    except OSError:  # the index has no such file, or nothing of it
+        return row is None or row.note == "unreadable"
     if found.source is None:
         return row is not None and row.note == "binary"
     note = "cut" if found.cut else None
@@ -222,9 +232,10 @@ def _put(database: "Connection", number: int, path: str, old: Row | None, row: R
 
 
 def _told(known: Mapping[str, Row], tally: _Tally, gone: int, seconds: float) -> Refreshed:
-    noted = [row for row in known.values() if row.note]
-    binary = [row.path for row in noted if row.note == "binary"]
-    left_out: tuple[tuple[SkipReason, list[str]], ...] = (("binary", binary), ("unreadable", tally.unreadable))
+    for path, why in sorted(tally.unreadable.items()):
+        _LOGGER.warning("%s could not be read: %s", shown(path), why)
+    binary = [row.path for row in known.values() if row.note == "binary"]
+    left_out: tuple[tuple[SkipReason, Collection[str]], ...] = (("binary", binary), ("unreadable", tally.unreadable))
     return Refreshed(
         added=tally.added,
         changed=tally.changed,
@@ -233,7 +244,7 @@ def _told(known: Mapping[str, Row], tally: _Tally, gone: int, seconds: float) ->
         skipped=tuple(
             Skipped(reason=reason, files=len(paths), example=min(paths)) for reason, paths in left_out if paths
         ),
-        cut=len(noted) - len(binary),
+        cut=sum(row.note == "cut" for row in known.values()),
         chunks=tally.chunks,
         seconds=seconds,
     )
