@@ -102,6 +102,26 @@ class Store:
             RipwrapError: The database cannot be opened or written to, there is no space, or it is not ours.
             TimeoutError: Nobody waits for it any more.
         """
+        return self._tried(lambda: call(self._opened()))
+
+    def tend(self, call: "Callable[[Connection], T]") -> T | None:
+        """As `run()`, but content that was made by other versions is left alone; `None`, and no file, if there is none.
+
+        Raises:
+            RipwrapError: As `run()`.
+            TimeoutError: Nobody waits for it any more.
+        """
+
+        def tended() -> T | None:
+            self._check_files()
+            if _is_blank(self.path):
+                return None
+            database = self._connected()
+            return call(database) if self._is_made(database) else None
+
+        return self._tried(tended)
+
+    def _tried(self, call: Callable[[], T]) -> T:
         try:
             import sqlite3
         except ModuleNotFoundError as error:  # a Python that was built without it
@@ -110,7 +130,7 @@ class Store:
         with self._mine():
             for _ in range(3):
                 try:
-                    return call(self._opened())
+                    return call()
                 except sqlite3.Error as error:
                     check()  # it may have been ended early
                     if self._read_only or not is_damage(error):
@@ -215,6 +235,11 @@ class Store:
         return os.getpid(), state.st_dev, state.st_ino
 
     def _opened(self) -> "Connection":
+        database = self._connected()
+        self._prepare(database)
+        return database
+
+    def _connected(self) -> "Connection":
         if self._database is not None and self._identity != self._seen():
             self._close()
         if self._database is None:
@@ -222,7 +247,6 @@ class Store:
                 self._identity = self._seen()
                 self._database = self._connection(make=True)
                 self._identity = self._seen()
-        self._prepare(self._database)
         return self._database
 
     def _connection(self, *, make: bool) -> "Connection":
@@ -253,17 +277,24 @@ class Store:
         versions = found_versions(database)
         if self._checked and versions == self.versions:
             return
-        if versions is None:
-            if not is_empty(database):
-                raise _not_ours(self.path)
-        elif doubt := self.doubt(database, versions):
-            raise _StaleError(doubt)
+        self._is_made(database)
         if versions != self.versions:
             if self._read_only:
                 raise _StaleError("it was made by another chunker or tokenizer")
             with writing(database):
                 self._fill(database)
         self._checked = True
+
+    def _is_made(self, database: "Connection") -> bool:
+        """Whether it has tables; raises if they are not ours, or to be made anew."""
+        versions = found_versions(database)
+        if versions is None:
+            if not is_empty(database):
+                raise _not_ours(self.path)
+            return False
+        if doubt := self.doubt(database, versions):
+            raise _StaleError(doubt)
+        return True
 
     def _fill(self, database: "Connection") -> None:
         """Make the tables, or clear them of what was made by other versions, unless another process just did."""
@@ -426,6 +457,16 @@ def _not_ours(path: Path) -> RipwrapError:
         f"{shown(str(path))} is no file of an index, or its beginning is damaged, and it is left as it is, because it "
         "may be yours or another program's; remove it, or pass another location="
     )
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether there is no such file, or nothing in it."""
+    try:
+        return not path.stat().st_size
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def _start_of(path: Path) -> bytes:
