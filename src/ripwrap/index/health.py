@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ripwrap._text import shown
-from ripwrap.index.database import check, checkpoint, is_damage, restored, writing
+from ripwrap.index.database import check, check_error, checkpoint, is_damage, restored, writing
 from ripwrap.index.embed import Embedder, describe
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
 from ripwrap.index.rows import View, number_of, remove_unused
@@ -190,10 +190,11 @@ def _searchable(database: "Connection") -> list[str]:
     """What FTS5 finds wrong with itself, where it can be asked."""
     import sqlite3
 
+    database.execute("PRAGMA busy_timeout = 0")
     try:
         database.execute("INSERT INTO fts(fts) VALUES ('integrity-check')")
-    except sqlite3.OperationalError:  # somebody writes now, or nobody can
-        check()
+    except sqlite3.OperationalError as error:  # somebody writes now, or nobody can
+        check_error(error)
         return []
     except sqlite3.DatabaseError as error:
         return [f"Full-text search is damaged ({error}): {_ANEW}"]
@@ -246,7 +247,9 @@ def _compact(database: "Connection") -> None:
     free, pages, page = (
         int(database.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
     )
-    with suppress(sqlite3.OperationalError):
+    try:
         if free * page >= _WORTH_IT and free * 4 >= pages:
             database.execute("VACUUM")
         checkpoint(database)
+    except sqlite3.OperationalError as error:
+        check_error(error)

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import threading
+import time
 from collections.abc import Callable, Container, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ from ripwrap.index.database import (
     LOCKED,
     READONLY,
     check,
+    check_error,
     code_of,
     connect,
     is_damage,
@@ -132,7 +134,7 @@ class Store:
                 try:
                     return call()
                 except sqlite3.Error as error:
-                    check()  # it may have been ended early
+                    check_error(error)
                     if self._read_only or not is_damage(error):
                         self._close()
                         raise self._explained(error) from error
@@ -170,8 +172,8 @@ class Store:
             if versions is None or (self._ignored and self.doubt(database, versions)):
                 return None
             return call(database)
-        except sqlite3.Error:
-            check()  # it may have been ended early
+        except sqlite3.Error as error:
+            check_error(error)
             raise
         finally:
             database.close()
@@ -336,13 +338,20 @@ class Store:
         from filelock import FileLock, Timeout  # only where an index is used
 
         lock = FileLock(self.folder / _LOCK)
-        try:
-            lock.acquire(timeout=_LOCKED)
-        except Timeout as error:
-            raise RipwrapError(f"{lock.lock_file} is held by another process for over {_LOCKED:.0f} seconds") from error
-        except OSError:  # a folder that cannot be written to: nobody throws anything away in there
-            yield
-            return
+        deadline = time.monotonic() + _LOCKED
+        while True:
+            check()
+            try:
+                lock.acquire(timeout=0.05)
+            except Timeout as error:
+                if time.monotonic() > deadline:
+                    said = f"{lock.lock_file} is held by another process for over {_LOCKED:.0f} seconds"
+                    raise RipwrapError(said) from error
+            except OSError:  # a folder that cannot be written to: nobody throws anything away in there
+                yield
+                return
+            else:
+                break
         try:
             yield
         finally:
