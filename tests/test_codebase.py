@@ -339,6 +339,30 @@ def test_what_is_found_not_to_be_sound_the_tool_makes_anew(colour: str, shop: Pa
     assert asked.index_codebase_result().roots[0].added == 0
 
 
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("chunker", ["other-1", None])
+def test_embeddings_outlast_what_a_refresh_or_gc_mends(
+    colour: str, chunker: str | None, shop: Path, home: Path
+) -> None:
+    asked = Asked(colour, shop, index=home)
+    asked.index_codebase()
+    database = sqlite3.connect(home / NAME, isolation_level=None)
+    database.execute("INSERT INTO model VALUES ('model', 1, 0)")
+    database.execute("INSERT INTO vec SELECT DISTINCT digest, 'model', x'0000' FROM chunk")
+    vectors = database.execute("SELECT count(*) FROM vec").fetchone()
+    if chunker is None:
+        database.execute("UPDATE vec SET v = x'00'")
+    else:
+        database.execute("UPDATE meta SET value = ? WHERE key = 'chunker'", (chunker,))
+    found = asked.index_health_check_result()
+    assert found.roots[0].ok is (chunker is not None)
+    assert found.message == ("The messages say what mends it." if chunker is None else "Nothing is wrong.")
+    assert found.roots[0].messages
+    assert asked.index_codebase_result().roots[0].added == (0 if chunker is None else 3)
+    assert vectors > (0,) and database.execute("SELECT count(*) FROM vec").fetchone() == vectors
+    database.close()
+
+
 def test_a_broken_index_is_made_anew_and_one_that_is_not_ours_is_gone_around(shop: Path, home: Path) -> None:
     workspace = sync.Workspace(shop, index=home)
     workspace.index_codebase_result()

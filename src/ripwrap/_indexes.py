@@ -26,6 +26,7 @@ from ripwrap.answers import (
     RootStatus,
     ToolResult,
 )
+from ripwrap.index.health import Remedy, health
 from ripwrap.index.models import IndexHealth, IndexStatus, Refreshed
 from ripwrap.index.models import Progress as Done
 from ripwrap.index.plans import Plans
@@ -63,9 +64,9 @@ class _Planned(Plans):
     def told(self) -> Plan[IndexStatus]:
         return self._told()
 
-    def checked(self) -> Plan[IndexHealth]:
-        told = yield from self._checked()
-        self._unsound = not told.ok
+    def checked(self) -> Plan[tuple[IndexHealth, Remedy]]:
+        told: tuple[IndexHealth, Remedy] = yield Work(lambda: health(self._store))
+        self._unsound = told[1] == "anew"
         return told
 
     def is_built(self) -> bool:
@@ -189,12 +190,16 @@ class Indexes:
 
     def _health(self) -> Plan[ToolResult]:
         roots: list[RootHealth] = []
+        mends = False
         for root, index in self._all():
-            told = yield from index.checked()
+            told, remedy = yield from index.checked()
             about = told.model_dump(include={"ok", "files", "chunks", "indexed", "orphans", "messages"})
             roots.append(RootHealth(root=shown(root), **about))
-        unsound = sum(not root.ok for root in roots)
-        said = "index_codebase makes anew what is not sound." if unsound else "Nothing is wrong."
+            if not told.ok:
+                mends = mends or remedy != "gc"
+        said = "Nothing is wrong." if all(root.ok for root in roots) else "The messages say what mends it."
+        if mends:
+            said = "index_codebase makes anew what is not sound."
         return IndexHealthResult(**self._common(said), roots=tuple(roots))
 
     def _common(self, message: str) -> dict[str, Any]:

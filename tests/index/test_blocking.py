@@ -16,9 +16,10 @@ from typing import get_args, get_origin, get_type_hints
 import anyio
 import psutil
 import pytest
+from filelock import FileLock
 
 from ripwrap import RipwrapError, sync
-from ripwrap.index import Index, Progress, Refreshed
+from ripwrap.index import Index, Progress, Refreshed, database, health
 from ripwrap.index.store import NAME
 
 Plant = Callable[..., Path]
@@ -192,6 +193,25 @@ def test_what_waits_for_others_too_long_is_ended_and_leaves_what_there_was(index
     assert paths(index, "late") == ["late.py"]
 
 
+def test_a_lock_that_another_process_holds_is_not_waited_for_longer_than_was_said(
+    index: sync.Index, home: Path
+) -> None:
+    home.mkdir()
+    with FileLock(home / "index.lock"):
+        calls: list[Callable[..., object]] = [index.refresh, lambda timeout: index.refresh(anew=True, timeout=timeout)]
+        for call in calls:
+            with pytest.raises(TimeoutError, match=r"it was not done within timeout=0\.3 seconds"):
+                call(timeout=0.3)
+    assert counts(index.refresh()) == (3, 0, 0, 0)
+
+
+def test_health_waits_for_no_writer(index: sync.Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.refresh()
+    monkeypatch.setattr(database, "_WAIT", 600_000)
+    with ThreadPoolExecutor(1) as threads, held(index.location):
+        assert threads.submit(index.health).result(timeout=20).ok
+
+
 def test_no_time_is_an_error_and_much_is_none(index: sync.Index) -> None:
     calls: list[Callable[..., object]] = [index.refresh, index.status, index.health, index.gc]
     for call in calls:
@@ -263,3 +283,47 @@ def test_ctrl_c_leaves_what_there_was_and_no_process(index: sync.Index, plant: P
     assert (stdout, stderr) == ("interrupted [] True\n", "")
     assert paths(index, "f70", refresh=False) == []
     assert paths(index, "f70")[0] == "more/70.py"
+
+
+ENDED = """
+    import os, signal, sys, threading
+    from ripwrap import sync
+    index = sync.Index(sys.argv[1], location=sys.argv[2])
+    index.refresh()
+    def read(database):
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        database.execute("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT sum(x) FROM n").fetchone()
+    for call in (index._store.run, index._store.look):
+        try:
+            call(read)
+        except KeyboardInterrupt:
+            print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_a_statement_as_what_it_is(plant: Plant, home: Path) -> None:
+    done = ran(ENDED, plant(SHOP), home)
+    assert (done.stdout.split(), done.stderr) == (["interrupted"] * 2, "")
+
+
+def test_ctrl_c_is_not_taken_for_a_writer_s_being_at_it(index: sync.Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt() -> bool:
+        raise KeyboardInterrupt
+
+    def search(database: sqlite3.Connection) -> None:
+        database.set_progress_handler(interrupt, 1)
+        health._searchable(database)
+
+    def compact(database: sqlite3.Connection) -> None:
+        database.execute("INSERT INTO vec VALUES (x'00', 'model', zeroblob(4000000))")
+        database.execute("DELETE FROM vec")
+        database.set_progress_handler(interrupt, 100)
+        health._compact(database)
+
+    index.refresh()
+    monkeypatch.setattr(health, "_WORTH_IT", 0)
+    for call in (search, compact):
+        with pytest.raises(KeyboardInterrupt):
+            index._store.run(call)
+        index.close()
+    assert index.health().ok

@@ -21,7 +21,7 @@ import ripwrap
 from ripwrap import RipwrapError
 from ripwrap.binary.probe import CANCELLED
 from ripwrap.binary.resolver import in_thread
-from ripwrap.index import Index, Progress, Refreshed, database, marks
+from ripwrap.index import Collected, Index, Progress, Refreshed, database, marks
 from ripwrap.index.database import reading, writing
 from ripwrap.index.schema import SCHEMA
 from ripwrap.index.store import NAME
@@ -377,7 +377,7 @@ async def test_what_is_advised_mends_it(index: Index, plant: Plant, damage: str)
     else:
         how(index.location / NAME)
     health = await index.health()
-    assert health.ok is (damage == "unused contents")
+    assert health.ok is (damage in ("unused contents", "a chunker"))
     said = " ".join(health.messages)
     assert [word for word in ("refresh(anew=True)", "refresh() makes it anew", "gc()") if word in said] == [
         {"anew": "refresh(anew=True)", "refresh": "refresh() makes it anew", "gc": "gc()"}[remedy]
@@ -415,6 +415,42 @@ async def test_made_anew_it_begins_with_nothing(index: Index, plant: Plant, home
     assert (home / NAME).exists()
     index.root.with_name("moved").rename(index.root)
     assert await paths(index, refresh=False) == {"a.py", "b.md", "c.py", "d.py"}
+
+
+@pytest.mark.anyio
+async def test_gc_leaves_what_another_chunker_has_cut(index: Index, home: Path) -> None:
+    await index.refresh()
+    await index.aclose()
+    connection = sqlite3.connect(home / NAME, isolation_level=None)
+    connection.execute("UPDATE meta SET value = 'other-1' WHERE key = 'chunker'")
+    connection.execute("INSERT INTO vec SELECT digest, 'model', x'0000' FROM chunk")
+    connection.execute("INSERT INTO vec VALUES (x'00', 'model', x'0000')")
+    connection.execute("INSERT INTO model VALUES ('model', 1, 0)")
+    collected = await index.gc()
+    assert (collected.views, collected.blobs, collected.chunks, collected.vectors) == ((), 0, 0, 1)
+    counts = "SELECT (SELECT count(*) FROM tree), (SELECT count(*) FROM chunk), (SELECT count(*) FROM vec)"
+    assert connection.execute(counts).fetchone() == (2, 2, 2)
+    assert (await index.refresh()).added == 2
+    assert connection.execute(counts).fetchone() == (2, 2, 2)
+    connection.close()
+
+
+@pytest.mark.anyio
+async def test_gc_makes_no_index(kept: Index, index: Index) -> None:
+    nothing = Collected(views=(), blobs=0, chunks=0, vectors=0, bytes=0)
+    for one in (kept, index):
+        assert await one.gc() == nothing
+        assert not one.location.exists()
+    index.location.mkdir()
+    (index.location / NAME).touch()
+    assert await index.gc() == nothing
+    assert {file.name: file.stat().st_size for file in index.location.iterdir()} == {NAME: 0}
+    assert (await index.refresh()).added == 2
+    await index.aclose()
+    with (index.location / NAME).open("r+b") as file:
+        file.truncate(5000)
+    assert await index.gc() == nothing
+    assert not (index.location / NAME).exists()
 
 
 @pytest.mark.anyio

@@ -104,7 +104,10 @@ class Index(Plans):
         return await carry_out(self._told(), self._rg)
 
     async def health(self) -> IndexHealth:
-        """Whether the index is sound, and what to do if it is not; all of it is read, which may take a second."""
+        """Whether the index is sound, and what to do if it is not; all of it is read, which may take a second.
+
+        It waits for nobody: while another process writes, full-text search is not asked what it finds wrong with itself.
+        """
         return await carry_out(self._checked(), self._rg)
 
     async def gc(self) -> Collected:
@@ -116,7 +119,10 @@ class Index(Plans):
         return await self._in_turn(self._collected())
 
     async def aclose(self) -> None:
-        """Close the file, and end the process that cuts files; a later call begins anew."""
+        """Close the file, and end the process that cuts files; a later call begins anew.
+
+        It waits for calls of other tasks that are using the file, also when it is cancelled.
+        """
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._close)
 

@@ -17,6 +17,7 @@ APPLICATION: int = 0x72697077
 BUSY: int = 5
 LOCKED: int = 6
 READONLY: int = 8
+INTERRUPT: int = 9
 CORRUPT: int = 11
 FULL: int = 13
 CANNOT_OPEN: int = 14
@@ -78,6 +79,13 @@ def check() -> None:
     """Raise if nobody waits any more."""
     if CANCELLED.get().is_set():
         raise TimeoutError("nobody waits for this index any more")
+
+
+def check_error(error: "sqlite3.Error") -> None:
+    """Raise what ended a statement early: nobody waits any more, or Ctrl-C, which sqlite3 drops in a handler."""
+    check()
+    if code_of(error) == INTERRUPT:
+        raise KeyboardInterrupt from error
 
 
 def _watch(database: "Connection") -> None:

@@ -3,10 +3,10 @@
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from ripwrap._text import shown
-from ripwrap.index.database import check, checkpoint, is_damage, restored, writing
+from ripwrap.index.database import check, check_error, checkpoint, is_damage, restored, writing
 from ripwrap.index.embed import Embedder, describe
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
 from ripwrap.index.rows import View, number_of, remove_unused
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _WORTH_IT = 1_000_000  # Bytes that have to be free, and a quarter of all, for the file to be written anew.
 _UNUSED = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob IS NOT NULL) ORDER BY id"
+
+Remedy: TypeAlias = Literal["anew", "refresh", "gc"]
+"""What mends an index: `refresh(anew=True)`, a refresh, or `gc()`."""
 
 LACKING = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
@@ -98,23 +101,26 @@ def _nothing(store: Store, view: View, embedder: Embedder | None) -> IndexStatus
     )
 
 
-def health(store: Store) -> IndexHealth:
-    """Whether it is sound; nothing is mended."""
+def health(store: Store) -> tuple[IndexHealth, Remedy]:
+    """Whether it is sound, and what mends it; nothing is mended."""
     import sqlite3
 
     try:
         found = store.look(lambda database: _health(database, store))
     except sqlite3.Error as error:
-        lasts = "" if is_damage(error) else "if that lasts, "
-        return _unsound(f"{error}", f"The index cannot be read: {error}; {lasts}{_ANEW}")
-    return found or _sound("ok", (0, 0, 0, 0, 0), ("There is no index yet; refresh() makes it.",), ok=True)
+        if is_damage(error):
+            return _unsound(f"{error}", f"The index cannot be read: {error}; {_ANEW}"), "anew"
+        return _unsound(f"{error}", f"The index cannot be read: {error}; if that lasts, {_ANEW}"), "refresh"
+    if found is None:
+        return _about("ok", (0, 0, 0, 0, 0), ("There is no index yet; refresh() makes it.",), ok=True), "refresh"
+    return found
 
 
-def _unsound(checked: str, *messages: str) -> IndexHealth:
-    return _sound(checked, (0, 0, 0, 0, 0), messages, ok=False)
+def _unsound(checked: str, message: str) -> IndexHealth:
+    return _about(checked, (0, 0, 0, 0, 0), (message,), ok=False)
 
 
-def _sound(checked: str, counts: tuple[int, int, int, int, int], messages: tuple[str, ...], *, ok: bool) -> IndexHealth:
+def _about(checked: str, counts: tuple[int, int, int, int, int], messages: tuple[str, ...], *, ok: bool) -> IndexHealth:
     files, blobs, chunks, indexed, orphans = counts
     return IndexHealth(
         ok=ok,
@@ -128,31 +134,39 @@ def _sound(checked: str, counts: tuple[int, int, int, int, int], messages: tuple
     )
 
 
-def _health(database: "Connection", store: Store) -> IndexHealth:
+def _health(database: "Connection", store: Store) -> tuple[IndexHealth, Remedy]:
     checked = "\n".join(row for (row,) in database.execute("PRAGMA quick_check(5)"))
     if checked != "ok":
-        return _unsound(checked, f"The file is damaged; {_ANEW}")
+        return _unsound(checked, f"The file is damaged; {_ANEW}"), "anew"
     versions = versions_of(database)
     if doubt := store.doubt(database, versions):
-        return _unsound(checked, f"{doubt[0].upper()}{doubt[1:]}: refresh() makes it anew.")
+        return _unsound(checked, f"{doubt[0].upper()}{doubt[1:]}: refresh() makes it anew."), "refresh"
     counts = tuple(
         int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - names of ours
         for table in ("tree", "blob", "chunk", "fts_docsize", f"({_UNUSED})")
     )
     wrong = [said for statement, said in _RULES if database.execute(statement).fetchone()[0]]
     wrong += _searchable(database)
-    wrong += [
+    missized = [_RESIZE] if database.execute(f"SELECT count(*) {_MISSIZED}").fetchone()[0] else []
+    known = [
         f"It was made with {name} {versions.get(name)}, and {wanted} is wanted: the next refresh() makes it anew."
         for name, wanted in store.versions.items()
         if versions.get(name) != wanted
     ]
-    known = [f"{counts[4]} contents are in no view; gc() removes them."] if counts[4] else []
+    if counts[4]:
+        known.append(f"{counts[4]} contents are in no view; gc() removes them.")
     files, blobs, chunks, indexed, orphans = counts
-    return _sound(checked, (files, blobs, chunks, indexed, orphans), (*wrong, *known), ok=not wrong)
+    messages = (*wrong, *missized, *known)
+    told = _about(checked, (files, blobs, chunks, indexed, orphans), messages, ok=not wrong and not missized)
+    return told, "anew" if wrong else "gc" if missized else "refresh"
 
 
 _MISSIZED = (
     "FROM vec WHERE NOT EXISTS (SELECT 1 FROM model WHERE model.name = vec.model AND 2 * dimension = length(vec.v))"
+)
+_RESIZE = (
+    "Vectors are not of the size that their model's have; searches leave them out, gc() removes them, and the next"
+    " refresh() with that model makes them anew."
 )
 _ANEW = "make it anew, with refresh(anew=True)."
 _RULES = (
@@ -169,13 +183,6 @@ _RULES = (
         f"Full-text search has other chunks than there are: {_ANEW}",
     ),
     ("SELECT count(*) FROM tree WHERE view NOT IN (SELECT id FROM view)", f"Files belong to no view: {_ANEW}"),
-    (
-        f"SELECT count(*) {_MISSIZED}",
-        (
-            "Vectors are not of the size that their model's have; searches leave them out, gc() removes them, and the"
-            " next refresh() with that model makes them anew."
-        ),
-    ),
 )
 
 
@@ -183,18 +190,24 @@ def _searchable(database: "Connection") -> list[str]:
     """What FTS5 finds wrong with itself, where it can be asked."""
     import sqlite3
 
+    database.execute("PRAGMA busy_timeout = 0")
     try:
         database.execute("INSERT INTO fts(fts) VALUES ('integrity-check')")
-    except sqlite3.OperationalError:  # somebody writes now, or nobody can
-        check()
+    except sqlite3.OperationalError as error:  # somebody writes now, or nobody can
+        check_error(error)
         return []
     except sqlite3.DatabaseError as error:
         return [f"Full-text search is damaged ({error}): {_ANEW}"]
     return []
 
 
-def collect(database: "Connection", store: Store) -> Collected:
-    """Remove the views that are gone, and what no view has."""
+def collect(store: Store) -> Collected:
+    """Remove the views that are gone, and what no view has; where there is no index, none is made."""
+    done = store.tend(lambda database: _collect(database, store))
+    return done or Collected(views=(), blobs=0, chunks=0, vectors=0, bytes=0)
+
+
+def _collect(database: "Connection", store: Store) -> Collected:
     before = store.size()
     with writing(database):
         gone = [
@@ -234,7 +247,9 @@ def _compact(database: "Connection") -> None:
     free, pages, page = (
         int(database.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
     )
-    with suppress(sqlite3.OperationalError):
+    try:
         if free * page >= _WORTH_IT and free * 4 >= pages:
             database.execute("VACUUM")
         checkpoint(database)
+    except sqlite3.OperationalError as error:
+        check_error(error)

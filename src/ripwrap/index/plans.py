@@ -155,10 +155,10 @@ class Plans:
         return self._looked(lambda: health.status(self._store, self._view(), embedder))
 
     def _checked(self) -> Plan[IndexHealth]:
-        return self._looked(lambda: health.health(self._store))
+        return self._looked(lambda: health.health(self._store)[0])
 
     def _collected(self) -> Plan[Collected]:
-        return self._looked(partial(self._store.run, lambda database: health.collect(database, self._store)))
+        return self._looked(lambda: health.collect(self._store))
 
     def _anew(self, plan: Plan[T]) -> Plan[T]:
         """A plan that begins without anything that there was."""

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import threading
+import time
 from collections.abc import Callable, Container, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ from ripwrap.index.database import (
     LOCKED,
     READONLY,
     check,
+    check_error,
     code_of,
     connect,
     is_damage,
@@ -102,6 +104,26 @@ class Store:
             RipwrapError: The database cannot be opened or written to, there is no space, or it is not ours.
             TimeoutError: Nobody waits for it any more.
         """
+        return self._tried(lambda: call(self._opened()))
+
+    def tend(self, call: "Callable[[Connection], T]") -> T | None:
+        """As `run()`, but content that was made by other versions is left alone; `None`, and no file, if there is none.
+
+        Raises:
+            RipwrapError: As `run()`.
+            TimeoutError: Nobody waits for it any more.
+        """
+
+        def tended() -> T | None:
+            self._check_files()
+            if _is_blank(self.path):
+                return None
+            database = self._connected()
+            return call(database) if self._is_made(database) else None
+
+        return self._tried(tended)
+
+    def _tried(self, call: Callable[[], T]) -> T:
         try:
             import sqlite3
         except ModuleNotFoundError as error:  # a Python that was built without it
@@ -110,9 +132,9 @@ class Store:
         with self._mine():
             for _ in range(3):
                 try:
-                    return call(self._opened())
+                    return call()
                 except sqlite3.Error as error:
-                    check()  # it may have been ended early
+                    check_error(error)
                     if self._read_only or not is_damage(error):
                         self._close()
                         raise self._explained(error) from error
@@ -150,8 +172,8 @@ class Store:
             if versions is None or (self._ignored and self.doubt(database, versions)):
                 return None
             return call(database)
-        except sqlite3.Error:
-            check()  # it may have been ended early
+        except sqlite3.Error as error:
+            check_error(error)
             raise
         finally:
             database.close()
@@ -215,6 +237,11 @@ class Store:
         return os.getpid(), state.st_dev, state.st_ino
 
     def _opened(self) -> "Connection":
+        database = self._connected()
+        self._prepare(database)
+        return database
+
+    def _connected(self) -> "Connection":
         if self._database is not None and self._identity != self._seen():
             self._close()
         if self._database is None:
@@ -222,7 +249,6 @@ class Store:
                 self._identity = self._seen()
                 self._database = self._connection(make=True)
                 self._identity = self._seen()
-        self._prepare(self._database)
         return self._database
 
     def _connection(self, *, make: bool) -> "Connection":
@@ -253,17 +279,24 @@ class Store:
         versions = found_versions(database)
         if self._checked and versions == self.versions:
             return
-        if versions is None:
-            if not is_empty(database):
-                raise _not_ours(self.path)
-        elif doubt := self.doubt(database, versions):
-            raise _StaleError(doubt)
+        self._is_made(database)
         if versions != self.versions:
             if self._read_only:
                 raise _StaleError("it was made by another chunker or tokenizer")
             with writing(database):
                 self._fill(database)
         self._checked = True
+
+    def _is_made(self, database: "Connection") -> bool:
+        """Whether it has tables; raises if they are not ours, or to be made anew."""
+        versions = found_versions(database)
+        if versions is None:
+            if not is_empty(database):
+                raise _not_ours(self.path)
+            return False
+        if doubt := self.doubt(database, versions):
+            raise _StaleError(doubt)
+        return True
 
     def _fill(self, database: "Connection") -> None:
         """Make the tables, or clear them of what was made by other versions, unless another process just did."""
@@ -305,13 +338,20 @@ class Store:
         from filelock import FileLock, Timeout  # only where an index is used
 
         lock = FileLock(self.folder / _LOCK)
-        try:
-            lock.acquire(timeout=_LOCKED)
-        except Timeout as error:
-            raise RipwrapError(f"{lock.lock_file} is held by another process for over {_LOCKED:.0f} seconds") from error
-        except OSError:  # a folder that cannot be written to: nobody throws anything away in there
-            yield
-            return
+        deadline = time.monotonic() + _LOCKED
+        while True:
+            check()
+            try:
+                lock.acquire(timeout=0.05)
+            except Timeout as error:
+                if time.monotonic() > deadline:
+                    said = f"{lock.lock_file} is held by another process for over {_LOCKED:.0f} seconds"
+                    raise RipwrapError(said) from error
+            except OSError:  # a folder that cannot be written to: nobody throws anything away in there
+                yield
+                return
+            else:
+                break
         try:
             yield
         finally:
@@ -426,6 +466,16 @@ def _not_ours(path: Path) -> RipwrapError:
         f"{shown(str(path))} is no file of an index, or its beginning is damaged, and it is left as it is, because it "
         "may be yours or another program's; remove it, or pass another location="
     )
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether there is no such file, or nothing in it."""
+    try:
+        return not path.stat().st_size
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def _start_of(path: Path) -> bytes:
