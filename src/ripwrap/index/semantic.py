@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio
 
 from ripwrap.binary.resolver import in_thread
-from ripwrap.errors import EmbeddingError, RipwrapError
+from ripwrap.errors import EmbeddingError, EmbedReason, RipwrapError
 from ripwrap.index.batches import Embedded, Failed, LengthError, embed_all, embed_query
 from ripwrap.index.database import reading
 from ripwrap.index.embed import Embedder, Limits, limits_of, provider_of
 from ripwrap.index.kept import Complete, doubt, forget, keep, lacking, model_of, texts_of
 from ripwrap.index.loaded import Loaded
-from ripwrap.index.models import EmbedReason, NotEmbedded
+from ripwrap.index.models import NotEmbedded
 from ripwrap.index.query import Vectors
 from ripwrap.index.rows import View, generation_of, number_of
 from ripwrap.index.store import Store
