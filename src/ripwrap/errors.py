@@ -23,7 +23,9 @@ a missing rg must not be caught by the same clause.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
+
+EmbedReason: TypeAlias = Literal["setup", "refused", "rejected", "unavailable", "garbage"]
 
 
 class RipwrapError(Exception):
@@ -160,13 +162,13 @@ class EmbeddingError(RipwrapError):
         message: str,
         *,
         provider: str = "",
-        reason: Literal["setup", "refused", "rejected", "unavailable", "garbage"] = "setup",
+        reason: EmbedReason = "setup",
         status: int | None = None,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.provider = provider
-        self.reason: Literal["setup", "refused", "rejected", "unavailable", "garbage"] = reason
+        self.reason: EmbedReason = reason
         self.status = status
         self.retry_after = retry_after
 

@@ -274,6 +274,13 @@ async def test_a_refusal_ends_it_at_once(status: int, body: str | None, openai: 
     assert KEY not in str(batches.stopped)
 
 
+async def test_where_a_long_message_is_cut_no_part_of_a_key_stays(openai: Embedder, provider: Provider) -> None:
+    for before in range(150, 200):
+        provider.behaviours = [say(401, {"error": {"message": f"{'x' * before} {KEY}"}})]
+        _, batches = await all_of(openai, TEXTS[:1], limits=Limits(concurrency=1, delay=0))
+        assert "xx" in str(batches.stopped) and KEY[:4] not in str(batches.stopped)
+
+
 async def test_of_a_batch_with_a_text_that_is_rejected_only_that_one_fails(
     openai: Embedder, provider: Provider
 ) -> None:
@@ -606,6 +613,11 @@ def test_something_else_at_ollamas_port(junk: Behaviour, provider: Provider, mon
     [
         ("0.0.0.0", "http://127.0.0.1:11434/v1"),
         ("0.0.0.0:8080", "http://127.0.0.1:8080/v1"),
+        (":8080", "http://127.0.0.1:8080/v1"),
+        ("[::]", "http://127.0.0.1:11434/v1"),
+        ("[::]:8080", "http://127.0.0.1:8080/v1"),
+        ("http://:8080/", "http://127.0.0.1:8080/v1"),
+        ("10.0.0.0", "http://10.0.0.0:11434/v1"),
         ("[::1]:99", "http://[::1]:99/v1"),
         ("https://ollama.example/api/", "https://ollama.example/api/v1"),
         ("http://localhost:11434/v1/", "http://localhost:11434/v1"),
@@ -613,7 +625,9 @@ def test_something_else_at_ollamas_port(junk: Behaviour, provider: Provider, mon
 )
 def test_ollamas_address_in_all_its_spellings(host: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", host)
-    assert describe(embedder("ollama")).url == url
+    told = describe(embedder("ollama"))
+    assert told.url == url
+    assert told.leaves_machine is not ("127.0.0.1" in url or "localhost" in url or "[::1]" in url)
 
 
 # The one that needs nobody

@@ -790,7 +790,7 @@ EMBED = """
 """
 
 
-def test_two_processes_at_once_send_a_text_twice_at_most_and_lose_nothing(
+def test_two_processes_at_once_send_a_text_once_and_lose_nothing(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     root = plant(files(40))
@@ -799,7 +799,7 @@ def test_two_processes_at_once_send_a_text_twice_at_most_and_lose_nothing(
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = [one.communicate(timeout=50)[0] for one in both]
     assert said == ["()\n", "()\n"]
-    assert max(Counter(sent(provider)).values()) <= 2
+    assert max(Counter(sent(provider)).values()) == 1
 
     async def look() -> None:
         async with Index(root, location=home, embedder=openai) as index:
@@ -808,6 +808,63 @@ def test_two_processes_at_once_send_a_text_twice_at_most_and_lose_nothing(
             assert rows(index) == 40 and (await index.health()).ok
 
     anyio.run(look)
+
+
+@pytest.mark.anyio
+async def test_two_indexes_at_once_send_a_text_once(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    provider.slowly = 0.02
+    root = plant(files(20))
+    async with Index(root, location=home, embedder=openai) as one, Index(root, location=home, embedder=openai) as other:
+        async with anyio.create_task_group() as group:
+            group.start_soon(one.refresh)
+            group.start_soon(other.refresh)
+        assert len(sent(provider)) == rows(one) == 20
+
+
+@pytest.mark.anyio
+async def test_while_another_index_embeds_a_search_waits_for_nobody_and_a_refresh_can_be_cancelled(
+    plant: Plant, home: Path
+) -> None:
+    asked: list[bool] = []
+    silent, meaning = Silent(), Meaning()
+    silent.asked = lambda: asked.append(True)  # type: ignore[method-assign]
+    root = plant({"a.py": "cookie\n"})
+    async with (
+        Index(root, location=home, embedder=silent) as one,
+        Index(root, location=home, embedder=meaning) as other,
+    ):
+        await other.refresh()
+        plant({"b.py": "biscuit\n", "c.py": "bill\n"})
+        async with anyio.create_task_group() as group:
+            group.start_soon(one.refresh)
+            await until(lambda: asked)
+            (place,) = await other.search("cookie")
+            assert "2 texts have no vector yet; refresh() makes them" in place.reasons
+            with anyio.move_on_after(0.2) as scope:
+                await other.refresh()
+            assert scope.cancelled_caught
+            group.cancel_scope.cancel()
+        assert meaning.texts == ["cookie\n"]
+        assert (await other.refresh()).embedded == 2
+
+
+@pytest.mark.anyio
+async def test_a_search_embeds_a_few_texts_and_says_how_many_are_left(
+    plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(semantic, "MOMENT", 3)
+    meaning = Meaning()
+    async with Index(plant(files(8, "cookie")), location=home, embedder=meaning) as index:
+        for left in (5, 2):
+            places = await index.search("cookie")
+            assert len(meaning.texts) == 8 - left
+            for place in places:
+                assert f"{left} texts have no vector yet; refresh() makes them" in place.reasons
+        assert (await index.refresh()).embedded == 2
+        places = await index.search("cookie")
+        assert not any("no vector yet" in reason for place in places for reason in place.reasons)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")

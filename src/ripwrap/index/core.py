@@ -38,8 +38,8 @@ class Index(Plans):
         another process is at it, this waits for that, and then has little or nothing left to do.
 
         With an embedder, texts that have no vector of its model are then embedded, each once wherever it stands, and
-        kept batch by batch: cancelled, it loses the batches under way. What fails is told, logged as a warning, and
-        tried again by the next refresh.
+        kept batch by batch: cancelled, it loses the batches under way. One process at a time does that for an index and
+        a model, the others wait. What fails is told, logged as a warning, and tried again by the next refresh.
 
         Args:
             progress: Called in a worker thread, one call after another: at first, after every few files, with the last
@@ -63,8 +63,9 @@ class Index(Plans):
         Places are ranked as by `rank()`, out of all files and not only out of the 40 that promise most. How much a word
         is worth is counted over all branches that are indexed; places are those of the current one alone.
 
-        If vectors cannot be had, words answer alone, and the reasons of each place say so. For new texts and the query
-        an embedder is then tried for a moment only, and not again for half a minute; `refresh()` has more patience.
+        With an embedder, at most 128 texts without a vector get one first: `refresh()` does them all. If some have none
+        yet, or vectors cannot be had and words answer alone, the reasons of each place say so. One that does not answer
+        is tried for a moment only, and not again for half a minute; `refresh()` has more patience.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar"; "where is CookieJar defined" is

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from ripwrap._text import shown
 from ripwrap.index.database import check, check_error, checkpoint, is_damage, restored, writing
 from ripwrap.index.embed import Embedder, describe
+from ripwrap.index.kept import LACKING
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
 from ripwrap.index.rows import View, number_of, remove_unused
 from ripwrap.index.schema import SCHEMA, versions_of
@@ -22,13 +23,6 @@ _UNUSED = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob
 
 Remedy: TypeAlias = Literal["anew", "refresh", "gc"]
 """What mends an index: `refresh(anew=True)`, a refresh, or `gc()`."""
-
-LACKING = (
-    "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
-    " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
-    " AND trim(chunk.text, ' ' || char(9, 10, 11, 12, 13)) <> ''"
-)
-"""Chunks of a view that have no vector of a model with so many bytes; what is blank needs none."""
 
 
 def status(store: Store, view: View, embedder: Embedder | None) -> IndexStatus:

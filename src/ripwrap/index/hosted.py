@@ -11,15 +11,13 @@ import re
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from importlib import import_module
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from ripwrap.binary.settings import offline, redacted
-from ripwrap.errors import EmbeddingError
+from ripwrap.errors import EmbeddingError, EmbedReason
 from ripwrap.index.embed import Destination, Limits
 from ripwrap.index.errand import run_in_asyncio
-
-Reason: TypeAlias = Literal["setup", "refused", "rejected", "unavailable", "garbage"]
 
 OLLAMA = "http://127.0.0.1:11434"
 
@@ -161,7 +159,7 @@ class Hosted:
             retry_after=float(after) if isinstance(after, int | float) and 0 <= after < math.inf else None,
         )
 
-    def _failed(self, what: str, reason: Reason = "setup", **told: Any) -> EmbeddingError:
+    def _failed(self, what: str, reason: EmbedReason = "setup", **told: Any) -> EmbeddingError:
         verb = "cannot be used" if reason == "setup" else "failed"
         note = f". {RETIRED}" if self._provider == "github-copilot" else ""
         message = without_secrets(f"{self.name} {verb}: {what}{note}")
@@ -169,11 +167,14 @@ class Hosted:
 
 
 def ollama_url() -> str:
-    """Ollama's address as `OLLAMA_BASE_URL` or `OLLAMA_HOST` has it, in the words of the server or of its clients."""
+    """Ollama's address as `OLLAMA_BASE_URL` or `OLLAMA_HOST` has it, in the words of the server or of its clients.
+
+    A server that listens everywhere, or of which only the port is named, is asked on this machine.
+    """
     named = os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or OLLAMA
     url = named if "://" in named else f"http://{named}"
     parts = urlsplit(url)
-    host = parts.netloc.replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - where a server listens is no address to ask
+    host = re.sub(r"(^|@)(0\.0\.0\.0|\[::\]|::)?(?=:\d*$|$)", r"\g<1>127.0.0.1", parts.netloc.rstrip(":"))
     if parts.scheme == "http" and not re.search(r":\d+$", host):
         host += ":11434"
     path = parts.path.rstrip("/")
@@ -202,7 +203,7 @@ def _direct_client(limits: Limits) -> Any:
     return import_module("httpx2").AsyncClient(trust_env=False, follow_redirects=False, timeout=limits.timeout)
 
 
-def _understood(error: Exception) -> tuple[Reason, str]:
+def _understood(error: Exception) -> tuple[EmbedReason, str]:
     """What to do about an error of a provider's package, and what to say."""
     errors = import_module("pydantic_ai.exceptions")
     status = getattr(error, "status_code", None)
@@ -226,5 +227,5 @@ def _understood(error: Exception) -> tuple[Reason, str]:
 
 
 def _short(said: object) -> str:
-    text = " ".join(str(said).split())
+    text = " ".join(without_secrets(str(said)).split())  # before it is cut, or a part of one would stay
     return f"{text[:200]}…" if len(text) > 200 else text

@@ -9,7 +9,6 @@ from ripwrap._fts import portions
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.index.batches import Embedded, LengthError
 from ripwrap.index.database import check, restored, writing
-from ripwrap.index.health import LACKING
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -19,6 +18,12 @@ _CONTENTS = (
     " FROM tree CROSS JOIN blob ON blob.id = tree.blob WHERE tree.view = ?"
 )
 
+LACKING = (
+    "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
+    " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
+    " AND trim(chunk.text, ' ' || char(9, 10, 11, 12, 13)) <> ''"
+)
+"""Chunks of a view that have no vector of a model with so many bytes; what is blank needs none."""
 
 Content: TypeAlias = tuple[str | bytes, bytes, int | None, int]
 """What a file of a view has: its path, the digest of all of it, the number of its first chunk, which the others follow,

@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel
 
 from ripwrap._text import FsPath
+from ripwrap.errors import EmbedReason
 
 SkipReason: TypeAlias = Literal["binary", "unreadable"]
-EmbedReason: TypeAlias = Literal["setup", "refused", "rejected", "unavailable", "garbage"]
 
 
 class Progress(BaseModel, frozen=True):

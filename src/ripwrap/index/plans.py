@@ -52,6 +52,7 @@ _TOKENIZER = f"{TOKENIZE} 2"
 _NUMBERS = itertools.count()
 _ATTEMPTS = 3  # To refresh while others do, too.
 _EVERY = 2**62
+_HOW = ("--sort=", "--sortr=", "--threads=")  # say in which order and how fast, and not which files
 
 Location: TypeAlias = Literal["project"] | StrPath | None
 Cut: TypeAlias = Literal["auto", "syntax", "windows"]
@@ -107,7 +108,7 @@ class Plans:
         self._rg = rg
         self._turn: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_NUMBERS)}")
         self._chunker = _chunker(chunker)
-        self._options = json.dumps(self._command.arguments)
+        self._options = json.dumps([one for one in self._command.arguments if not one.startswith(_HOW)])
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER}
         project = location == "project"
         self._store = Store(

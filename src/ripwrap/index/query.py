@@ -47,11 +47,13 @@ class Vectors:
         searcher: Gives a pool of them; `None` if they cannot be asked.
         weight: How much they say, from 0 (nothing) to 1 (all); `None` is `WEIGHT`, or `SYMBOL_WEIGHT` for a name.
         missing: Why they cannot be asked, for whoever reads the reasons.
+        lacking: What they do not know, for the same.
     """
 
     searcher: "Searcher | None"
     weight: float | None = None
     missing: str = ""
+    lacking: str = ""
 
     def weight_for(self, query: Query) -> float:
         """How much they say of this query."""
@@ -80,21 +82,22 @@ def search(
     words = lexical(database, view, query)
     alike = vectors.searcher(database, view) if vectors is not None and vectors.searcher is not None else None
     both: dict[int, float] | None = None
-    missing = "" if vectors is None else vectors.missing
+    said = ""
     if vectors is not None and alike is not None:
         weight = vectors.weight_for(query)
         both = dict(fused([(words, 1 - weight), (alike, weight)]))
+        said = vectors.lacking
     elif vectors is not None:
-        missing = missing or "no chunk has one"
+        said = f"without vectors: {vectors.missing or 'no chunk has one'}"
     origins: dict[_Key, _Origin] = {}
     candidates: list[Candidate] = []
     for candidate, origin in _candidates(database, dict(words), dict(alike or ()), both):
         candidates.append(candidate)
         origins[_key(candidate)] = origin
     found = ranked(query, candidates, limit)
-    if missing:
+    if said:
         for entry in found:
-            entry.reasons.append(f"without vectors: {missing}")
+            entry.reasons.append(said)
     return list(_places(database, query, found, origins))
 
 

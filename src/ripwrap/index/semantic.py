@@ -1,9 +1,11 @@
 """The vectors of an index: what has none is embedded, batch by batch, and the chunks that are most like a query found.
 
 A batch is a transaction of its own, after the one of the files: whoever is killed or cancelled loses the batches that
-are under way. Nothing is asked of an embedder while the database is held.
+are under way. Nothing is asked of an embedder while the database is held. One process asks at a time, because texts may
+have to be paid for.
 """
 
+import hashlib
 import logging
 import threading
 import time
@@ -12,18 +14,20 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
 from ripwrap.binary.resolver import in_thread
-from ripwrap.errors import EmbeddingError, RipwrapError
+from ripwrap.errors import EmbeddingError, EmbedReason, RipwrapError
 from ripwrap.index.batches import Embedded, Failed, LengthError, embed_all, embed_query
 from ripwrap.index.database import reading
 from ripwrap.index.embed import Embedder, Limits, limits_of, provider_of
 from ripwrap.index.kept import Complete, doubt, forget, keep, lacking, model_of, texts_of
 from ripwrap.index.loaded import Loaded
-from ripwrap.index.models import EmbedReason, NotEmbedded
+from ripwrap.index.models import NotEmbedded
 from ripwrap.index.query import Vectors
 from ripwrap.index.rows import View, generation_of, number_of
 from ripwrap.index.store import Store
@@ -31,8 +35,13 @@ from ripwrap.index.store import Store
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
+    from filelock import BaseFileLock
+
 COOL = 30.0
 """Seconds after a failure in which a search does not ask again; `refresh()` does."""
+
+MOMENT = 128
+"""How many texts a search embeds before it answers; `refresh()` does the others."""
 
 _PORTION = 4_096  # Texts in memory at a time.
 _LOOK = 0.05  # Seconds between two looks at whether another task is done.
@@ -105,23 +114,34 @@ class Semantic:
         self._complete = Complete()
         self._thrown_away: set[int] = set()
         self._rejected: set[bytes] = set()
+        self._left = 0  # texts of the view that lack a vector, as far as that is known
         self._failed: tuple[float, EmbeddingError] | None = None
         self._loaded = Loaded(embedder.name, store.folder)
 
     async def embed(self, tell: Tell | None, *, patient: bool) -> Outcome:
-        """Embed the texts of the view that lack a vector; one task at a time.
+        """Embed the texts of the view that lack a vector; one task at a time, of all processes.
 
         Args:
             tell: Told how far it is.
-            patient: Whether to try as often as the embedder's limits say. If not, it is tried a moment, and not at all
-                shortly after it has failed.
+            patient: Whether to wait for others, embed all, and try as often as the embedder's limits say. If not, the
+                first `MOMENT` are tried a moment, and none while others are at it, or shortly after it has failed.
         """
         while not self._turn.acquire(blocking=False):
             if not patient:  # a refresh is at it
                 return Outcome()
             await anyio.sleep(_LOOK)
         try:
-            return await self._embed(tell, patient=patient, renew=patient)
+            if not (await self._looked()).chunks:
+                return Outcome()
+            lock = _lock_of(self._store.folder, self.embedder.name)
+            try:
+                while not _taken(lock):
+                    if not patient:
+                        return Outcome()
+                    await anyio.sleep(_LOOK)
+                return await self._embed(tell, patient=patient, renew=patient)
+            finally:
+                lock.release()
         finally:
             self._turn.release()
 
@@ -143,13 +163,23 @@ class Semantic:
                     await in_thread(self._doubt)
             else:
                 self._failed = None
-                return Vectors(lambda database, view: self._loaded.pool(database, view, wanted), self._weight)
+                lacking = f"{self._left} texts have no vector yet; refresh() makes them" if self._left else ""
+                pool = partial(self._loaded.pool, wanted=wanted)
+                return Vectors(pool, self._weight, lacking=lacking)
         says = _LENGTH if isinstance(error, LengthError) else _SAYS[error.reason]
         return Vectors(None, self._weight, f"{self.embedder.name} {says}")
 
-    async def _embed(self, tell: Tell | None, *, patient: bool, renew: bool) -> Outcome:
+    async def _looked(self) -> "_Wanted":
         every = await in_thread(lambda: self._store.run(self._lacking))
-        wanted = {digest: chunk for digest, chunk in every.chunks.items() if patient or digest not in self._rejected}
+        self._left = len(every.chunks)
+        return every
+
+    async def _embed(self, tell: Tell | None, *, patient: bool, renew: bool) -> Outcome:
+        every = await self._looked()
+        wanted = every.chunks
+        if not patient:
+            tried = ((digest, chunk) for digest, chunk in wanted.items() if digest not in self._rejected)
+            wanted = dict(islice(tried, MOMENT))
         if not wanted:
             return Outcome()
         failures = _Failures()
@@ -256,6 +286,7 @@ class Semantic:
 
     def _kept(self, batch: Embedded[bytes], done: "_Done") -> None:
         self._store.run(partial(self._keep, batch))
+        self._left -= len(batch.keys)
         done.add(len(batch.keys))
 
     def _keep(self, batch: Embedded[bytes], database: "Connection") -> None:
@@ -268,6 +299,27 @@ class Semantic:
         view, name = self._view(), self.embedder.name
         with suppress(RipwrapError):  # nobody may write there, and nobody then refreshes it
             self._store.run(lambda database: doubt(database, number_of(database, view), name))
+
+
+def _lock_of(folder: Path, model: str) -> "BaseFileLock":
+    """What a process holds while it embeds for a model, called as what is made of the tables, which is ours."""
+    from filelock import FileLock
+
+    named = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
+    return FileLock(folder / f"vectors-0-{named}.usearch.lock", thread_local=False)
+
+
+def _taken(lock: "BaseFileLock") -> bool:
+    """Whether nobody else has it; it waits for nobody."""
+    from filelock import Timeout
+
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return False
+    except OSError:  # a folder that cannot be written to: no vectors are kept in there
+        return True
+    return True
 
 
 @dataclass(slots=True)
