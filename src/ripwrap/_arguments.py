@@ -238,7 +238,7 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
             near = difflib.get_close_matches(plain, names, 1)
             own = ", ".join(dict.fromkeys(names.values()))
             hint = f"did you mean {near[0]}? " if near else ""
-            raise ValueError(f"unknown argument {name!r}; {hint}allowed are {own}")
+            raise ValueError(f"unknown argument {name!r}; {hint}allowed are {own or 'none'}")
         twice = [other for other in known if names.get(other) == names[plain]]
         if not twice:
             known[plain] = value

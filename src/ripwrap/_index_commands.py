@@ -63,7 +63,9 @@ class Kept:
         """
         if not os.path.isdir(root):
             what = "is no folder" if os.path.lexists(root) else "does not exist"
-            raise ValueError(f"ROOT should be a folder; {shown(os.path.abspath(root))} {what}")
+            raise ValueError(
+                f"ROOT should be a folder; {shown(os.path.abspath(root)) if root else 'an empty path'} {what}"
+            )
         return self.of(root, options)
 
     def _given(self) -> dict[str, Any]:
@@ -77,7 +79,9 @@ class Made(Kept):
 
     embedder: Annotated[
         str | None,
-        Parameter(help="What makes embeddings, e.g. `wordllama` or `openai:text-embedding-3-small`; else nothing."),
+        Parameter(
+            help="What makes embeddings, e.g. `wordllama` or `openai:text-embedding-3-small`; else nothing. With one, neither hidden files nor links, unless --hidden, --follow."
+        ),
     ] = None
     hybrid_weight: Annotated[
         float | None, Parameter(help="What embeddings say of what words and they say, from 0 to 1; else .3 or .2.")

@@ -170,6 +170,15 @@ async def test_ignored_files_are_not_indexed_and_hidden_ones_are(index: Index, p
 
 
 @pytest.mark.anyio
+async def test_the_order_and_number_of_threads_make_no_view(plant: Plant, home: Path) -> None:
+    root = plant(SHOP)
+    async with Index(root, location=home) as index, Index(root, location=home, sort="path", threads=1) as ordered:
+        await index.refresh()
+        assert (await ordered.refresh()).added == 0
+        assert len((await ordered.status()).views) == 1
+
+
+@pytest.mark.anyio
 async def test_options_choose_the_files(plant: Plant, home: Path) -> None:
     root = plant(SHOP)
     async with Index(root, location=home, glob="*.md") as documents, Index(root, location=home) as everywhere:
