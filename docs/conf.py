@@ -25,8 +25,6 @@ exclude_patterns = ["_build", "demo"]
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(?!ripwrap\.|_).*")]  # other people's names; there is no network to look them up
 
-nitpick_ignore = [("py:class", f"ripwrap.index.batches.{name}") for name in ("K", "_Asker")]  # no names for users
-
 myst_heading_anchors = 3
 nb_execution_mode = "off"  # `scripts/pictures.py` has run it
 

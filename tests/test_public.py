@@ -73,6 +73,7 @@ HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdi
         ("from ripwrap import *", {*HEAVY, "numpy", "ripwrap.index"}),
         ("import ripwrap.sync", {*HEAVY, "numpy", "ripwrap.index"}),
         ("from ripwrap.sync import Index", {*HEAVY, "numpy", "ripwrap.index.watch"}),
+        ("from ripwrap.index import Embedder, Limits", {*HEAVY, "numpy", "ripwrap.index.providers"}),
     ],
 )
 def test_what_is_not_used_is_not_loaded(code: str, left_out: set[str]) -> None:

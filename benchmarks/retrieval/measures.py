@@ -53,7 +53,10 @@ BUDGETS = (
     Budget("index-free", "recall", 0.93),
     Budget("index-free", "p50", 0.2, "cpython"),
     Budget("index", "NDCG@10", 0.855),
+    Budget("index", "recall", 0.93),
     Budget("index", "p50", 0.02, "cpython"),
+    Budget("index+syntax", "recall", 0.93),
+    Budget("hybrid", "recall", 0.93),
 )
 COLUMNS = ("NDCG@10", "Hit@5", "MRR", "recall", "p50", "p95")
 TIMES = ("p50", "p95")

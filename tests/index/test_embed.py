@@ -16,9 +16,9 @@ import psutil
 import pytest
 
 from index.embeddings import Behaviour, Provider, drips, half_an_answer, hang_up, say, serving, vector, vectors
-from ripwrap import EmbeddingError
+from ripwrap import EmbeddingError, index
 from ripwrap.index.batches import Embedded, embed_all, embed_query, sliced
-from ripwrap.index.embed import Embedder, Limits, describe, limits_of
+from ripwrap.index.embed import Destination, Embedder, Limits, describe, limits_of
 from ripwrap.index.offline import WordLlama
 from ripwrap.index.providers import detect, embedder
 from waiting import until, until_blocking
@@ -682,6 +682,13 @@ def test_the_offline_embedder_gives_wordllamas_vectors_without_network_or_traces
         print(ours.shape, ours.dtype)
     """)
     assert said == "(5, 256) float32\n"
+
+
+def test_what_an_embedder_of_one_s_own_needs_is_public() -> None:
+    assert index.embedder is embedder and set(index.__all__) <= set(dir(index))
+    assert (index.Embedder, index.Limits, index.Destination) == (Embedder, Limits, Destination)
+    with pytest.raises(AttributeError, match=r"module 'ripwrap\.index' has no attribute 'embeder'"):
+        index.embeder  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_importing_ripwrap_loads_nothing_of_the_extra() -> None:

@@ -7,7 +7,11 @@ async with ripwrap.index.Index("src") as index:
         print(place.path, place.start_line, place.symbol)
 """
 
+import sys
+from typing import TYPE_CHECKING, Any
+
 from ripwrap.index.core import Index
+from ripwrap.index.embed import Destination, Embedder, Limits
 from ripwrap.index.models import (
     Collected,
     IndexHealth,
@@ -19,14 +23,34 @@ from ripwrap.index.models import (
     Skipped,
 )
 
+if TYPE_CHECKING:
+    from ripwrap.index.providers import embedder
+
 __all__ = [
     "Collected",
+    "Destination",
+    "Embedder",
     "Index",
     "IndexHealth",
     "IndexStatus",
     "IndexView",
+    "Limits",
     "NotEmbedded",
     "Progress",
     "Refreshed",
     "Skipped",
+    "embedder",
 ]
+
+
+if not TYPE_CHECKING:  # or every name would be one of ours
+
+    def __getattr__(name: str) -> Any:
+        if name != "embedder":  # which loads an HTTP client
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+        from ripwrap.index.providers import embedder
+
+        return globals().setdefault(name, embedder)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -51,7 +51,11 @@ class Limits:
 
 @runtime_checkable
 class Embedder(Protocol):
-    """What makes vectors of texts. Any object with these three will do; `embedder()` gives ripwrap's own."""
+    """What makes vectors of texts. Any object with these three will do; `embedder()` gives ripwrap's own.
+
+    It may also have `limits`, `Limits` that say how it is asked, and `destination`, a `Destination` that says where
+    texts are sent.
+    """
 
     @property
     def name(self) -> str:

@@ -51,8 +51,9 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
 
     Args:
         named: `provider:model` ('openai:text-embedding-3-small', 'ollama:nomic-embed-text', …) or a provider alone, for
-            the model that `MODELS` names; 'wordllama' or `None`, the default, for the one that needs no network; 'auto'
-            for the first that `detect()` finds, or else that one; an object that is an `Embedder` comes back as it is.
+            a model that ripwrap chooses; 'wordllama' or `None`, the default, for the one that needs no network;
+            'auto' for the first of Copilot, OpenAI, Google and an Ollama on this machine that is set up, or else that
+            one; an object that is an `Embedder` comes back as it is.
         limits: How it is asked, instead of its own limits; not for an object.
 
     Raises:
