@@ -80,7 +80,8 @@ class Made(Kept):
     embedder: Annotated[
         str | None,
         Parameter(
-            help="What makes embeddings, e.g. `wordllama` or `openai:text-embedding-3-small`; else nothing. With one, neither hidden files nor links, unless --hidden, --follow."
+            help="What makes embeddings, e.g. `wordllama` or `openai:text-embedding-3-small`; else nothing. With one,"
+            " hidden files and links are left out, unless --hidden and --follow are given."
         ),
     ] = None
     hybrid_weight: Annotated[
