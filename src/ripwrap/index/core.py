@@ -106,7 +106,7 @@ class Index(Plans):
     async def health(self) -> IndexHealth:
         """Whether the index is sound, and what to do if it is not; all of it is read, which may take a second.
 
-        It waits for nobody: while another process writes, full-text search is not asked what it finds wrong with itself.
+        It waits for nobody: while another process writes, full-text search is not asked what is wrong with it.
         """
         return await carry_out(self._checked(), self._rg)
 
