@@ -4,6 +4,7 @@ import inspect
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +16,11 @@ import pytest
 import ripwrap
 from ripwrap import RipwrapError, Workspace, _rank, _scope, sync
 from ripwrap.binary.probe import CANCELLED
-from ripwrap.index import plans
+from ripwrap.index import database, plans
 from ripwrap.index.store import NAME
 from ripwrap.index.syntax import available
 from tools import COLOURS, Asked
+from waiting import until
 
 Plant = Callable[..., Path]
 
@@ -222,11 +224,19 @@ def test_an_index_that_takes_too_long_is_noted_and_files_are_ranked(colour: str,
 
 @pytest.mark.anyio
 async def test_searches_that_wait_for_the_index_take_no_threads_from_others(
-    shop: Path, home: Path, anyio_backend: str
+    shop: Path, home: Path, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = Workspace(shop, index=home, timeout=60)
+    begin, begun = database._begin, threading.Event()
+
+    def beginning(connection: sqlite3.Connection) -> None:
+        begun.set()
+        begin(connection)
+
     await workspace.index_codebase_result()
     (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
+    monkeypatch.setattr(database, "_begin", beginning)
+    turn = workspace._tools._made_indexes()._of(str(shop))._lock()
     rankings: list[str] = []
 
     async def search() -> None:
@@ -237,7 +247,7 @@ async def test_searches_that_wait_for_the_index_take_no_threads_from_others(
             with held(home):
                 for _ in range(12):
                     group.start_soon(search)
-                await anyio.sleep(0.5)
+                await until(lambda: begun.is_set() and turn.statistics().tasks_waiting == 11)
                 assert "biscuits.py" in await workspace.find_files("*", sort="newest")  # which takes a thread
                 assert rankings == []
     assert rankings == ["index"] * 12

@@ -140,6 +140,11 @@ def test_what_is_wrong_is_an_error(index: sync.Index, tmp_path: Path) -> None:
         index.refresh(timeout=-1)
     with pytest.raises(FileNotFoundError), sync.Index(tmp_path / "nowhere", location=tmp_path / "home") as nowhere:
         nowhere.refresh()
+    file = tmp_path / "file"
+    file.touch()
+    for anew in (False, True):
+        with pytest.raises(NotADirectoryError, match=r"root is not a directory: '.*file'"):
+            sync.Index(file, location=tmp_path / "home").refresh(anew=anew)
     assert not index.location.exists()
 
 

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import threading
@@ -296,7 +297,7 @@ async def is_left(index: Index, files: dict[str, bytes]) -> None:
     for name, content in files.items():
         (index.location / name).write_bytes(content)
     calls: list[Callable[[], Awaitable[object]]] = [index.refresh, lambda: index.search("word"), index.gc]
-    for call in calls if "index.lock" in files else [*calls, index.status, index.health]:
+    for call in [*calls, index.status, index.health] if NAME in files else calls:
         with pytest.raises(RipwrapError, match=r"is left as it is, .*; remove it, or pass another location="):
             await call()
     await index.aclose()
@@ -312,6 +313,39 @@ async def test_somebody_s_file_in_a_folder_that_is_named_is_left_as_it_is(index:
         await is_left(index, {"index.lock": FOREIGN[content]})
         (index.location / "index.lock").unlink()
     assert await paths(index) == {"a.py", "b.md"}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "name", [f"{NAME}-wal", f"{NAME}-journal", f"{NAME}-shm", "vectors-1-0123456789abcdef.usearch"]
+)
+async def test_somebody_s_file_beside_where_an_index_would_be_is_left_as_it_is(index: Index, name: str) -> None:
+    await is_left(index, {name: FOREIGN["notes"]})
+    await is_left(index, {name: FOREIGN["notes"], NAME: b""})
+    (index.location / name).unlink()
+    assert await paths(index) == {"a.py", "b.md"}
+
+
+@pytest.mark.anyio
+async def test_what_an_index_leaves_behind_is_its_own(index: Index, home: Path) -> None:
+    await index.refresh()
+    files = {name: (home / name).read_bytes() for name in (f"{NAME}-wal", f"{NAME}-shm")}
+    await index.aclose()
+    writer = sqlite3.connect(home / NAME, isolation_level=None)
+    writer.execute("PRAGMA journal_mode = DELETE")
+    writer.execute("BEGIN")
+    writer.execute("PRAGMA cache_size = 1")  # which makes it write before it commits
+    writer.execute("INSERT INTO vec SELECT randomblob(9), 'model', randomblob(9999) FROM chunk")
+    files[f"{NAME}-journal"] = (home / f"{NAME}-journal").read_bytes()
+    writer.close()
+    files["vectors-1-0123456789abcdef.usearch"] = struct.pack("<II", 3, 16) + b"\0<" * 24 + b"usearch"
+    for name, content in files.items():
+        for old in os.listdir(home):
+            (home / old).unlink()
+        assert content
+        (home / name).write_bytes(content)
+        assert await paths(index) == {"a.py", "b.md"}
+        await index.aclose()
 
 
 @pytest.mark.anyio

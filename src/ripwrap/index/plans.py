@@ -1,5 +1,6 @@
 """What an index does, step by step, for both colours: `Index` and its blocking twin carry it out."""
 
+import errno
 import hashlib
 import itertools
 import json
@@ -208,6 +209,8 @@ class Plans:
     def _begin(self) -> tuple[View, int | None]:
         view = self._view()
         if not self._root.is_dir():
+            if self._root.exists():
+                raise NotADirectoryError(errno.ENOTDIR, "root is not a directory", str(self._root))
             return view, None  # rg's turn says what is wrong
         return view, self._store.run(lambda database: generation_of(database, view))
 

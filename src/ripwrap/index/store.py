@@ -51,6 +51,13 @@ _FILES = (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm")
 _VECTORS = re.compile(r"vectors-(\d+)-[0-9a-f]{16}\.usearch(\.\w+)?")
 """What is made of the tables, for the view of that number, and made again if it is needed."""
 _PROCESS = re.compile(rb"\d+\s")  # What a lock's file has where the system has no locks.
+_BEGINNINGS = {
+    f"{NAME}-journal": re.compile(rb"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7|\0{8}"),
+    f"{NAME}-wal": re.compile(rb"\x37\x7f\x06[\x82\x83]"),
+    f"{NAME}-shm": re.compile(rb"\x18\xe2\x2d\0|\0\x2d\xe2\x18|\0{4}"),
+}
+"""What SQLite's files begin with that a killed process, or who removed the database alone, has left behind."""
+_GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch's: how many vectors, of how many bytes.
 _OWN = "|".join([*map(re.escape, (*_FILES, _LOCK)), _VECTORS.pattern])
 
 _LOCKED = 30.0  # Seconds to wait for another process to open or throw away the file.
@@ -379,10 +386,17 @@ class Store:
                 )
 
         if self._named or (self._ignored and not known_mark(self.folder)):
-            if (header := _start_of(self.path)) and not is_ours(header):
-                raise _not_ours(self.path)
-            if (said := _start_of(self.folder / _LOCK)) and not _PROCESS.match(said):
-                raise _not_ours(self.folder / _LOCK)
+            self._check_content()
+
+    def _check_content(self) -> None:
+        if (header := _start_of(self.path)) and not is_ours(header):
+            raise _not_ours(self.path)
+        ours = {_LOCK: _PROCESS}
+        if _is_blank(self.path):  # or what is beside it belongs to it
+            ours |= _BEGINNINGS | dict.fromkeys(self._made_of_tables(), _GRAPH)
+        for name, beginning in ours.items():
+            if (said := _start_of(self.folder / name)) and not beginning.match(said):
+                raise _not_ours(self.folder / name)
 
     def _made_of_tables(self) -> list[str]:
         with suppress(OSError):  # no such folder
