@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -214,7 +214,7 @@ def test_the_parser_s_process_ends_with_one_that_is_killed(plant: Plant, home: P
 
 
 def test_a_process_that_may_end_soon_is_not_asked_any_more() -> None:
-    with Chunker() as chunker:
+    with closing(Chunker()) as chunker:
         chunker.chunks_of("a.py", SHOP)
         (first,) = parsers()
         chunker._used -= 31
@@ -227,7 +227,10 @@ def test_a_process_that_cannot_be_started_is_an_error_and_no_file_without_symbol
 ) -> None:
     for program in (tmp_path / "nowhere", Path("/bin/false")):
         monkeypatch.setattr(sys, "executable", str(program))
-        with Chunker() as chunker, pytest.raises(RipwrapError, match=r"cannot be used: .*; pass chunker='windows'"):
+        with (
+            closing(Chunker()) as chunker,
+            pytest.raises(RipwrapError, match=r"cannot be used: .*; pass chunker='windows'"),
+        ):
             chunker.chunks_of("a.py", SHOP)
         assert parsers() == []
 

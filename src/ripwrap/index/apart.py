@@ -9,8 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from ripwrap._ranking.chunks import Chunk
 from ripwrap._ranking.chunks import chunks_of as windows_of
@@ -44,9 +43,9 @@ _SERVE = "from ripwrap.index.apart import serve; serve()"
 class Chunker:
     """Makes the chunks of one file after the other; a file that its process hangs at or dies of is cut into windows.
 
-    The process is started with the first file that has to be parsed, and again after it was lost. It ends with the
-    block, with `close()`, with what started it, after a minute without work, and at once if the task that waits for
-    its chunks is cancelled (`CANCELLED`). Threads take turns.
+    The process is started with the first file that has to be parsed, and again after it was lost. It ends with
+    `close()`, with what started it, after a minute without work, and at once if the task that waits for its chunks is
+    cancelled (`CANCELLED`). Threads take turns.
     """
 
     def __init__(self, *, seconds: float = SECONDS) -> None:
@@ -60,14 +59,6 @@ class Chunker:
         self._child: subprocess.Popen[bytes] | None = None
         self._owner = 0
         self._used = 0.0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     def chunks_of(self, path: str, text: str) -> list[Chunk]:
         """What `syntax.chunks_of()` gives, if it gives anything.

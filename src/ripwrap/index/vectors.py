@@ -32,13 +32,12 @@ _REMOVED = 0.2  # With more of an index gone than this share, a new one is small
 _MAX_DIMENSION = 65_536
 
 
-def matrix(rows: object, count: int, dimension: int | None = None) -> Matrix:
+def matrix(rows: object, count: int) -> Matrix:
     """What an embedder answered, as `count` normalised rows; a row of zeros stays one.
 
     Args:
         rows: Anything.
         count: How many there should be.
-        dimension: How long each should be, if that is known.
 
     Raises:
         ValueError: It is something else, or has numbers that are none (NaN, infinity).
@@ -53,8 +52,6 @@ def matrix(rows: object, count: int, dimension: int | None = None) -> Matrix:
         raise ValueError(f"{found.shape[0]} vectors for {count} texts")
     if not 0 < found.shape[1] <= _MAX_DIMENSION:
         raise ValueError(f"vectors of {found.shape[1]} numbers")
-    if dimension is not None and found.shape[1] != dimension:
-        raise ValueError(f"vectors of {found.shape[1]} numbers instead of {dimension}")
     if not np.isfinite(found).all():
         raise ValueError("vectors with NaN or infinity in them")
     return normalised(found)
