@@ -25,6 +25,11 @@ NEEDY = (
     "test_watch.py",
 )
 INDEX = [f"tests/index/{name}" for name in NEEDY]  # and they
+SINGLE = (  # and, of other files, these
+    "tests/test_cli.py::test_a_terminal_is_shown_how_far_embedding_is",
+    "tests/test_cli.py::test_watching_tells_of_each_refresh_and_ends_quietly",
+    "tests/test_codebase.py::test_no_process_is_left_behind",
+)
 LEFT = [f"--ignore={path}" for path in (*FRAMEWORKS, EXAMPLES, *INDEX)]
 EVERYTHING = {f"RIPWRAP_ALL_{what}": "1" for what in ("FRAMEWORKS", "EXAMPLES", "EXTRAS")}  # or say what is missing
 GROUPS = nox.project.load_toml("pyproject.toml")
@@ -90,7 +95,7 @@ def lowest(session: nox.Session) -> None:
 def extras(session: nox.Session) -> None:
     """All that needs other people's packages: agent frameworks, MCP, the examples, the index's extras."""
     _install(session, "test", "frameworks", "examples", "extras", extras="bin,cli,mcp,index")
-    session.run("pytest", *PARALLEL, *(session.posargs or [*FRAMEWORKS, EXAMPLES, *INDEX]), env=EVERYTHING)
+    session.run("pytest", *PARALLEL, *(session.posargs or [*FRAMEWORKS, EXAMPLES, *INDEX, *SINGLE]), env=EVERYTHING)
 
 
 @nox.session

@@ -20,7 +20,7 @@ from ripwrap.index import database, plans
 from ripwrap.index.store import NAME
 from ripwrap.index.syntax import available
 from tools import COLOURS, Asked
-from waiting import until
+from waiting import until, until_blocking
 
 Plant = Callable[..., Path]
 
@@ -339,6 +339,12 @@ def test_what_is_found_not_to_be_sound_the_tool_makes_anew(colour: str, shop: Pa
     asked = Asked(colour, shop, index=home)
     asked.index_codebase()
     database = sqlite3.connect(home / NAME)
+
+    def old_enough() -> bool:  # files that have just been written are read again
+        asked.index_codebase()
+        return bool(database.execute("SELECT min(size) >= 0 FROM tree").fetchone()[0])
+
+    until_blocking(old_enough)
     with database:
         database.execute("DELETE FROM blob")
     database.close()

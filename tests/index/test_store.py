@@ -754,7 +754,7 @@ def test_what_cannot_be_written_to_answers_while_nothing_has_changed(
         async with Index(root, location=home) as index:
             # Written just before they are read, files may be younger than they look, and are read again.
             await index.refresh(lambda _: plant({"a.py": "cookies\n", "b.bin": b"cookies\0"}))
-            assert {size for (size,) in index._store.run(sizes)} > {-1}
+            assert (-1,) in index._store.run(sizes)
             (root / "gone.py").unlink()
             await index.refresh(lambda _: plant({"a.py": "cookies\n", "b.bin": b"cookies\0"}))
 

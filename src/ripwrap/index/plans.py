@@ -102,6 +102,8 @@ class Plans:
             RipwrapError: The extra `syntax` was asked for and is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
+        if hybrid_weight is not None and not 0 <= hybrid_weight <= 1:
+            raise ValueError(f"hybrid_weight should be from 0 to 1, not {hybrid_weight}")
         if embedder is not None:  # what may leave the machine: no secrets in hidden files, nothing from elsewhere
             options = {"hidden": False, "follow": False, **options}
         self._command = files_command(os.path.realpath(root), (), options)

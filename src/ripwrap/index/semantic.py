@@ -96,14 +96,11 @@ class Semantic:
             store: The index.
             view: Says which view is meant.
             embedder: What makes vectors.
-            weight: What vectors say of what they and words say; `None` decides by the query.
+            weight: What vectors say of what they and words say, from 0 to 1; `None` decides by the query.
 
         Raises:
             EmbeddingError: numpy is missing.
-            ValueError: The weight is not from 0 to 1.
         """
-        if weight is not None and not 0 <= weight <= 1:
-            raise ValueError(f"hybrid_weight should be from 0 to 1, not {weight}")
         if find_spec("numpy") is None:
             message = f'{embedder.name} cannot be used: it needs the package numpy: pip install "ripwrap[vectors]"'
             raise EmbeddingError(message, provider=provider_of(embedder))
