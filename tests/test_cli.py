@@ -145,6 +145,7 @@ def test_rank_prints_where_why_and_the_first_lines(plant: Plant) -> None:
     ).replace("\x1b[0m\x1b[1m  ", "\x1b[0m  \x1b[1m")
 
 
+@pytest.mark.once
 def test_the_index_is_built_asked_and_looked_after(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"src/jar.py": "class CookieJar:\n    x = 1\n", "b.py": "cookie()\n", "skip.txt": "cookie\n"})
     home = f"--location={tmp_path / 'home'}"
@@ -198,12 +199,14 @@ def test_the_index_is_built_asked_and_looked_after(plant: Plant, tmp_path: Path)
         (["bild"], "bild"),
     ],
 )
+@pytest.mark.once
 def test_what_is_wrong_with_an_index_is_a_line_on_stderr(arguments: list[str], says: str, plant: Plant) -> None:
     done = run("index", *arguments, cwd=plant({"file": "x\n"}), code=2)
     assert says in done.stderr.decode()
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.once
 def test_what_an_index_leaves_out_is_said_and_is_no_failure(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"a.py": "cookie\n", "b.bin": b"\0", "big.txt": "cookie\n" * 200_000})
     (folder / "broken").symlink_to("nowhere")
@@ -223,6 +226,7 @@ def test_what_an_index_leaves_out_is_said_and_is_no_failure(plant: Plant, tmp_pa
     assert run("rank", "cookie", cwd=folder, code=2).stderr == warning  # as rg's
 
 
+@pytest.mark.once
 def test_all_that_is_about_an_index_takes_what_cuts_its_files(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"a.py": "class Cookie:\n    pass\n\n\nclass Jar:\n    pass\n"})
     given = (f"--location={tmp_path / 'home'}", "--chunker=windows")
@@ -248,6 +252,7 @@ def test_a_terminal_is_shown_how_far_embedding_is(plant: Plant, tmp_path: Path) 
     assert "5 texts embedded" in shown
 
 
+@pytest.mark.once
 def test_places_go_into_a_pipe_with_their_own_bytes(plant: Plant, tmp_path: Path) -> None:
     folder = plant({b"caf\xe9.py": b"cookie = 'caf\xe9'\r\n" + b"x\n" * 8})
     home = f"--location={tmp_path / 'home'}"
@@ -261,6 +266,7 @@ def test_places_go_into_a_pipe_with_their_own_bytes(plant: Plant, tmp_path: Path
     assert "caf\ufffd.py:1-9" in on_terminal("rank", "cookie", cwd=folder)
 
 
+@pytest.mark.once
 def test_an_index_of_a_folder_whose_name_is_not_utf_8_is_told_with_its_own_bytes(plant: Plant) -> None:
     folder = plant({b"caf\xe9/a.py": "cookie\n"}) / os.fsdecode(b"caf\xe9")
     run("index", "build", "--location=project", cwd=folder)

@@ -33,6 +33,8 @@ from ripwrap.binary import RgBinary
 from ripwrap.options import FileOptions, SearchOptions
 from strace import Trace
 
+pytestmark = pytest.mark.once
+
 Plant = Callable[..., Path]
 
 ALWAYS = ("--no-config", "--line-buffered", "--hidden", "--follow", "--no-require-git", "--glob=!.git")

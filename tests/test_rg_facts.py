@@ -31,7 +31,7 @@ StandIn = Callable[..., Path]
 Seen = dict[str, tuple[list[int], int | None]]
 """For each file the lines that match, and its `binary_offset`."""
 
-pytestmark = pytest.mark.usefixtures("leaks_nothing")
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("leaks_nothing")]
 
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "reference" / "rg-facts.md"
