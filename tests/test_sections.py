@@ -433,7 +433,18 @@ else:
     print(1)
 
 print(2)
-'''
+template = """
+def in_a_template():
+    return 1
+    and so on
+"""
+help = """
+    class OfAnExample:
+        here = "and so on"
+"""
+'''.replace("    and so on\n", "    and so on\n" * 100).replace(
+    "        here", "        here = 1\n" * 100 + "        here"
+)
 
 
 def test_places_of_python_are_not_misled_by_strings_and_blocks() -> None:

@@ -125,6 +125,8 @@ class Places:
         starts = (index for index in above if not self._lines[index][:1].isspace())
         margin = next((index for index in starts if language.definition.match(self._lines[index])), 0)
         if language.closer is None and language.opens is None:
+            if self._in_string(0, margin):
+                return (0,)
             return self._around(language, margin, line_number) or (margin,)
         return (margin,)
 
@@ -138,6 +140,8 @@ class Places:
             for index in range(line_number, most):
                 if language.definition.match(self._lines[index]) and not self._in_string(first, index):
                     return index + 1
+            if self._in_string(first, most):  # one without an end is taken for none
+                return len(self._lines)
         return most
 
     def _around(self, language: Indented, margin: int, line_number: int) -> tuple[int, ...]:
@@ -167,7 +171,7 @@ class Places:
         return tuple(reversed(chain))
 
     def _in_string(self, margin: int, index: int) -> bool:
-        """Whether a line seems to be in a string that was begun since the margin."""
+        """Whether a line seems to be in a string of several lines that was begun since the margin."""
         text = "\n".join(self._lines[margin:index])
         return any(text.count(quotes) % 2 for quotes in ('"""', "'''"))
 
