@@ -14,6 +14,8 @@ from ripwrap._sections.scanner import WIDTH, source_of
 _LONGEST = 200
 _BLOCK = re.compile(r"\s*(?:async|case|elif|else|except|finally|for|if|match|try|while|with)\b")
 _BEHIND = 40  # Lines in which what a decorator or comment belongs to, and the brace of a signature, should come.
+_WHOLE = 3_000  # Lines of a file that may be read as a whole for a place that may be in a string.
+_LONG = 500  # Lines of a string in which a place may be, behind those that are read.
 _NO_PATH = {"html", "ini", "markdown", "rst", "toml", "sql"}
 
 
@@ -125,7 +127,7 @@ class Places:
         starts = (index for index in above if not self._lines[index][:1].isspace())
         margin = next((index for index in starts if language.definition.match(self._lines[index])), 0)
         if language.closer is None and language.opens is None:
-            if self._in_string(0, margin):
+            if self._is_quoted(margin):
                 return (0,)
             return self._around(language, margin, line_number) or (margin,)
         return (margin,)
@@ -140,8 +142,9 @@ class Places:
             for index in range(line_number, most):
                 if language.definition.match(self._lines[index]) and not self._in_string(first, index):
                     return index + 1
-            if self._in_string(first, most):  # one without an end is taken for none
-                return len(self._lines)
+            if self._in_string(first, most):  # which without its end would be taken for none
+                further = range(most, min(most + _LONG, len(self._lines)))
+                return next((index + 1 for index in further if self._in_string(index, index + 1)), most)
         return most
 
     def _around(self, language: Indented, margin: int, line_number: int) -> tuple[int, ...]:
@@ -169,6 +172,11 @@ class Places:
             elif chain:  # it ends a block, or is in a string or in brackets
                 return ()
         return tuple(reversed(chain))
+
+    def _is_quoted(self, index: int) -> bool:
+        """Whether a line is in a string of several lines, if the quotes of a file that is not large tell."""
+        count = len(self._lines)
+        return count <= _WHOLE and self._in_string(0, index) and not self._in_string(0, count)
 
     def _in_string(self, margin: int, index: int) -> bool:
         """Whether a line seems to be in a string of several lines that was begun since the margin."""
