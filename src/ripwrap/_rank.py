@@ -84,8 +84,6 @@ def rank_plan(
 
     Only files that are `allowed` are looked at and opened, if that is said.
     """
-    if not isinstance(query, str):
-        raise TypeError(f"a query should be a str, not {type(query).__name__}")
     asked, limit, timeout = understood(query), check_limit(limit), check_timeout(timeout)
     roots = roots_of(asked)
     command = words_command(pattern_of(roots, asked.symbols), cwd, paths, options, _MAX_LINES)

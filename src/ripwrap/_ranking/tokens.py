@@ -95,8 +95,11 @@ def understood(text: str) -> Query:
     Of one with many words those are looked for that say most.
 
     Raises:
+        TypeError: It is no text.
         ValueError: There is no word in it, or none that is short enough.
     """
+    if not isinstance(text, str):
+        raise TypeError(f"a query should be a str, not {type(text).__name__}")
     spelled = composed(text)
     asked = _ASKED.fullmatch(spelled.strip())
     named = next(filter(None, asked.groups())) if asked else spelled.strip()

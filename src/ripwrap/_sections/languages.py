@@ -57,6 +57,11 @@ class Indented:
     prose: bool = False
     """Whether what looks like a definition counts only if something belongs to it."""
 
+    @property
+    def plain(self) -> bool:
+        """Whether nothing but indentation tells where a block ends, as in Python."""
+        return self.closer is None and self.opens is None
+
 
 @dataclass(frozen=True, slots=True)
 class Document:

@@ -126,7 +126,7 @@ class Places:
         above = range(min(line_number, len(self._lines)) - 1, 0, -1)
         starts = (index for index in above if not self._lines[index][:1].isspace())
         margin = next((index for index in starts if language.definition.match(self._lines[index])), 0)
-        if language.closer is None and language.opens is None:
+        if language.plain:
             if self._is_quoted(margin):
                 return (0,)
             return self._around(language, margin, line_number) or (margin,)
@@ -138,7 +138,7 @@ class Places:
         if not isinstance(language, Indented):
             return len(self._lines)
         most = min(line_number + _BEHIND, len(self._lines))
-        if language.closer is None and language.opens is None:
+        if language.plain:
             for index in range(line_number, most):
                 if language.definition.match(self._lines[index]) and not self._in_string(first, index):
                     return index + 1

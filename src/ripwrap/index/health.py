@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from ripwrap._text import shown
 from ripwrap.index.database import check, check_error, checkpoint, is_damage, restored, writing
 from ripwrap.index.embed import Embedder, describe
-from ripwrap.index.kept import LACKING
+from ripwrap.index.kept import LACKING, model_of
 from ripwrap.index.models import Collected, IndexHealth, IndexStatus, IndexView
 from ripwrap.index.rows import View, number_of, remove_unused
 from ripwrap.index.schema import SCHEMA, versions_of
@@ -57,8 +57,8 @@ def _status(database: "Connection", store: Store, view: View, embedder: Embedder
         "changed_at": None if changed is None else datetime.fromtimestamp(changed[0] / 1e9, UTC),
     }
     if embedder is not None:
-        found = database.execute("SELECT dimension FROM model WHERE name = ?", (embedder.name,)).fetchone()
-        dimension = embedder.dimension if found is None else int(found[0])
+        known = model_of(database, embedder.name).dimension
+        dimension = embedder.dimension if known is None else known
         count = f"SELECT count(DISTINCT chunk.digest) {LACKING}"
         lacking = database.execute(count, (number, embedder.name, 2 * (dimension or 0))).fetchone()[0]
         about |= {"dimension": dimension, "lacking": lacking}

@@ -4,7 +4,6 @@ They follow the database: of a file that has changed, what it had is taken out, 
 where it is.
 """
 
-import hashlib
 import logging
 import os
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from ripwrap._ranking.score import POOL
 from ripwrap.index.database import check
 from ripwrap.index.kept import Content, contents_of, model_of, ordered, vectors_of
 from ripwrap.index.query import Pool
+from ripwrap.index.store import vectors_file
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -156,8 +156,7 @@ class Loaded:
         if self._graph is not None and self._graph.view == number:
             self._graph.approximate.follow(ids, matrix)
             return replace(self._graph, texts=texts)
-        named = hashlib.blake2b(self._model.encode(), digest_size=8).hexdigest()
-        file = self._folder / f"vectors-{number}-{named}.usearch" if os.access(self._folder, os.W_OK) else None
+        file = vectors_file(self._folder, number, self._model) if os.access(self._folder, os.W_OK) else None
         return _Graph(number, vectors.Approximate(ids, matrix, file=file), texts)
 
     def _nearest(self, rows: "Rows", wanted: "Matrix") -> list[tuple[bytes, float]]:

@@ -235,8 +235,6 @@ class Plans:
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
     def _searched(self, text: str, limit: int | None, *, first: bool) -> Plan[list[RankedChunk]]:
-        if not isinstance(text, str):
-            raise TypeError(f"a query should be a str, not {type(text).__name__}")
         query, limit = understood(text), check_limit(limit)
         if limit == 0:
             return []

@@ -5,7 +5,6 @@ are under way. Nothing is asked of an embedder while the database is held. One p
 have to be paid for.
 """
 
-import hashlib
 import logging
 import threading
 import time
@@ -30,7 +29,7 @@ from ripwrap.index.loaded import Loaded
 from ripwrap.index.models import NotEmbedded
 from ripwrap.index.query import Vectors
 from ripwrap.index.rows import View, generation_of, number_of
-from ripwrap.index.store import Store
+from ripwrap.index.store import Store, vectors_file
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -302,8 +301,7 @@ def _lock_of(folder: Path, model: str) -> "BaseFileLock":
     """What a process holds while it embeds for a model, called as what is made of the tables, which is ours."""
     from filelock import FileLock
 
-    named = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
-    return FileLock(folder / f"vectors-0-{named}.usearch.lock", thread_local=False)
+    return FileLock(f"{vectors_file(folder, 0, model)}.lock", thread_local=False)
 
 
 def _taken(lock: "BaseFileLock") -> bool:

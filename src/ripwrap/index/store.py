@@ -6,6 +6,7 @@ where a loop waits. What is in the file can be made again: if it is damaged, or 
 it is made anew. What is not ours is never touched.
 """
 
+import hashlib
 import logging
 import os
 import re
@@ -126,7 +127,7 @@ class Store:
             if _is_blank(self.path):
                 return None
             database = self._connected()
-            return call(database) if self._is_made(database) else None
+            return call(database) if self._is_made(database, found_versions(database)) else None
 
         return self._tried(tended)
 
@@ -286,7 +287,7 @@ class Store:
         versions = found_versions(database)
         if self._checked and versions == self.versions:
             return
-        self._is_made(database)
+        self._is_made(database, versions)
         if versions != self.versions:
             if self._read_only:
                 raise _StaleError("it was made by another chunker or tokenizer")
@@ -294,9 +295,8 @@ class Store:
                 self._fill(database)
         self._checked = True
 
-    def _is_made(self, database: "Connection") -> bool:
+    def _is_made(self, database: "Connection", versions: dict[str, str] | None) -> bool:
         """Whether it has tables; raises if they are not ours, or to be made anew."""
-        versions = found_versions(database)
         if versions is None:
             if not is_empty(database):
                 raise _not_ours(self.path)
@@ -455,6 +455,12 @@ class Store:
             CANNOT_OPEN: "it cannot be opened; is its folder one to write to? Pass another location= if not",
         }.get(code_of(error), "pass another location=, or remove it: all of it can be made again")
         return RipwrapError(f"the index {shown(str(self.path))}: {error}: {said}")
+
+
+def vectors_file(folder: Path, view: int, model: str) -> Path:
+    """What may keep what the vectors of a view, by a model, are searched by."""
+    named = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
+    return folder / f"vectors-{view}-{named}.usearch"
 
 
 def own_files(folder: Path, root: Path) -> re.Pattern[str] | None:
