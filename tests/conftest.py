@@ -107,6 +107,12 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Where an index is, outside of what is indexed."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
 def plant(folder: Path) -> Callable[..., Path]:
     r"""Write files: `plant({"src/a.py": "text", b"\\xff": b"bytes"})`; gives the folder."""
 

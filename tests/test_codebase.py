@@ -5,8 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import anyio
 import pytest
 
 import ripwrap
+from index.shop import held
 from ripwrap import RipwrapError, Workspace, _rank, _scope, sync
 from ripwrap.binary.probe import CANCELLED
 from ripwrap.index import database, plans
@@ -37,12 +37,6 @@ SHOP = {
 @pytest.fixture
 def shop(plant: Plant) -> Path:
     return plant(SHOP)
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """Where the index is."""
-    return tmp_path / "home"
 
 
 @pytest.mark.parametrize("colour", COLOURS)
@@ -176,17 +170,6 @@ def test_below_a_place_that_is_not_read_in_full_files_are_ranked(
     assert (whole.ranking, [place.file for place in whole.places]) == ("index", ["a/cookie.py"])
     found = workspace.codebase_search_result("cookie", "a")
     assert (found.ranking, {place.file for place in found.places}) == ("files", {"a/cookie.py", deep})
-
-
-@contextmanager
-def held(home: Path) -> Generator[None]:
-    """While another process writes the index."""
-    other = sqlite3.connect(home / NAME, isolation_level=None)
-    try:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-    finally:
-        other.close()
 
 
 @pytest.mark.parametrize("colour", COLOURS)

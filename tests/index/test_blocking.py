@@ -9,7 +9,6 @@ import sys
 import textwrap
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
@@ -18,6 +17,7 @@ import psutil
 import pytest
 from filelock import FileLock
 
+from index.shop import SHOP, held
 from ripwrap import RipwrapError, sync
 from ripwrap.index import Index, Progress, Refreshed, database, health
 from ripwrap.index.store import NAME
@@ -26,37 +26,14 @@ Plant = Callable[..., Path]
 StandIn = Callable[..., Path]
 
 pytestmark = pytest.mark.once  # about SQLite and files rather than Python
-
-SHOP = {
-    "src/cart.py": "class Cart:\n    def add_item(self, item):\n        self.items.append(item)\n",
-    "src/cookies.py": "def store_cookie(jar, cookie):\n    jar.cookies.append(cookie)\n",
-    "README.md": "# Shop\n\nA shop that sells cookies.\n",
-}
 TWINS = {"aclose": "close", "__aenter__": "__enter__", "__aexit__": "__exit__"}
 """What has another name."""
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """Where the index is, outside of what is indexed."""
-    return tmp_path / "home"
 
 
 @pytest.fixture
 def index(plant: Plant, home: Path) -> Generator[sync.Index]:
     with sync.Index(plant(SHOP), location=home) as index:
         yield index
-
-
-@contextmanager
-def held(home: Path) -> Generator[None]:
-    """While another process writes the index."""
-    other = sqlite3.connect(home / NAME, isolation_level=None)
-    try:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-    finally:
-        other.close()
 
 
 def counts(done: Refreshed) -> tuple[int, int, int, int]:

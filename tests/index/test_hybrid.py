@@ -65,11 +65,6 @@ def files(number: int, of: str = "alpha") -> dict[str, str]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def openai(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Embedder:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0123456789")
     monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 import ripwrap
+from index.shop import SHOP, held
 from ripwrap import RipwrapError
 from ripwrap.index import Index, Progress, Refreshed
 from ripwrap.index.store import NAME
@@ -25,18 +26,6 @@ from ripwrap.index.store import NAME
 Plant = Callable[..., Path]
 
 pytestmark = pytest.mark.once  # about SQLite and files rather than Python
-
-SHOP = {
-    "src/cart.py": "class Cart:\n    def add_item(self, item):\n        self.items.append(item)\n",
-    "src/cookies.py": "def store_cookie(jar, cookie):\n    jar.cookies.append(cookie)\n",
-    "README.md": "# Shop\n\nA shop that sells cookies.\n",
-}
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """Where the index is, outside of what is indexed."""
-    return tmp_path / "home"
 
 
 @pytest.fixture
@@ -247,10 +236,8 @@ async def test_nothing_is_written_for_a_file_that_still_may_not_be_read(
     with unread("README.md"):
         await index.refresh()
         before = (await index.status()).changed_at
-        with contextlib.closing(sqlite3.connect(index.location / NAME, isolation_level=None)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            with anyio.fail_after(20):
-                assert await paths(index, "cookies") == ["src/cookies.py"]
+        with held(index.location), anyio.fail_after(20):
+            assert await paths(index, "cookies") == ["src/cookies.py"]
         assert (await index.status()).changed_at == before
 
 

@@ -19,6 +19,7 @@ import anyio
 import pytest
 
 import ripwrap
+from index.shop import held
 from ripwrap import RipwrapError
 from ripwrap.binary.probe import CANCELLED
 from ripwrap.binary.resolver import in_thread
@@ -46,11 +47,6 @@ anyio.run(main)
 """
 
 QUERIES = ("cookies of number 7", "Shop7", "where is shop_3 defined")
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    return tmp_path / "home"
 
 
 @pytest.fixture
@@ -697,17 +693,13 @@ async def test_without_a_cache_each_process_makes_an_index_in_the_project_anew(
 async def test_who_waits_for_an_index_leaves_threads_to_others(index: Index, plant: Plant) -> None:
     await index.refresh()
     plant({"new.py": "cookies\n"})
-    other = sqlite3.connect(index.location / NAME, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    try:
+    with held(index.location) as other:
         async with anyio.create_task_group() as group:
             for _ in range(10):
                 group.start_soon(index.search, "cookies")
             with anyio.fail_after(20):
                 assert len(await ripwrap.rank("cookies", cwd=index.root)) == 3
             other.execute("ROLLBACK")
-    finally:
-        other.close()
 
 
 UNPRIVILEGED = """
@@ -863,9 +855,7 @@ async def test_who_waits_for_a_writer_for_too_long_is_told(
     await index.refresh()
     monkeypatch.setattr(database, "_PATIENCE", 0.2)
     plant({"new.py": "cookies\n"})
-    other = sqlite3.connect(index.location / NAME, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    try:
+    with held(index.location):
         with pytest.raises(RipwrapError, match="another process uses it all the time"):
             await index.refresh()
         assert await paths(index, refresh=False) == {"a.py", "b.md"}
@@ -873,9 +863,6 @@ async def test_who_waits_for_a_writer_for_too_long_is_told(
         with anyio.move_on_after(0.3) as scope:
             await index.refresh()
         assert scope.cancelled_caught
-    finally:
-        other.execute("ROLLBACK")
-        other.close()
     assert await paths(index) == {"a.py", "b.md", "new.py"}
 
 

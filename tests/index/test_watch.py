@@ -26,12 +26,6 @@ Plant = Callable[..., Path]
 SECONDS = 20  # A busy machine may need them; each wait ends long before.
 
 
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """Where the index is, outside of what is indexed."""
-    return tmp_path / "home"
-
-
 @pytest.fixture(autouse=True)
 def no_thread_stays() -> Iterator[None]:
     """No thread of watchfiles, or of ours, more than before; anyio keeps its own for a while."""
