@@ -10,11 +10,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
 import pytest
 
+import fake_rg
 import ripwrap
 from ripwrap import sync
 from waiting import until_blocking
@@ -214,6 +216,45 @@ def test_ctrl_c_ends_what_a_program_waits_for(plant: Plant, running_in: RunningI
         stdout, stderr = running.communicate(timeout=30)
     assert (running.returncode, stdout, stderr) == (77, "interrupted\n", "")
     until_blocking(lambda: running_in(folder) == [])
+
+
+async def matches_in_a_pipe() -> list[ripwrap.Match]:
+    return [match async for match in ripwrap.search("needle", paths="fifo")]
+
+
+STARTING: dict[str, Callable[[Path], object]] = {
+    "a blocking stream": lambda _: list(sync.search("needle", paths="fifo")),
+    "a collected answer": lambda _: sync.grep("needle", paths="fifo"),
+    "asyncio": lambda _: anyio.run(matches_in_a_pipe, backend="asyncio"),
+    "trio": lambda _: anyio.run(matches_in_a_pipe, backend="trio"),
+    "a question for the version": lambda hangs: sync.resolve(rg=hangs),
+}
+
+
+@pytest.mark.usefixtures("leaks_nothing")
+@pytest.mark.parametrize("what", STARTING)
+def test_ctrl_c_while_rg_is_being_started_loses_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """`subprocess` itself forgets a child when it is interrupted between its start and the return (as seen in CI)."""
+    sync.resolve()
+    os.mkfifo(tmp_path / "fifo")
+    monkeypatch.chdir(tmp_path)
+    hangs = fake_rg.write(tmp_path / "hangs", "time.sleep(FOR_EVER)", None)
+    started = 0
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            nonlocal started
+            super().__init__(*args, **options)
+            started += 1
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        STARTING[what](hangs)
+    assert started == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_rg_is_in_no_process_group_of_its_caller(plant: Plant, running_in: RunningIn) -> None:

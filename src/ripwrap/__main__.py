@@ -16,27 +16,33 @@ _CURSOR = b"\x1b[?25h"
 
 def main() -> None:
     """Run the command line, or say which extra it needs."""
-    try:
-        try:
-            from ripwrap.cli import run
+    code = _run()
+    if code == _INTERRUPTED:  # What the interrupt has passed through is gone by now, and with it every rg.
+        _end()
+    sys.exit(code)
 
-            sys.exit(run())
-        except ModuleNotFoundError as error:
-            if error.name not in ("cyclopts", "rich"):
-                raise
-            print(f'ripwrap: the command line needs {error.name}: pip install "ripwrap[cli]"', file=sys.stderr)
-            sys.exit(2)
-    except KeyboardInterrupt:  # while modules were loaded, or once more while it was ending
-        _end()
-    except SystemExit as end:
-        if end.code != _INTERRUPTED:
+
+def _run() -> str | int | None:
+    try:
+        from ripwrap.cli import run
+
+        return run()
+    except ModuleNotFoundError as error:
+        if error.name not in ("cyclopts", "rich"):
             raise
-        _end()
+        print(f'ripwrap: the command line needs {error.name}: pip install "ripwrap[cli]"', file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:  # while modules were loaded, or once more while it was ending
+        signal.signal(signal.SIGINT, _give_up)
+        return _INTERRUPTED
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            signal.signal(signal.SIGINT, _give_up)
+        return end.code
 
 
 def _end() -> NoReturn:
     """End after Ctrl-C: threads have a moment, and those that nobody has told, which may wait for ever, no more."""
-    signal.signal(signal.SIGINT, _give_up)
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join(_MOMENT)

@@ -6,7 +6,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import IO, TypeAlias
 
 from ripwrap.errors import SearchError
@@ -33,6 +34,29 @@ def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cw
         process_group=0 if os.name == "posix" else None,
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Have a Ctrl-C wait until this is over: to start a child, and to make sure that somebody ends it.
+
+    `subprocess` forgets a child that it has started when Ctrl-C comes before it returns (guarantees.md). Only the main
+    thread is ever interrupted, and only where Python handles the signal.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    waiting: list[tuple[int, FrameType | None]] = []
+    try:
+        if callable(handler):
+            signal.signal(signal.SIGINT, lambda number, frame: waiting.append((number, frame)))
+    except ValueError:  # not the main thread
+        handler = None
+    try:
+        yield
+    finally:
+        if callable(handler):
+            signal.signal(signal.SIGINT, handler)
+            for number, frame in waiting:
+                handler(number, frame)
 
 
 def temporary_file() -> IO[bytes]:

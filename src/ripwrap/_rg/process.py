@@ -21,6 +21,7 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
 from typing import IO, Self, cast
 
@@ -28,7 +29,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from ripwrap._child import Popen, gone, kill, pauses, peek, reap, spawn, temporary_file
+from ripwrap._child import Popen, gone, kill, pauses, peek, reap, spawn, temporary_file, uninterrupted
 from ripwrap._rg.argv import Command
 from ripwrap._rg.exit import Exit
 from ripwrap._rg.stderr import MAX_STDERR, out_of_threads
@@ -121,18 +122,20 @@ class _Child:
         self._command = command
         self._argv = (binary.path, *command.arguments)
         self._stderr = temporary_file()
-        try:
-            self._popen = _start(self._argv, command.cwd, self._stderr)
-        except BaseException:
-            self._stderr.close()
-            raise
-        self._stdout = cast("IO[bytes]", self._popen.stdout)
         self._seen = 0  # bytes of stderr that were looked at
         self._reading = threading.Lock()
-        # The net under a generator that nobody closes: garbage collection and interpreter exit end in it.
-        self._leave = weakref.finalize(
-            self, _destroy, self._popen, self._stdout, self._stderr, self._reading, seconds=_REAP
-        )
+        leave: Callable[[], object] = self._stderr.close
+        try:
+            with uninterrupted():
+                self._popen = _start(self._argv, command.cwd, self._stderr)
+                self._stdout = cast("IO[bytes]", self._popen.stdout)
+                # The net under a generator that nobody closes: garbage collection and interpreter exit end in it.
+                leave = self._leave = weakref.finalize(
+                    self, _destroy, self._popen, self._stdout, self._stderr, self._reading, seconds=_REAP
+                )
+        except BaseException:
+            leave()
+            raise
         _widen(self._stdout)
 
     def kill(self) -> None:

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
-from ripwrap._child import Popen, gone, kill, pauses, reap, spawn, temporary_file
+from ripwrap._child import Popen, gone, kill, pauses, reap, spawn, temporary_file, uninterrupted
 from ripwrap.errors import BinaryError, SearchError
 
 Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]
@@ -101,12 +101,15 @@ def ask(path: str, flag: str) -> tuple[int, str, str]:
         TimeoutError: It did not end within ten seconds, or writes without end; or nobody waits for it any more.
     """
     with temporary_file() as stdout, temporary_file() as stderr:
-        popen = spawn([path, "--no-config", flag], stdout=stdout, stderr=stderr)
+        popen: Popen | None = None
         try:
+            with uninterrupted():
+                popen = spawn([path, "--no-config", flag], stdout=stdout, stderr=stderr)
             returncode = _awaited(popen, stdout, stderr)
         finally:
-            kill(popen)
-            gone(popen, _REAP)
+            if popen is not None:
+                kill(popen)
+                gone(popen, _REAP)
         stdout.seek(0)
         stderr.seek(0)
         printed, complained = (file.read(_MAX_ANSWER).decode("utf-8", "replace") for file in (stdout, stderr))
