@@ -31,6 +31,8 @@ SINGLE = (  # and, of other files, these
     "tests/test_codebase.py::test_no_process_is_left_behind",
 )
 LEFT = [f"--ignore={path}" for path in (*FRAMEWORKS, EXAMPLES, *INDEX)]
+LONG = ["--ignore=tests/test_faults.py", "--ignore=tests/test_load.py"]  # they are about Python, not about packages
+COMMANDS = "--ignore=tests/test_cli.py"
 EVERYTHING = {f"RIPWRAP_ALL_{what}": "1" for what in ("FRAMEWORKS", "EXAMPLES", "EXTRAS")}  # or say what is missing
 GROUPS = nox.project.load_toml("pyproject.toml")
 
@@ -73,22 +75,26 @@ def _test(session: nox.Session, rg: str, *arguments: str) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """The tests, on asyncio and trio, on the first Python with every rg of the matrix; arguments go to pytest."""
+    """The tests, on asyncio and trio, on the first Python with every rg of the matrix; arguments go to pytest.
+
+    Between the first and the last Python the longest are left out.
+    """
     _install(session, "test", extras="bin,cli,deflate64")
     # It has no wheels, and takes its time; where it is not, one test says that it is left out.
     if shutil.which("cc"):
         session.install("zipfile-deflate64")
-    _test(session, RGS[min(PYTHONS.index(str(session.python)), len(RGS) - 1)])
+    between = [*LONG, COMMANDS] if session.python in PYTHONS[1:-1] else []
+    _test(session, RGS[min(PYTHONS.index(str(session.python)), len(RGS) - 1)], *between)
 
 
 @nox.session
 def lowest(session: nox.Session) -> None:
-    """The tests with the lowest versions of all that `pyproject.toml` names, but those of an rg that misbehaves."""
+    """The tests with the lowest versions of all that `pyproject.toml` names, but the longest."""
     project = GROUPS["project"]
     named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
     session.install(".[bin,cli]", *pins, "zipfile-deflate64", *nox.project.dependency_groups(GROUPS, "test"))
-    _test(session, "13.0.0", "--ignore=tests/test_faults.py")  # they are about Python, and long
+    _test(session, "13.0.0", *LONG)
 
 
 @nox.session

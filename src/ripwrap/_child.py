@@ -5,7 +5,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import IO, TypeAlias
@@ -37,7 +37,7 @@ def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cw
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def uninterrupted() -> Generator[None]:
     """Have a Ctrl-C wait until this is over: to start a child, and to make sure that somebody ends it.
 
     `subprocess` forgets a child that it has started when Ctrl-C comes before it returns (guarantees.md). Only the main
