@@ -145,6 +145,7 @@ async def test_a_definition_is_a_place_with_its_name(plant: Plant, home: Path) -
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the parser takes its time, and knows of no loop
 async def test_hostile_source_is_indexed_in_windows_and_costs_the_others_nothing(plant: Plant, home: Path) -> None:
     async with Index(plant({"a.py": FATAL, "shop.py": SHOP}), location=home, chunker="syntax") as index:
         done = await index.refresh()
