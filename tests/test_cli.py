@@ -427,6 +427,22 @@ def test_ctrl_c_ends_it_quietly(plant: Plant, running_in: RunningIn) -> None:
     assert running_in(folder) == []
 
 
+def test_ctrl_c_when_rg_has_just_been_started_ends_it_too(plant: Plant, running_in: RunningIn) -> None:
+    folder = plant({})
+    os.mkfifo(folder / "fifo")
+    code = """if True:
+        import signal, sys
+        from ripwrap.__main__ import main
+        from ripwrap._rg.process import BlockingChild
+        BlockingChild.__enter__ = lambda child: signal.raise_signal(signal.SIGINT)
+        sys.argv[1:] = ["search", "needle", "fifo"]
+        main()
+        """
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    assert running_in(folder) == []
+
+
 def test_ctrl_c_twice_ends_it_quietly_too(plant: Plant, tmp_path: Path) -> None:
     folder = plant({f"{number}.py": f"def cookie{number}(): ...\n" * 20 for number in range(3_000)})
     command = [*RIPWRAP, "index", "build", f"--location={tmp_path / 'home'}", "--chunker=windows"]

@@ -1,5 +1,6 @@
 """`python -m ripwrap` and the `ripwrap` command."""
 
+import atexit
 import os
 import signal
 import sys
@@ -16,36 +17,31 @@ _CURSOR = b"\x1b[?25h"
 
 def main() -> None:
     """Run the command line, or say which extra it needs."""
-    code = _run()
-    if code == _INTERRUPTED:  # What the interrupt has passed through is gone by now, and with it every rg.
-        _end()
-    sys.exit(code)
-
-
-def _run() -> str | int | None:
     try:
-        from ripwrap.cli import run
+        try:
+            from ripwrap.cli import run
 
-        return run()
-    except ModuleNotFoundError as error:
-        if error.name not in ("cyclopts", "rich"):
-            raise
-        print(f'ripwrap: the command line needs {error.name}: pip install "ripwrap[cli]"', file=sys.stderr)
-        return 2
+            sys.exit(run())
+        except ModuleNotFoundError as error:
+            if error.name not in ("cyclopts", "rich"):
+                raise
+            print(f'ripwrap: the command line needs {error.name}: pip install "ripwrap[cli]"', file=sys.stderr)
+            sys.exit(2)
     except KeyboardInterrupt:  # while modules were loaded, or once more while it was ending
-        signal.signal(signal.SIGINT, _give_up)
-        return _INTERRUPTED
+        _end()
     except SystemExit as end:
-        if end.code == _INTERRUPTED:
-            signal.signal(signal.SIGINT, _give_up)
-        return end.code
+        if end.code != _INTERRUPTED:
+            raise
+        _end()
 
 
 def _end() -> NoReturn:
     """End after Ctrl-C: threads have a moment, and those that nobody has told, which may wait for ever, no more."""
+    signal.signal(signal.SIGINT, _give_up)
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join(_MOMENT)
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 - an rg that nobody has ended by now
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(_INTERRUPTED)

@@ -67,10 +67,13 @@ class Provider:
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         length = int(request.headers.get("Content-Length") or 0)
+        raw = request.rfile.read(length)
+        if len(raw) < length:  # whoever asks was killed
+            return
         asked = Asked(
             request.path,
             {name.lower(): value for name, value in request.headers.items()},
-            json.loads(request.rfile.read(length) or b"{}"),
+            json.loads(raw or b"{}"),
             time.monotonic(),
         )
         with self._lock:
