@@ -136,7 +136,9 @@ class TestForks:
             """
         assert printed(body, folder) == "50000\n"
 
-    def test_a_child_can_search_whatever_the_threads_of_its_parent_were_at(self, corpus: Path) -> None:
+    def test_a_child_can_search_whatever_the_threads_of_its_parent_were_at(
+        self, corpus: Path, running_in: RunningIn
+    ) -> None:
         os.mkfifo(corpus / "fifo")
         body = """
             ripwrap.limit_processes(2)
@@ -155,6 +157,8 @@ class TestForks:
         with program(body, corpus) as running:
             assert running.stdout is not None
             assert running.stdout.read() == "1\n1\n0\n"
+        for left in running_in(corpus):  # by who was killed, and could not end it
+            left.kill()
 
     @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
     def test_a_pool_of_processes_can_search(self, corpus: Path, method: str) -> None:
