@@ -31,8 +31,8 @@ SINGLE = (  # and, of other files, these
     "tests/test_codebase.py::test_no_process_is_left_behind",
 )
 LEFT = [f"--ignore={path}" for path in (*FRAMEWORKS, EXAMPLES, *INDEX)]
-LONG = ["--ignore=tests/test_faults.py", "--ignore=tests/test_load.py"]  # they are about Python, not about packages
-COMMANDS = "--ignore=tests/test_cli.py"
+LONG = ["--ignore=tests/test_faults.py", "--ignore=tests/test_load.py"]  # of Python, so not for the lowest packages
+BETWEEN = [*LONG, "--ignore=tests/test_cli.py"]  # what the first and the last Python pass, those between them pass, too
 EVERYTHING = {f"RIPWRAP_ALL_{what}": "1" for what in ("FRAMEWORKS", "EXAMPLES", "EXTRAS")}  # or say what is missing
 GROUPS = nox.project.load_toml("pyproject.toml")
 
@@ -83,8 +83,8 @@ def tests(session: nox.Session) -> None:
     # It has no wheels, and takes its time; where it is not, one test says that it is left out.
     if shutil.which("cc"):
         session.install("zipfile-deflate64")
-    between = [*LONG, COMMANDS] if session.python in PYTHONS[1:-1] else []
-    _test(session, RGS[min(PYTHONS.index(str(session.python)), len(RGS) - 1)], *between)
+    left = BETWEEN if session.python in PYTHONS[1:-1] else []
+    _test(session, RGS[min(PYTHONS.index(str(session.python)), len(RGS) - 1)], *left)
 
 
 @nox.session
