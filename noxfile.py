@@ -13,27 +13,6 @@ nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
 PARALLEL = ["--numprocesses=5", "--dist=worksteal"]  # most tests wait for one rg at a time
-FRAMEWORKS = ["tests/frameworks", "tests/test_mcp.py"]  # they have a session of their own, on one Python
-AGENTS = "test_the_example_runs"  # of those, the tests of `examples/agents_*.py`
-EXAMPLES = "tests/examples"  # and they
-NEEDY = (
-    "test_apart.py",
-    "test_embed.py",
-    "test_hybrid.py",
-    "test_syntax.py",
-    "test_vectors.py",
-    "test_watch.py",
-)
-INDEX = [f"tests/index/{name}" for name in NEEDY]  # and they
-SINGLE = (  # and, of other files, these
-    "tests/test_cli.py::test_a_terminal_is_shown_how_far_embedding_is",
-    "tests/test_cli.py::test_watching_tells_of_each_refresh_and_ends_quietly",
-    "tests/test_codebase.py::test_no_process_is_left_behind",
-)
-LEFT = [f"--ignore={path}" for path in (*FRAMEWORKS, EXAMPLES, *INDEX)]
-LONG = ["--ignore=tests/test_faults.py", "--ignore=tests/test_load.py"]  # of Python, so not for the lowest packages
-BETWEEN = [*LONG, "--ignore=tests/test_cli.py"]  # what the first and the last Python pass, those between them pass, too
-EVERYTHING = {f"RIPWRAP_ALL_{what}": "1" for what in ("FRAMEWORKS", "EXAMPLES", "EXTRAS")}  # or say what is missing
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
@@ -64,62 +43,49 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> Non
 
 PYTHONS = _pythons()
 MEASURED = "3.12" if "3.12" in PYTHONS else PYTHONS[0]  # the budgets are for 3.12; the table says which it was
-RGS = ["", "14.1.0", "15.2.0"]  # which rg a Python is tested with: the first one with all of them
+QUICK = ["-m", "not slow"]
+ABOUT_PYTHON = ["-m", "not slow or python"]
 
 
 def _test(session: nox.Session, rg: str, *arguments: str) -> None:
-    """All tests, or, with one rg of the matrix, those that say something of Python."""
-    some = ["-m", "not once"] if rg else []
-    session.run("pytest", *PARALLEL, *LEFT, *some, *arguments, *session.posargs, env={"RIPWRAP_RGS": rg})
+    """Run tests with one rg of the matrix, or with all of them."""
+    session.run("pytest", *PARALLEL, *arguments, *session.posargs, env={"RIPWRAP_RGS": rg})
 
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """The tests, on asyncio and trio, on the first Python with every rg of the matrix; arguments go to pytest.
+    """Run the tests, on asyncio and trio; arguments go to pytest.
 
-    Between the first and the last Python the longest are left out.
+    The first Python runs all with every rg of the matrix, the last those that are quick or about Python, and those
+    between them the quick ones.
     """
     _install(session, "test", extras="bin,cli,deflate64")
-    # It has no wheels, and takes its time; where it is not, one test says that it is left out.
+    # It has no wheels and takes long to build. Without it, one test is skipped.
     if shutil.which("cc"):
         session.install("zipfile-deflate64")
-    left = BETWEEN if session.python in PYTHONS[1:-1] else []
-    _test(session, RGS[min(PYTHONS.index(str(session.python)), len(RGS) - 1)], *left)
+    if session.python == PYTHONS[0]:
+        _test(session, "")
+    elif session.python == PYTHONS[-1]:
+        _test(session, "15.2.0", *ABOUT_PYTHON)
+    else:
+        _test(session, "14.1.0", *QUICK)
 
 
 @nox.session
 def lowest(session: nox.Session) -> None:
-    """The tests with the lowest versions of all that `pyproject.toml` names, but the longest."""
+    """Run the quick tests with the lowest versions of all packages that `pyproject.toml` names."""
     project = GROUPS["project"]
     named = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
     pins = [requirement.replace(">=", "==") for requirement in (*named, "trio>=0.30")]
     session.install(".[bin,cli]", *pins, "zipfile-deflate64", *nox.project.dependency_groups(GROUPS, "test"))
-    _test(session, "13.0.0", *LONG)
+    _test(session, "13.0.0", *QUICK)
 
 
 @nox.session
 def extras(session: nox.Session) -> None:
-    """All that needs other people's packages: agent frameworks, MCP, the examples, the index's extras."""
+    """Run the tests that need other packages: agent frameworks, MCP, data frames, the index's extras."""
     _install(session, "test", "frameworks", "examples", "extras", extras="bin,cli,mcp,index")
-    session.run("pytest", *PARALLEL, *(session.posargs or [*FRAMEWORKS, EXAMPLES, *INDEX, *SINGLE]), env=EVERYTHING)
-
-
-@nox.session
-def frameworks(session: nox.Session) -> None:
-    """Of those, the tools in the agent frameworks themselves, and over MCP."""
-    _install(session, "test", "frameworks", extras="bin,cli,mcp")
-    everything = {"RIPWRAP_ALL_FRAMEWORKS": "1"}
-    session.run("pytest", *PARALLEL, *(session.posargs or FRAMEWORKS), env=everything)
-
-
-@nox.session
-def examples(session: nox.Session) -> None:
-    """Of those, every program in `examples/`, the notebook, and the pages whose code needs data frames or a kernel."""
-    _install(session, "test", "frameworks", "examples", extras="bin,cli,mcp")
-    everything = {"RIPWRAP_ALL_FRAMEWORKS": "1", "RIPWRAP_ALL_EXAMPLES": "1"}
-    session.run("pytest", *PARALLEL, *(session.posargs or [EXAMPLES]), env=everything)
-    if not session.posargs:
-        session.run("pytest", *PARALLEL, FRAMEWORKS[0], "-k", AGENTS, env=everything)
+    session.run("pytest", *PARALLEL, "-m", "extra", *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
 
 
 @nox.session
@@ -135,11 +101,12 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint, and the order of the layers."""
+    """Format, lint, the order of the layers, and whether generated modules are up to date."""
     _install(session, "lint")
     session.run("ruff", "format", "--check", "--diff", ".")
     session.run("ruff", "check", ".")
     session.run("lint-imports")
+    session.run("python", "scripts/unasync.py", "--check")
 
 
 @nox.session
@@ -189,7 +156,7 @@ def instructions(session: nox.Session) -> None:
 def stress(session: nox.Session) -> None:
     """What the tests do for a moment, done long and with a clock: a table of promises; under ten minutes."""
     _install(session, "test")
-    session.run("python", "-W", "error", "tests/stress.py")
+    session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
 
 
 @nox.session

@@ -22,9 +22,9 @@ import peers
 import report
 from cases import IMPORT, LINUX, OUR_IMPORTS, PEER_IMPORTS, PEERS, SMALL, STDLIB, SUBPROCESS, Case, Corpus
 from corpora import CACHE, linux, standard_library
-from rgs import UnavailableError
 from ripwrap import sync
-from ripwrap._rg.argv import files_command, search_command
+from ripwrap._ripgrep.command import files_command, search_command
+from support.rgs import UnavailableError
 
 Took: TypeAlias = dict[str, float]
 Runs: TypeAlias = dict[str, dict[str, list[Took]]]
@@ -66,7 +66,7 @@ class Bench:
         case = replace(case, contestants=tuple(name for name in case.contestants if name in self._pythons))
         print(f"{case.name}, in {cwd} …", file=sys.stderr, flush=True)
         runs: dict[str, list[Took]] = {name: [] for name in case.contestants}
-        # The first round is thrown away: nobody is to find the files cold. Each further one begins with another.
+        # The first round is discarded: it finds the files cold. Each further one begins with another contestant.
         for number in range(min(self._rounds, case.rounds) + 1):
             first = number % len(case.contestants)
             for name in (*case.contestants[first:], *case.contestants[:first]):

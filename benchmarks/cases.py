@@ -1,4 +1,4 @@
-"""What is measured, and what is promised of it (issue 7), with what was tried where a promise is not kept."""
+"""Cases, and the budget of each, with what was tried where a budget is missed."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -24,12 +24,12 @@ class Case:
 
     Attributes:
         name: Its title.
-        kind: Which method of a contestant does it.
-        given: What that method is given besides `cwd`.
-        contestants: Who takes part, in the order in which they are run, again and again.
-        baseline: Whom the ratios are to.
-        under: The folder of the corpus that is searched.
-        rounds: How often everybody has a turn, at most: some cases take long.
+        kind: Method of a contestant that runs it.
+        given: Arguments of that method besides `cwd`.
+        contestants: Contestants, in the order of a round.
+        baseline: Contestant that the ratios are to.
+        under: Folder of the corpus that is searched.
+        rounds: Highest number of rounds; some cases take long.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Corpus:
     part: str = "."
 
     def cases(self) -> tuple[Case, ...]:
-        """All that is measured on it."""
+        """Return the cases that are measured on it."""
         return (
             Case("sparse", "search", (*SUBPROCESS, *PEERS), {"pattern": self.sparse}),
             Case("dense", "search", (*SUBPROCESS, *PEERS), {"pattern": self.dense}),
@@ -81,34 +81,34 @@ IMPORT = Case("import", "imports", (*OUR_IMPORTS, *PEER_IMPORTS), baseline="impo
 
 TITLES = {
     "sparse": "a sparse literal (`{pattern}`)",
-    "dense": "a dense one (`{pattern}`)",
+    "dense": "a dense literal (`{pattern}`)",
     "part": "the same, in `{under}/`",
-    "very dense": "a very dense one (`{pattern}`)",
-    "limit": f"the first {LIMIT} of the dense one",
-    "grep": f"`grep()`: a page of {LIMIT}, all of them counted",
+    "very dense": "a very dense literal (`{pattern}`)",
+    "limit": f"the first {LIMIT} of the dense literal",
+    "grep": f"`grep()`: a page of {LIMIT}, all matches counted",
     "files": "`files()`",
-    "tree": "`tree()`, with its limit of {limit}",
-    "whole tree": "`tree()`, all of it",
+    "tree": "`tree()`, limited to {limit}",
+    "whole tree": "`tree()`, complete",
     "tiny": f"{TIMES} searches of a folder with three files",
-    "import": "an import, in a fresh interpreter",
+    "import": "an import, in a new interpreter",
 }
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A promise: a measure of one contestant, as a ratio to another's or minus it, is at most so much.
+    """An upper bound for a measure of one contestant, or for its ratio to another's, or for the difference.
 
     Attributes:
-        corpus: The corpus on which it is held; `None` is every one.
-        case, contestant, metric: What is measured.
-        limit: The promise.
-        to: The contestant, and the case if it is another one, that it is compared with; `None` is nobody.
-        to_metric: What of that is compared, if it is something else.
-        minus: Whether the difference counts, and not the ratio.
-        factor: What the measure is multiplied with to have the unit of `limit`.
-        unit: That unit.
-        text: What is promised.
-        tried: What was done for it, and what is left: told where it is missed.
+        corpus: Corpus on which it holds; `None` is every one.
+        case, contestant, metric: Measure.
+        limit: Bound.
+        to: Contestant, and the case if it is another one, to compare with; `None` compares with none.
+        to_metric: Its metric, if it is another one.
+        minus: Compare by difference, not by ratio.
+        factor: Factor from the measure to the unit of `limit`.
+        unit: Unit of `limit`.
+        text: Budget in words.
+        tried: Reason and attempts, printed where the budget is missed.
     """
 
     case: str
@@ -127,32 +127,32 @@ class Budget:
 
 
 INSTRUCTIONS = 22_000
-"""How many a decoded match may take."""
+"""Budget of instructions for a decoded match."""
 
 DECODING = (
-    "Three quarters of what a match costs is Pydantic's validator, and of that half is what makes two models out of "
-    "what it has read; [what was tried](explanation/architecture.md#what-a-match-costs) has dictionaries, dataclasses, "
-    "named tuples, whole chunks at once and a parser of our own, with their figures."
+    "Three quarters of the cost of a match is Pydantic's validator, and half of that is making two models. [What was "
+    "tried](explanation/architecture.md#what-a-match-costs): dictionaries, dataclasses, named tuples, whole chunks at "
+    "once and a parser in Python, with their figures."
 )
-"""What was tried where decoding is what takes the time."""
+"""Reason and attempts where decoding takes the time."""
 
 _SEARCHES = ("ripwrap", "ripwrap.sync")
 _TWIN = (
-    "An async generator takes 0.4 µs more for each item than a plain one, which is CPython's; an event loop is "
-    "waited for only where there is nothing to read, which took its part from 14 % to 9 %."
+    "In CPython an async generator takes 0.4 µs more for each item than a plain one. ripwrap waits for the event loop "
+    "only if there is nothing to read, which reduced its share from 14 % to 9 %."
 )
-_START = "What is left is starting a process from Python, and the machine's noise."
+_START = "The rest is starting a process from Python, and noise of the machine."
 _REAPED = (
-    "rg is killed before its last match is given, and looked for 0.1 ms later; what is left is the kernel's taking "
-    "down of a process with its threads and maps, and on asyncio a clock that counts in ms."
+    "rg is killed before its last match is yielded, and polled 0.1 ms later. The rest is the kernel, which removes a "
+    "process with its threads and maps, and on asyncio a clock with a resolution of 1 ms."
 )
 _LISTED = (
-    "A path takes 0.5 µs, asynchronously 0.9: a string and a generator's turn, while rg keeps both cores busy. Taking "
-    "`./` off a chunk at once instead of path by path was tried and takes twice as long."
+    "A path takes 0.5 µs, async 0.9: a string and a step of a generator, while rg keeps both cores busy. Removing `./` "
+    "from a whole chunk instead of path by path takes twice as long."
 )
-_TREE = "All is listed before it is arranged; see `files()`."
-_MEMORY = "Nothing is kept but a chunk of 64 KiB and its lines."
-_IMPORT = "Names are loaded when they are first used; most of what is left is Pydantic's."
+_TREE = "All paths are listed before they are arranged; see `files()`."
+_MEMORY = "Only a chunk of 64 KiB and its lines are in memory."
+_IMPORT = "Names are loaded at first use; most of the rest is Pydantic."
 
 BUDGETS = (
     Budget("dense", "ripwrap", "cpu", 1.15, "CPU, to the blocking twin", _TWIN, to="ripwrap.sync"),

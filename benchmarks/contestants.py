@@ -97,7 +97,7 @@ class Ripwrap:
 
     async def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> AsyncIterator[int]:
         """A page of matches in path order, all of them counted."""
-        found = await self._api.grep(pattern, cwd=cwd, max_matches=limit, context=0, rg=self._rg)
+        found = await self._api.grep(pattern, cwd=cwd, limit=limit, context=0, rg=self._rg)
         yield found.total_matches
 
     def files(self, cwd: str, **_: Any) -> AsyncIterator[Any]:
@@ -136,7 +136,7 @@ class Blocking:
 
     def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
         """A page of matches in path order, all of them counted."""
-        yield self._api.grep(pattern, cwd=cwd, max_matches=limit, context=0, rg=self._rg).total_matches
+        yield self._api.grep(pattern, cwd=cwd, limit=limit, context=0, rg=self._rg).total_matches
 
     def files(self, cwd: str, **_: Any) -> Iterator[Any]:
         """Each path."""

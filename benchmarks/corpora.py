@@ -13,7 +13,7 @@ from platformdirs import user_cache_path
 
 sys.path.append(str(Path(__file__).parent.parent / "tests"))  # which fetch Debian's packages, too
 
-from rgs import extract_debian
+from support.rgs import extract_debian
 
 # Not in here, where our own ignore files count.
 CACHE = user_cache_path("ripwrap-benchmarks")

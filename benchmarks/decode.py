@@ -26,7 +26,7 @@ def record(number: int) -> bytes:
 
 def ripwrap(chunks: Iterator[bytes]) -> int:
     """As `search()` does it."""
-    from ripwrap._rg.decoder import MessageDecoder
+    from ripwrap._ripgrep.decoder import MessageDecoder
 
     decoder = MessageDecoder(("match",))
     return sum(1 for chunk in chunks for _ in decoder.feed(chunk))

@@ -11,7 +11,7 @@ def module(peer: str) -> str:
 
 
 def left_out(python: str) -> dict[str, str]:
-    """Those that an environment cannot import, each with the reason; whoever asks has to say so."""
+    """Return the peers that an environment cannot import, each with the reason; the caller has to report them."""
     reasons: dict[str, str] = {}
     for peer in PEERS:
         done = subprocess.run([python, "-c", f"import {module(peer)}"], capture_output=True, text=True, check=False)

@@ -1,14 +1,16 @@
-"""What was measured, as a table, as a plot and as a page of the documentation.
+"""Report what was measured as a table, as a plot and as a page of the documentation.
 
-`python benchmarks/report.py` makes the last two anew.
+`python benchmarks/report.py` makes the plot and the page from the stored data.
 """
 
 import argparse
 import json
+import re
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 from typing import Any
 
 from cases import BUDGETS, DECODING, IMPORT, INSTRUCTIONS, LINUX, SMALL, STDLIB, TITLES, Budget, Case
@@ -23,7 +25,7 @@ _CASES = {
     LINUX.name: LINUX.cases(),
 }
 _LEAST = {"wall": 0.0, "first": 0.001, "cpu": 0.01, "child_cpu": 0.01, "memory": 1e6}
-"""What is less than this, in seconds or bytes, is not compared with anything."""
+"""Smallest figures, in seconds or bytes, that a ratio is given for."""
 
 _COLUMNS = ("case", "who", "items", "wall", "first", "CPU", "rg's CPU", "memory", "budget")
 
@@ -38,7 +40,7 @@ class Measured:
     instructions: dict[str, int]
 
     def value(self, case: str, contestant: str, metric: str) -> list[float]:
-        """What each round took; empty if that was not measured."""
+        """Return the figure of each round; empty if it was not measured."""
         rounds = self.runs.get(case, {}).get(contestant, [])
         if metric == "all_cpu":
             return [one["cpu"] + one["child_cpu"] for one in rounds]
@@ -47,14 +49,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a budget is kept, and the figure."""
+    """A budget and the figure that it is judged by."""
 
     budget: Budget
     figure: float
 
     @property
     def met(self) -> bool:
-        """As it is shown: a figure that looks like the limit keeps it."""
+        """Whether the budget is met, after rounding as printed."""
         return round(self.figure, _digits(self.budget)) <= self.budget.limit
 
     def __str__(self) -> str:
@@ -69,14 +71,14 @@ def _digits(budget: Budget) -> int:
 
 
 def load(folder: Path) -> list[Measured]:
-    """What `bench.py` has kept there, of each corpus that was measured."""
+    """Load what `bench.py` has stored there, for each corpus that was measured."""
     kept = [(corpus, folder / name) for corpus, name in FILES.items() if (folder / name).exists()]
     found = [(corpus, json.loads(path.read_text())) for corpus, path in kept]
     return [Measured(corpus, one["about"], one["runs"], one.get("instructions", {})) for corpus, one in found]
 
 
 def verdict(measured: Measured, budget: Budget) -> Verdict | None:
-    """How a budget stands: the median over the rounds, each compared with what ran in the same round."""
+    """Judge a budget by the median over the rounds; a ratio compares runs of the same round."""
     if budget.corpus not in (None, measured.corpus):
         return None
     took = measured.value(budget.case, budget.contestant, budget.metric)
@@ -90,7 +92,7 @@ def verdict(measured: Measured, budget: Budget) -> Verdict | None:
 
 
 def verdicts(measured: Measured) -> list[Verdict]:
-    """Every budget that can be judged by what was measured."""
+    """Judge every budget that was measured."""
     judged = (verdict(measured, budget) for budget in BUDGETS)
     return [one for one in judged if one]
 
@@ -126,7 +128,7 @@ def _rows(measured: Measured) -> Iterator[tuple[str, ...]]:
 
 
 def _cell(measured: Measured, case: Case, contestant: str, metric: str) -> str:
-    """The median, and in brackets the ratio to the baseline's where both are enough to be compared."""
+    """Return the median, and in brackets the ratio to the baseline if both are large enough."""
     took, base = measured.value(case.name, contestant, metric), measured.value(case.name, case.baseline, metric)
     figure = f"{median(took) / 1e6:,.0f} MB" if metric == "memory" else _seconds(median(took))
     if contestant == case.baseline or min(base) < _LEAST[metric] or min(took) < _LEAST[metric]:
@@ -139,7 +141,7 @@ def _seconds(seconds: float) -> str:
 
 
 def table(measured: Measured) -> str:
-    """All that was measured, in Markdown that can be read as it is."""
+    """Return all figures as an aligned Markdown table."""
     rows = [_COLUMNS, *_rows(measured)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     right = range(2, len(_COLUMNS) - 1)
@@ -156,7 +158,7 @@ def table(measured: Measured) -> str:
 
 
 def printed(folder: Path, corpora: Container[str]) -> str:
-    """The tables of some corpora."""
+    """Return the tables of some corpora."""
     return "\n\n".join(
         f"{measured.corpus}: {_about(measured)}\n\n{table(measured)}"
         for measured in load(folder)
@@ -173,14 +175,22 @@ def _about(measured: Measured) -> str:
 
 
 def page(folder: Path) -> str:
-    """`docs/benchmarks.md`."""
+    """Return the text of `docs/benchmarks.md`."""
     everything = load(folder)
     parts = [_HEAD.read_text().rstrip()]
     for measured in everything:
-        parts += [f"## {measured.corpus}", _about(measured), table(measured)]
+        parts += [f"## {measured.corpus}", _wrapped(_about(measured)), table(measured)]
     missed = [line for measured in everything for line in _missed(measured)]
-    parts += ["## What is missed, and what was tried", "\n".join(missed) or "Nothing."]
+    parts += ["## Missed budgets, and what was tried", "\n".join(map(_wrapped, missed)) or "None."]
     return "\n\n".join(parts) + "\n"
+
+
+def _wrapped(text: str) -> str:
+    """Wrap a paragraph or an item of a list; no line begins with a sign, which Markdown would take for a quotation."""
+    glued = re.sub(r" (?=[>≤%])|(?<=[>≤]) ", "\0", text)
+    indent = "  " if text.startswith("- ") else ""
+    lines = fill(glued, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return lines.replace("\0", " ")
 
 
 def _missed(measured: Measured) -> Iterator[str]:
@@ -190,7 +200,7 @@ def _missed(measured: Measured) -> Iterator[str]:
             yield f"- {where}: {one}. {one.budget.tried}"
     count = measured.instructions.get("ripwrap", 0)
     if count > INSTRUCTIONS:
-        yield f"- {count:,} instructions for each decoded match, {INSTRUCTIONS:,} promised. {DECODING}"
+        yield f"- {count:,} instructions for each decoded match, budget {INSTRUCTIONS:,}. {DECODING}"
 
 
 def _case(measured: Measured, name: str) -> Case:
@@ -198,13 +208,13 @@ def _case(measured: Measured, name: str) -> Case:
 
 
 def write(folder: Path) -> None:
-    """Make the plot, and the page beside the folder."""
+    """Write the plot, and the page beside the folder."""
     _plot(load(folder), folder / PLOT)
     folder.with_suffix(".md").write_text(page(folder))
 
 
 def _plot(everything: list[Measured], path: Path) -> None:
-    """The dense search: CPU of our process and of rg's as bars, the time that passed as a mark."""
+    """Plot the dense search: CPU of the process and of its rg as bars, wall time as a mark."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -221,7 +231,7 @@ def _plot(everything: list[Measured], path: Path) -> None:
         }
         axis.barh(names, middle["cpu"], color="#4477aa", label="CPU of the process")
         axis.barh(names, middle["child_cpu"], left=middle["cpu"], color="#bbccee", label="CPU of its rg")
-        axis.plot(middle["wall"], names, "D", color="#222222", markersize=4, label="time that passed")
+        axis.plot(middle["wall"], names, "D", color="#222222", markersize=4, label="wall time")
         pattern = _case(measured, "dense").given["pattern"]
         axis.set_title(f"{measured.corpus}, {pattern!r}: seconds", fontsize=9)
         axis.spines[["top", "right"]].set_visible(False)

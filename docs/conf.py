@@ -1,4 +1,4 @@
-"""How Sphinx makes the documentation: `python -m nox -s docs`."""
+"""Configure Sphinx for the documentation: `python -m nox -s docs`."""
 
 import inspect
 import os
@@ -23,12 +23,16 @@ version = release = installed_version("ripwrap")
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "cyclopts.ext.sphinx"]
 exclude_patterns = ["_build", "demo"]
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!ripwrap\.|_).*")]  # other people's names; there is no network to look them up
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!ripwrap\.|_).*"),  # names of other packages: the build has no network
+    ("py:.*", r"ripwrap\.index\.models\._keep_hints"),  # a validator in an annotation
+]
 
 myst_heading_anchors = 3
-nb_execution_mode = "off"  # `scripts/pictures.py` has run it
+nb_execution_mode = "off"  # `scripts/pictures.py` runs it
 
-default_role = "code"  # for what `cyclopts` makes of docstrings, which are written in Markdown's words
+smartquotes_action = "qe"  # not dashes: help texts name flags
+default_role = "code"  # for docstrings that `cyclopts` shows; they are written in Markdown
 python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
@@ -42,7 +46,7 @@ html_css_files = ["style.css"]
 html_copy_source = False
 
 ROOT = Path(__file__).parent.parent
-# What stands outside of the folder that Sphinx reads, and the page that shows it.
+# Files outside the folder that Sphinx reads, and the page that shows each.
 ELSEWHERE = {
     "README.md": "index.md",
     "CHANGELOG.md": "project/changes.md",
@@ -60,7 +64,7 @@ _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 
 
 def _follow(app: Sphinx, text: str, folder: Path) -> str:
-    """A page's Markdown with links as they are from where it is shown; they are written for who reads the files."""
+    """Rewrite the links of a Markdown file, which are relative to that file, for the page that shows it."""
 
     def link(found: re.Match[str]) -> str:
         if found[0].startswith("`"):
@@ -83,7 +87,7 @@ def _include(app: Sphinx, path: Path, page: str, content: list[str]) -> None:
 
 
 def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    """Markdown's fences and public names in a docstring as reStructuredText has them."""
+    """Convert the fences and public names of a docstring from Markdown to reStructuredText."""
     fenced = False
     for number, line in enumerate(lines):
         if fence := _FENCE.match(line):
@@ -95,7 +99,7 @@ def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, line
         else:
             lines[number] = _CODE.sub(partial(_reference, name), line)
     lines[:] = "\n".join(lines).split("\n")
-    if inspect.isclass(thing):  # what is written once for two models that share a base
+    if inspect.isclass(thing):  # attributes documented on a shared private base
         for base in thing.__mro__[1:]:
             attributes = (inspect.cleandoc(base.__doc__ or "")).partition("\nAttributes:\n")[2]
             if base.__name__.startswith("_") and attributes:
@@ -103,7 +107,7 @@ def _docstring(app: Sphinx, what: str, name: str, thing: Any, options: Any, line
 
 
 def _plain(text: str) -> str:
-    """Types as they are read, without what Pydantic is told by their annotations."""
+    """Remove the annotations for Pydantic from a type."""
     return _ANNOTATED.sub("str", text)
 
 
@@ -118,9 +122,9 @@ def _types(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: l
 
 
 def _reference(described: str, found: re.Match[str]) -> str:
-    """A link, if code in the docstring of a public thing is the name of another, or of a method of the same class."""
+    """Make a link of code in a docstring that names a public object, or a method of the same class."""
     name = found[1].removeprefix("ripwrap.").removesuffix("()")
-    if found[1].endswith("()"):  # a small word without may be an argument
+    if found[1].endswith("()"):  # a lowercase word without () may be an argument
         for owner in (described, described.rpartition(".")[0]):
             if inspect.isclass(thing := pydoc.locate(owner)) and hasattr(thing, name):
                 return f":py:meth:`{found[1]} <{owner}.{name}>`"
@@ -131,7 +135,7 @@ def _reference(described: str, found: re.Match[str]) -> str:
 
 
 def _public(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes.TextElement) -> nodes.Node | None:
-    """A name by the room that it is defined in is the public one."""
+    """Resolve a name by its private module to its public name."""
     room, _, name = node.get("reftarget", "").rpartition(".")
     if room and not room.startswith("ripwrap."):
         return None
@@ -145,7 +149,7 @@ def _public(app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: nodes
 
 
 def setup(app: Sphinx) -> None:
-    """What is ours beside what the extensions do."""
+    """Connect the functions above."""
     app.connect("source-read", _read)
     app.connect("include-read", _include)
     app.connect("autodoc-process-docstring", _docstring, priority=400)  # before Napoleon

@@ -20,10 +20,10 @@ GREP = {"pattern": r"def \w+|TODO", "file_pattern": "*.py", "context_lines": 0}
 
 
 class StandIn(FakeMessagesListChatModel):
-    """LangChain's fake model, able to be told of tools; a real one: `ChatAnthropic(model="claude-sonnet-4-5")`."""
+    """LangChain's fake model with tools; a real one is `ChatAnthropic(model="claude-sonnet-4-5")`."""
 
     def bind_tools(self, tools: Sequence[Any], **_: Any) -> Runnable[Any, AIMessage]:
-        """Make of the tools what a provider is sent."""
+        """Bind the tools in the form that a provider receives."""
         return self.bind(tools=[convert_to_openai_tool(each) for each in tools])
 
 

@@ -22,12 +22,12 @@ SAYS = [
 
 
 def stand_in(messages: Sequence[ChatMessage], **_: Any) -> ChatMessage:
-    """What a model would say: one call after the other, then a text."""
+    """Play a model: one call after the other, then a text."""
     return ChatMessage(role="assistant", blocks=[SAYS[sum(message.role == "tool" for message in messages)]])
 
 
 async def main(folder: str) -> None:
-    """Hand all tools over, run the agent, and show what it was told."""
+    """Pass all tools to the agent, run it, and print the tools' answers."""
     ws = Workspace(folder)
     llm = MockFunctionCallingLLM(response_generator=stand_in)  # a real one: Anthropic(model="claude-sonnet-4-5")
     running = FunctionAgent(tools=list(ws.tools), llm=llm).run("What is unfinished here?")

@@ -8,14 +8,14 @@ from typing import Any
 from mcp import Client, StdioServerParameters, types
 
 SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
-CALLS: list[tuple[str, dict[str, Any]]] = [  # in a real one a model makes them, from what `list_tools()` told it
+CALLS: list[tuple[str, dict[str, Any]]] = [  # in a real client a model makes them, from the result of `list_tools()`
     ("grep_content", {"pattern": r"def \w+|TODO", "file_pattern": "*.py", "context_lines": 0}),
     ("ls", {"path": ".", "ignore": ["__pycache__/"]}),
 ]
 
 
 async def main(folder: str) -> None:
-    """Start the server, call its tools, and show what they answer."""
+    """Start the server, call its tools, and print their answers."""
     started = StdioServerParameters(command=sys.executable, args=["-m", "ripwrap", "mcp", "--root", folder])
     async with Client(started, read_timeout_seconds=30) as client:
         offered = [tool.name for tool in (await client.list_tools()).tools]

@@ -15,10 +15,10 @@ GREP = {"pattern": r"def \w+|TODO", "file_pattern": "*.py", "context_lines": 0}
 
 
 async def main(folder: str) -> None:
-    """Hand all tools over, run the agent, and show what it was told."""
+    """Pass all tools to the agent, run it, and print the tools' answers."""
     set_tracing_disabled(True)  # Traces would be sent to OpenAI.
     ws = Workspace(folder)
-    # In a strict schema every argument is required; not so here, so that a model may leave out what it does not need.
+    # A strict schema would require every argument; here a model may leave out those that it does not need.
     tools = [function_tool(method, strict_mode=False) for method in ws.tools]
     stand_in = ScriptedModel(
         [

@@ -17,18 +17,18 @@ CALLS = [
 
 
 def answers(messages: list[ModelMessage]) -> list[ToolReturnPart]:
-    """What the tools have answered so far."""
+    """Return the tools' answers so far."""
     return [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
 
 
 def stand_in(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-    """What a model would say: one call after the other, then a text."""
+    """Play a model: one call after the other, then a text."""
     asked = len(answers(messages))
     return ModelResponse([CALLS[asked] if asked < len(CALLS) else TextPart("That is all of it.")])
 
 
 async def main(folder: str) -> None:
-    """Hand all tools over, run the agent, and show what it was told."""
+    """Pass all tools to the agent, run it, and print the tools' answers."""
     ws = Workspace(folder)
     agent = Agent(FunctionModel(stand_in), tools=ws.tools)  # a real one: Agent("anthropic:claude-sonnet-4-5", …)
     result = await agent.run("What is unfinished here?")

@@ -19,10 +19,10 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 class StandIn(Model):
-    """What a model would say: one call after the other; a real one: `InferenceClientModel()`."""
+    """A stand-in for a model: one call after the other. A real one is `InferenceClientModel()`."""
 
     def generate(self, messages: list[ChatMessage], *_: Any, **__: Any) -> ChatMessage:
-        """The next call."""
+        """Return the next call."""
         asked = sum(message.role == MessageRole.TOOL_RESPONSE for message in messages)
         name, arguments = CALLS[asked]
         call = {"id": str(asked), "type": "function", "function": {"name": name, "arguments": arguments}}
@@ -30,7 +30,7 @@ class StandIn(Model):
 
 
 def main(folder: str) -> None:
-    """Hand all tools over, run the agent, and show what it was told."""
+    """Pass all tools to the agent, run it, and print the tools' answers."""
     ws = sync.Workspace(folder)  # smolagents' tools are blocking
     agent = ToolCallingAgent([tool(method) for method in ws.tools], StandIn(), verbosity_level=LogLevel.OFF)
     final = agent.run("What is unfinished here?")

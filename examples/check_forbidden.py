@@ -1,8 +1,8 @@
-"""Files that have what must not be committed: `python examples/check_forbidden.py FILE…`.
+"""Refuse files with text that must not be committed: `python examples/check_forbidden.py FILE…`.
 
 Prints `path:line:column: rule: text` for each find. Exit 0 if there is none, 1 if there are some, 2 if a file cannot be
-read, whatever the others have. Every argument is a file, also one that begins with a dash; whether it is ignored,
-hidden or binary makes no difference. As a hook of pre-commit, with ripwrap installed:
+read. Every argument is a file, even one that begins with a dash, and even if it is ignored, hidden or binary. As a
+pre-commit hook, with ripwrap installed:
 
     - repo: local
       hooks:
@@ -25,14 +25,14 @@ RULES = {
     "conflict marker": r"^(?:<{7}|>{7}|\|{7})(?: |\r?$)",
     "debugger": r"\bbreakpoint\(\)|\bi?pdb\.set_trace\(",
     "private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
-    "text direction": r"[\u{202A}-\u{202E}\u{2066}-\u{2069}]",  # which makes code look like other code
+    "text direction": r"[\u{202A}-\u{202E}\u{2066}-\u{2069}]",  # makes code look like other code
 }
-MOST = 20_000  # Characters of paths that one rg is given; Windows takes 32,767 in all.
-WIDEST = 100  # Characters of a line that are shown.
+MAX_ARGUMENT_CHARS = 20_000  # Characters of paths for one rg; Windows takes 32,767 in all.
+MAX_LINE_CHARS = 100  # Characters of a line that are shown.
 
 
 class Find(NamedTuple):
-    """Where a rule is broken; the column counts characters, from 1."""
+    """A place where a rule is broken; the column counts characters, from 1."""
 
     path: str
     line: int
@@ -41,22 +41,22 @@ class Find(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        """The line that is printed."""
+        """Return the line that is printed."""
         return f"{printable(self.path)}:{self.line}:{self.column}: {self.rule}: {printable(self.text)}"
 
 
 def printable(text: str) -> str:
-    """A text that prints anywhere on one line, and turns nothing around."""
+    """Return a text that prints on one line, without characters that change the direction of text."""
     shown = os.fsencode(text).decode(errors="replace")
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in shown)
 
 
 def batches(files: Sequence[str]) -> Iterator[list[str]]:
-    """The files, in lists that a command line takes."""
+    """Split the files into lists that fit a command line."""
     batch: list[str] = []
     size = 0
     for file in files:
-        if batch and size + len(file) > MOST:
+        if batch and size + len(file) > MAX_ARGUMENT_CHARS:
             yield batch
             batch, size = [], 0
         batch.append(file)
@@ -66,15 +66,15 @@ def batches(files: Sequence[str]) -> Iterator[list[str]]:
 
 
 def finds(rule: str, match: Match) -> Iterator[Find]:
-    """The finds of a line, each with a piece of it."""
+    """Yield the finds of a line, each with an excerpt of it."""
     for span, place in zip(match.spans(), match.ranges(), strict=True):
-        start = max(0, span[0] - WIDEST // 2) if len(match.text) > WIDEST else 0
-        text = match.text[start : start + WIDEST].strip()
+        start = max(0, span[0] - MAX_LINE_CHARS // 2) if len(match.text) > MAX_LINE_CHARS else 0
+        text = match.text[start : start + MAX_LINE_CHARS].strip()
         yield Find(match.path or "", place.start_line, place.start_column + 1, rule, text)
 
 
 def check(files: Sequence[str], unread: list[str]) -> Iterator[Find]:
-    """One rg for each rule and batch; what could not be read is added to `unread`."""
+    """Run rg for each rule and batch, and add unreadable files to `unread`."""
     for batch in batches(files):
         for rule, pattern in RULES.items():
             for message in sync.search_messages(pattern, paths=batch, text=True):
@@ -87,13 +87,13 @@ def check(files: Sequence[str], unread: list[str]) -> Iterator[Find]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Check the files, and print what was found, by path and line."""
+    """Check the files, and print the finds by path and line."""
     if not arguments:
         print("usage: python examples/check_forbidden.py FILE…", file=sys.stderr)
         return 2
     files, unread = list[str](), list[str]()
     for file in arguments:
-        if Path(file).is_file():  # a pipe would be waited for, for ever
+        if Path(file).is_file():  # a pipe would block for ever
             files.append(file)
         else:
             unread.append(f"{file}: no such file")

@@ -1,15 +1,15 @@
-"""Python definitions that nothing else mentions: `python examples/dead_code.py [DIR]`.
+"""Report Python definitions that nothing else mentions: `python examples/dead_code.py [DIR]`.
 
-Functions, classes, methods and constants (names in capitals, on a module's top level) are found by `ast` in what
-`files(type="py")` lists, their mentions by one rg over all files, Python or not. A name that is written nowhere but
-where it is defined is reported. Exit 0 if there is none, 1 if there are some, 2 if something could not be read.
+`ast` finds functions, classes, methods and constants (names in capitals, on a module's top level) in the files that
+`files(type="py")` lists. One rg finds mentions of their names in all files, Python or not. A name that occurs only
+where it is defined is reported. Exit 0 if there is none, 1 if there are some, 2 if a file could not be read.
 
-That is a list of suspects, not of sentences:
-- What is used by a name made at run time (`getattr(self, f"visit_{kind}")`), by a decorator or by a framework is
-  reported although it lives. Dunder names and `test…` are left out for that reason; "decorated" is said.
-- Any mention counts as a use, also in a comment, a string, `__all__` or the definition itself (recursion), and that of
-  another thing of the same name. So more may be dead than is reported.
-- Files that .gitignore names are not looked into, neither for definitions nor for uses.
+The report is a list of suspects:
+- A definition that is used through a name made at run time (`getattr(self, f"visit_{kind}")`), a decorator or a
+  framework is reported although it is used. So dunder names and `test…` are left out, and "decorated" is printed.
+- Any mention counts as a use, also in a comment, a string, `__all__`, the definition itself (recursion), or of another
+  definition with the same name. So more may be unused than is reported.
+- Files that .gitignore names are not read.
 """
 
 import argparse
@@ -27,12 +27,12 @@ from ripwrap import RipwrapError, sync
 
 DEMO = Path(__file__).parent.parent / "docs" / "demo"
 ANY_NAME = r"\b[^\W\d]\w*\b"
-MOST = 100_000  # Bytes; Linux takes 128 KiB in one argument, of which Windows takes 32 in all.
-MOST_ON_WINDOWS = 20_000
+MAX_PATTERN_BYTES = 100_000  # Linux takes 128 KiB in one argument; Windows takes 32 in all.
+MAX_PATTERN_BYTES_ON_WINDOWS = 20_000
 
 
 class Definition(NamedTuple):
-    """Where and what it is."""
+    """A definition: its place, name and kind."""
 
     path: str
     line: int
@@ -41,7 +41,7 @@ class Definition(NamedTuple):
 
 
 def definitions(path: str, tree: ast.Module) -> Iterator[Definition]:
-    """What a module defines, but for what is called by a convention of names."""
+    """Yield the definitions of a module, except those that are called by a naming convention."""
     methods = {id(one) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for one in node.body}
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -56,11 +56,11 @@ def definitions(path: str, tree: ast.Module) -> Iterator[Definition]:
 
 
 def parse(folder: str, complaints: list[str]) -> Iterator[Definition]:
-    """The definitions of each Python file; complains of those that are not Python."""
+    """Return the definitions of each Python file, and print an error for each that does not parse."""
     for path in sync.files(cwd=folder, type="py", follow=False, sort="path"):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of bad escapes and the like
+                warnings.simplefilter("ignore")  # about invalid escapes and the like
                 tree = ast.parse(Path(folder, path).read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError) as error:
             complaints.append(f"{path}: {error}")
@@ -69,19 +69,19 @@ def parse(folder: str, complaints: list[str]) -> Iterator[Definition]:
 
 
 def mentions(folder: str, names: set[str]) -> Counter[str]:
-    """How often each name is written as a whole word, in all files: one rg.
+    """Count how often each name occurs as a whole word in all files, with one rg.
 
-    It is asked for these very names while they fit in an argument, and for every name where they are too many.
+    The pattern has these names while they fit in an argument, and matches every name if they do not.
     """
     pattern = rf"\b(?:{'|'.join(sorted(names))})\b"
-    if len(pattern.encode()) > (MOST_ON_WINDOWS if os.name == "nt" else MOST):
+    if len(pattern.encode()) > (MAX_PATTERN_BYTES_ON_WINDOWS if os.name == "nt" else MAX_PATTERN_BYTES):
         pattern = ANY_NAME
     found = sync.search(pattern, cwd=folder, follow=False)
     return Counter(hit.match for match in found for hit in match.submatches if hit.match in names)
 
 
 def dead(folder: str, complaints: list[str]) -> Iterator[Definition]:
-    """The definitions whose name is written as often as it is defined, and not once more."""
+    """Return the definitions whose name occurs exactly as often as it is defined."""
     defined = list(parse(folder, complaints))
     times = Counter(one.name for one in defined)
     written = mentions(folder, set(times)) if times else times
@@ -89,7 +89,7 @@ def dead(folder: str, complaints: list[str]) -> Iterator[Definition]:
 
 
 def main() -> int:
-    """Report, complaints on stderr."""
+    """Print the report, and errors on stderr."""
     parser = argparse.ArgumentParser(description="Report Python definitions that nothing else mentions.")
     parser.add_argument("folder", nargs="?", default=str(DEMO))
     complaints: list[str] = []

@@ -1,9 +1,9 @@
-"""An agent's loop without a framework, 'grep, then read': `python examples/grep_then_read.py WORD [DIR]`.
+"""Run an agent's loop without a framework, 'grep, then read': `python examples/grep_then_read.py WORD [DIR]`.
 
-The model is offered two tools: `grep_content` of a `Workspace`, and `read_lines`, which is written here. It asks for
-calls until it answers with a text. Here a function, `stand_in`, plays the model, offline. To point the loop at a real
-one, write another `Model`: send `messages` and `tools` to its API and bring the reply into the same shape, which is
-nearly that of the chat APIs. Exit 0; 1 if the answer is that there is nothing; 2 if it is an error.
+The model gets two tools: `grep_content` of a `Workspace`, and `read_lines`, which is written here. It requests calls
+until it answers with a text. Here the function `stand_in` plays the model, offline. For a real one write another
+`Model`: send `messages` and `tools` to its API and convert the reply to the same form, which is nearly that of the chat
+APIs. Exit 0; 1 if the answer is that there is nothing; 2 if it is an error.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from ripwrap.workspace import schemas
 
 DEMO = Path(__file__).parent.parent / "docs" / "demo"
 MAX_TURNS = 10
-MAX_LINE = 500  # characters: what a tool answers has a bound
+MAX_LINE = 500  # Characters of a line in an answer.
 NOTHING = "I found nothing about it."
 
 Message: TypeAlias = dict[str, Any]
@@ -32,7 +32,7 @@ Model: TypeAlias = Callable[[list[Message], list[dict[str, Any]]], Awaitable[Mes
 
 
 class Toolbox:
-    """The tools that the model has, within one folder."""
+    """The tools of the model, within one folder."""
 
     def __init__(self, folder: str) -> None:
         self.workspace = Workspace(folder)
@@ -43,7 +43,7 @@ class Toolbox:
         file = Path(root, path).resolve()
         if not file.is_relative_to(root):
             raise PermissionError(f"{path} is outside of the folder")
-        if not file.is_file():  # a pipe would be waited for, for ever
+        if not file.is_file():  # a pipe would block for ever
             raise FileNotFoundError(f"{path} is no file")
         first = max(1, line - around)
         with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
@@ -52,7 +52,7 @@ class Toolbox:
         return found or "There are no such lines."
 
     def offers(self) -> list[dict[str, Any]]:
-        """What the model is told: a name, a description and the JSON schema of the arguments of each tool."""
+        """Describe each tool to the model: its name, its description and the JSON schema of its arguments."""
         description, parameters, _ = schemas()["grep_content"]
         own: Any = self.read_lines
         return [
@@ -61,7 +61,7 @@ class Toolbox:
         ]
 
     async def call(self, name: str, arguments: str) -> str:
-        """Do what the model asks for; its mistakes are told to it, as `Workspace.call()` does."""
+        """Run a call of the model, and answer its mistakes with a text, as `Workspace.call()` does."""
         if name != "read_lines":
             return await self.workspace.call(name, arguments)
         try:
@@ -71,7 +71,7 @@ class Toolbox:
 
 
 async def run(model: Model, toolbox: Toolbox, question: str) -> str:
-    """The loop: what the model asks for is done, and it is told the answers, until it has a text to say."""
+    """Run the loop: do the calls that the model requests and send it the answers, until it answers with a text."""
     messages: list[Message] = [{"role": "user", "content": question}]
     for _ in range(MAX_TURNS):
         reply = await model(messages, toolbox.offers())
@@ -87,13 +87,13 @@ async def run(model: Model, toolbox: Toolbox, question: str) -> str:
 
 
 def asks(number: int, name: str, **arguments: object) -> Message:
-    """A reply that asks for one call; arguments are JSON, as models write them."""
+    """Return a reply that requests one call; arguments are JSON, as models write them."""
     call = {"id": f"call-{number}", "name": name, "arguments": json.dumps(arguments)}
     return {"role": "assistant", "content": None, "tool_calls": [call]}
 
 
 async def stand_in(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-    """What a model would do: search for the word, read around the first hit, and say where it is and what it means."""
+    """Play a model: search for the word, read around the first match, and say where it is and what it means."""
     grep, read = (tool["name"] for tool in tools)
     word = messages[0]["content"]
     answers = [message["content"] for message in messages if message["role"] == "tool"]
@@ -111,7 +111,7 @@ async def stand_in(messages: list[Message], tools: list[dict[str, Any]]) -> Mess
 
 
 def main() -> int:
-    """Ask, and print the calls and the answer."""
+    """Ask the model, and print the calls and the answer."""
     parser = argparse.ArgumentParser(description="Answer where a word is, by a loop of tool calls.")
     parser.add_argument("word")
     parser.add_argument("folder", nargs="?", default=str(DEMO))

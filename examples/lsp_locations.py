@@ -1,9 +1,9 @@
-"""Where names are defined and used, for an editor: `python examples/lsp_locations.py [DIR]`.
+"""Tell an editor where names are defined and used: `python examples/lsp_locations.py [DIR]`.
 
-`LocationProvider` gives `Location` objects of the Language Server Protocol; `Server` speaks, over stdin and stdout, as
-much of it as an editor needs to find symbols, definitions and references. DIR is searched if the editor names no root.
-A definition is a line that begins with a keyword (`def`, `pub fn`, `export class`, …) and the name;
-files are read from disk, not as they are being edited. Exit 0 after `shutdown` and `exit`, 1 without, 2 for no DIR.
+`LocationProvider` returns `Location` objects of the Language Server Protocol. `Server` implements, over stdin and
+stdout, the part of it that an editor needs to find symbols, definitions and references. It searches DIR if the editor
+names no root. A definition is a line that begins with a keyword (`def`, `pub fn`, `export class`, …) and the name.
+Files are read from disk, without unsaved edits. Exit 0 after `shutdown` and `exit`, 1 without, 2 if DIR is missing.
 """
 
 import json
@@ -26,7 +26,7 @@ KINDS = {"class": 5, "enum": 10, "interface": 11, "module": 2, "struct": 23, "tr
 KEYWORDS = "|".join(("def", "fn", "func", "function", *KINDS))
 DEFINITION = rf"^\s*(?:{MODIFIERS})*(?:{KEYWORDS})\s+"
 FUNCTION = 12
-MOST_SYMBOLS = 1000
+MAX_SYMBOLS = 1000
 CAPABILITIES = dict.fromkeys(("definitionProvider", "referencesProvider", "workspaceSymbolProvider"), True)
 INVALID_REQUEST, NO_METHOD, BAD_PARAMS = -32600, -32601, -32602
 NOT_INITIALIZED, CANCELLED, FAILED = -32002, -32800, -32803
@@ -35,15 +35,15 @@ Json: TypeAlias = dict[str, Any]
 
 
 def path_of(uri: str) -> Path:
-    """The file of a `file:` URI, also if its name is not UTF-8."""
+    """Return the path of a `file:` URI, even if its name is not UTF-8."""
     path = os.fsdecode(unquote_to_bytes(urlsplit(uri).path))
     return Path(path.removeprefix("/") if os.name == "nt" else path)
 
 
 def word_at(params: Json) -> str:
-    """The word at the position of a request, or right before it; empty if there is none."""
+    """Return the word at the position of a request, or right before it; empty if there is none."""
     path, number = path_of(params["textDocument"]["uri"]), params["position"]["line"]
-    if not path.is_file():  # a pipe would be waited for, for ever
+    if not path.is_file():  # a pipe would block for ever
         raise FileNotFoundError(f"no such file: {path}")
     lines = path.read_bytes().decode("utf-8", "replace").split("\n")
     line, units = lines[number] if 0 <= number < len(lines) else "", 2 * params["position"]["character"]
@@ -60,22 +60,22 @@ class LocationProvider:
             raise NotADirectoryError(f"no such folder: {self.root}")
 
     async def references(self, name: str) -> list[Json]:
-        """The location of each mention of a name, definitions among them."""
+        """Return the location of each mention of a name, including definitions."""
         return [location for _, location in await self._find(rf"\b{re.escape(name)}\b")] if name else []
 
     async def definitions(self, name: str) -> list[Json]:
-        """The location of the name in each of its definitions."""
+        """Return the location of the name in each of its definitions."""
         return [at for _, at in await self._find(rf"{DEFINITION}{re.escape(name)}\b")] if name else []
 
     async def symbols(self, query: str) -> list[Json]:
-        """The definitions whose name has the query in it, in any case, as `SymbolInformation`."""
+        """Return the definitions whose name contains the query, ignoring case, as `SymbolInformation`."""
         if query and not re.fullmatch(r"\w+", query):
             return []
-        found = await self._find(DEFINITION + (rf"\w*(?i:{query})\w*" if query else r"\w+"), MOST_SYMBOLS)
+        found = await self._find(DEFINITION + (rf"\w*(?i:{query})\w*" if query else r"\w+"), MAX_SYMBOLS)
         return [{"name": words[-1], "kind": KINDS.get(words[-2], FUNCTION), "location": at} for words, at in found]
 
     async def _find(self, pattern: str, limit: int | None = None) -> list[tuple[list[str], Json]]:
-        """The words of each hit, and where the last of them is: the protocol counts lines from 0, and UTF-16 units."""
+        """Return the words of each match and the location of the last; lines count from 0, characters in UTF-16."""
         found = []
         async for match in ripwrap.search(pattern, cwd=self.root, limit=limit, follow=False, sort="path"):
             uri = Path(self.root, match.path or "").as_uri()
@@ -88,11 +88,11 @@ class LocationProvider:
 
 
 class RefusedError(Exception):
-    """A request that is answered by an error: its code, and why."""
+    """An error that answers a request: its code and the reason."""
 
 
 class Server:
-    """JSON-RPC over two byte streams; each request is a task, so that it can be cancelled while others go on."""
+    """JSON-RPC over two byte streams; each request is a task, so it can be cancelled while others continue."""
 
     def __init__(self, root: str, receive: BinaryIO, send: BinaryIO) -> None:
         self._provider = LocationProvider(root)
@@ -101,7 +101,7 @@ class Server:
         self._state = "new"
 
     async def serve(self) -> int:
-        """Answer until the editor says `exit`, or is gone; gives the exit code."""
+        """Answer until the editor sends `exit` or disconnects, and return the exit code."""
         async with anyio.create_task_group() as group:
             while (body := await self._next()) is not None and self._take(body, group):
                 pass
@@ -109,10 +109,12 @@ class Server:
         return 0 if self._state == "shut down" else 1
 
     async def _next(self) -> bytes | None:
-        return await anyio.to_thread.run_sync(self._read, abandon_on_cancel=True)  # or Ctrl-C would wait for a message
+        return await anyio.to_thread.run_sync(
+            self._read, abandon_on_cancel=True
+        )  # else Ctrl-C would wait for a message
 
     def _read(self) -> bytes | None:
-        """The next message; `None` at the end of the stream."""
+        """Read the next message; `None` at the end of the stream."""
         length = 0
         for line in iter(self._receive.readline, b""):
             name, _, value = line.partition(b":")
@@ -134,7 +136,7 @@ class Server:
         self._write({"id": number, "error": {"code": code, "message": str(why)}})
 
     def _take(self, body: bytes, group: TaskGroup) -> bool:
-        """Start what a message asks for; whether there is more to come."""
+        """Start the request of a message; return whether more messages follow."""
         try:
             message = json.loads(body)
             method, number, params = message.get("method"), message.get("id"), message.get("params") or {}
@@ -143,7 +145,7 @@ class Server:
             elif number in self._running:
                 raise ValueError(f"there is a request {number} already")
             elif method is not None and number is not None:
-                self._running[number] = anyio.CancelScope()  # here: even one that has not begun can be cancelled
+                self._running[number] = anyio.CancelScope()  # here, so that a request can be cancelled before it begins
                 group.start_soon(self._answer, number, method, params)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             self._refuse(None, INVALID_REQUEST, repr(error))
@@ -201,7 +203,7 @@ def main() -> int:
     code = 1
     try:
         code = anyio.run(server.serve)
-    except* BrokenPipeError:  # the editor is gone
+    except* BrokenPipeError:  # the editor has disconnected
         pass
     return code
 

@@ -1,8 +1,8 @@
 """Search many repositories at once: `python examples/many_repositories.py PATTERN [DIR…] [--limit N] [--trio]`.
 
-A DIR is searched if it is a repository; if not, each repository right below it is; if there is none, it is searched as
-it is. Hits are printed as they come, the first few of each repository, and at the end how many each had (`5+` is more
-than 5). Exit 0; 1 if nothing was found; 2 if a directory could not be searched. Files that cannot be read are logged.
+If DIR is a repository, it is searched; otherwise each repository directly below it, or DIR itself if there is none.
+Prints the first few matches of each repository as they come, and at the end the number in each (`5+` is more than 5).
+Exit 0; 1 if nothing was found; 2 if a directory could not be searched. Unreadable files are logged.
 """
 
 import argparse
@@ -23,11 +23,11 @@ DEMO = Path(__file__).parent.parent / "docs" / "demo"
 FAILURES = (OSError, ripwrap.RipwrapError)
 
 Item: TypeAlias = tuple[str, ripwrap.Match | Exception]
-"""A repository, and a match in it or why it could not be searched."""
+"""A repository, and a match in it or the error of its search."""
 
 
 def repositories(folders: Sequence[str]) -> list[str]:
-    """The folders to search, each once."""
+    """Return the folders to search, each once."""
     found: list[str] = []
     for folder in map(Path, folders):
         below = [] if (folder / ".git").exists() else [git.parent for git in sorted(folder.glob("*/.git"))]
@@ -36,12 +36,12 @@ def repositories(folders: Sequence[str]) -> list[str]:
 
 
 async def search(
-    pattern: str, repository: str, limit: int, turns: anyio.CapacityLimiter, results: MemoryObjectSendStream[Item]
+    pattern: str, repository: str, limit: int, slots: anyio.CapacityLimiter, results: MemoryObjectSendStream[Item]
 ) -> None:
-    """Send the hits of one repository, one more than are shown, so that it is known whether there are more."""
-    async with results, turns:
+    """Send the matches of one repository, one more than are shown, to tell whether there are more."""
+    async with results, slots:
         try:
-            # Whatever ends this task, `aclosing` ends this rg before the turn is given on.
+            # Whatever ends this task, `aclosing` ends rg before the slot is released.
             async with aclosing(ripwrap.search(pattern, cwd=repository, limit=limit + 1, follow=False)) as matches:
                 async for match in matches:
                     await results.send((repository, match))
@@ -50,26 +50,26 @@ async def search(
 
 
 def printable(path: str) -> str:
-    """A path that can be printed anywhere."""
+    """Return a printable form of a path."""
     return os.fsencode(path).decode(errors="replace")
 
 
 def shown(repository: str, match: ripwrap.Match) -> str:
-    """A hit on one line."""
+    """Format a match as one line."""
     path = printable(os.path.join(repository, match.path or ""))
     return f"{path}:{match.line_number}: {match.text.strip()}"
 
 
 async def search_all(pattern: str, found: Sequence[str], limit: int, at_once: int) -> int:
-    """Search all of them, print what comes, and give the exit code."""
+    """Search all of them, print the matches, and return the exit code."""
     counts = Counter[str]()
     failures: dict[str, list[str]] = {}
-    turns = anyio.CapacityLimiter(at_once)
+    slots = anyio.CapacityLimiter(at_once)
     send, receive = anyio.create_memory_object_stream[Item](0)
     async with anyio.create_task_group() as group:
         async with send:
             for repository in found:
-                group.start_soon(search, pattern, repository, limit, turns, send.clone())
+                group.start_soon(search, pattern, repository, limit, slots, send.clone())
         async with receive:
             async for repository, item in receive:
                 if isinstance(item, Exception):
@@ -82,7 +82,7 @@ async def search_all(pattern: str, found: Sequence[str], limit: int, at_once: in
     failed = {repository for several in failures.values() for repository in several}
     for repository in found:
         count = counts[repository]
-        more = "+" if count > limit or repository in failed else ""  # what failed may have had more
+        more = "+" if count > limit or repository in failed else ""  # a failed search may have had more
         print(f"{min(count, limit)}{more} in {printable(repository)}" + (" (failed)" if repository in failed else ""))
     for message, several in failures.items():
         print(f"error: {', '.join(map(printable, several))}: {message}", file=sys.stderr)
@@ -90,19 +90,19 @@ async def search_all(pattern: str, found: Sequence[str], limit: int, at_once: in
 
 
 def positive(text: str) -> int:
-    """A number for an option: 1 or more."""
+    """Parse the number of an option: 1 or more."""
     if (number := int(text)) < 1:
         raise ValueError(text)
     return number
 
 
 def main() -> int:
-    """Read the command line, and search."""
+    """Parse the command line, and search."""
     parser = argparse.ArgumentParser(description="Search many repositories at once.")
     parser.add_argument("pattern")
     parser.add_argument("folders", nargs="*", default=[str(DEMO)], metavar="DIR")
-    parser.add_argument("--limit", type=positive, default=5, help="how many hits of each repository to show")
-    parser.add_argument("--at-once", type=positive, default=4, help="how many rg may run at a time")
+    parser.add_argument("--limit", type=positive, default=5, help="matches of each repository to show")
+    parser.add_argument("--at-once", type=positive, default=4, help="rg processes at a time")
     parser.add_argument("--trio", action="store_true", help="run on trio instead of asyncio")
     given = parser.parse_args()
     missing = [folder for folder in given.folders if not Path(folder).is_dir()]

@@ -1,7 +1,7 @@
-"""A report, in Markdown, of the lines marked TODO, FIXME, XXX or HACK: `python examples/todo_report.py [DIR]`.
+"""Report, in Markdown, the lines marked TODO, FIXME, XXX or HACK: `python examples/todo_report.py [DIR]`.
 
-First how many there are of each, then a table for each file: the line, the tag, whose it is where that is written as in
-`TODO(ann)`, and what it says. Exit 0; 1 if there are none; 2 if the folder cannot be searched.
+Prints the number of each tag, then a table for each file: the line, the tag, its owner if it is written as `TODO(ann)`,
+and the text. Exit 0; 1 if there are none; 2 if the folder cannot be searched.
 """
 
 import argparse
@@ -19,11 +19,11 @@ import ripwrap
 DEMO = Path(__file__).parent.parent / "docs" / "demo"
 TAGS = ("TODO", "FIXME", "XXX", "HACK")
 PATTERN = rf"\b(?:{'|'.join(TAGS)})\b(?:\([^()]*\))?"
-AROUND = re.compile(r"^[\s:-]+|\s*(?:\*/|-->|#|//)?\s*$")  # what stands between a mark and its text, and after that
+AROUND = re.compile(r"^[\s:-]+|\s*(?:\*/|-->|#|//)?\s*$")  # between a mark and its text, and after the text
 
 
 class Mark(NamedTuple):
-    """One mark; `owner` is empty where none is named."""
+    """A mark; `owner` is empty if none is named."""
 
     line: int | None
     tag: str
@@ -32,7 +32,7 @@ class Mark(NamedTuple):
 
 
 def marks(match: ripwrap.Match) -> Iterator[Mark]:
-    """The marks of a line, each with what follows it, up to the next one."""
+    """Yield the marks of a line, each with the text up to the next one."""
     spans = match.spans()
     ends = [*(start for start, _ in spans[1:]), len(match.text)]
     for (start, end), until in zip(spans, ends, strict=True):
@@ -42,7 +42,7 @@ def marks(match: ripwrap.Match) -> Iterator[Mark]:
 
 
 async def collect(folder: str) -> dict[str, list[Mark]]:
-    """The marks of each file, in path order."""
+    """Return the marks of each file, in path order."""
     found: dict[str, list[Mark]] = {}
     async for match in ripwrap.search(PATTERN, cwd=folder, follow=False, sort="path"):
         found.setdefault(match.path or "", []).extend(marks(match))
@@ -50,13 +50,13 @@ async def collect(folder: str) -> dict[str, list[Mark]]:
 
 
 def literal(text: str) -> str:
-    """A text that Markdown shows as it is, on one line; a path that is not UTF-8 is shown with U+FFFD."""
+    """Escape a text for Markdown, on one line; bytes that are not UTF-8 show as U+FFFD."""
     shown = os.fsencode(text).decode(errors="replace")
     return re.sub(r"([\\`*_\[\]<>|&~])", r"\\\1", " ".join(shown.split()))
 
 
 def report(found: dict[str, list[Mark]]) -> Iterator[str]:
-    """The lines of the report."""
+    """Yield the lines of the report."""
     counts = Counter(mark.tag for of_file in found.values() for mark in of_file)
     yield from ("# To do", "", "| tag | count |", "| --- | ---: |")
     yield from (f"| {tag} | {counts[tag]} |" for tag in TAGS)

@@ -26,10 +26,10 @@ with atheris.instrument_imports(include=["ripwrap", "gzip", "tarfile", "zipfile"
 
 import inflate64
 
-from mirror import targz, zipped
+from support.mirror import targz, zipped
 
-archives.MAX_BINARY = 1 << 16  # type: ignore[attr-defined]  # so that bombs need not be large
-archives._MAX_UNPACKED = 1 << 17
+archives.MAX_BINARY_BYTES = 1 << 16  # type: ignore[attr-defined]  # so that bombs need not be large
+archives.MAX_UNPACKED_BYTES = 1 << 17
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ _KEYWORDS = (
 _VALUES = ("0", "1", "-1", "-512", "1e999", "nan", "BINARY", "0,512", "9" * 30, _MEMBER)
 _SIZES = (0, 1, -1, 12, 511, 512, 513, 1 << 16, (1 << 16) + 1, (1 << 32) - 1, 1 << 63, (1 << 64) - 1, -(1 << 63))
 _COMPRESSED = (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
-_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, archives._DEFLATE64, 1)
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, archives.DEFLATE64_METHOD, 1)
 
 
 def _pick(drawn: Any, values: Sequence[T]) -> T:
@@ -182,7 +182,7 @@ def _end64(drawn: Any, count: int, size: int, offset: int) -> bytes:
 
 
 def _packed(method: int, content: bytes) -> bytes:
-    if method == archives._DEFLATE64:
+    if method == archives.DEFLATE64_METHOD:
         deflater = inflate64.Deflater()
         return bytes(deflater.deflate(content) + deflater.flush())
     compressor = zipfile._get_compressor(method, 1) if method in _COMPRESSED else None  # type: ignore[attr-defined]
@@ -217,7 +217,7 @@ def one(data: bytes) -> None:
         archives.extract(_archive, name, _MEMBER, into)
     except ExtractionFailedError as error:
         str(error)
-    assert len(into.getvalue()) <= archives.MAX_BINARY  # type: ignore[attr-defined]
+    assert len(into.getvalue()) <= archives.MAX_BINARY_BYTES  # type: ignore[attr-defined]
 
 
 def _seeds() -> Iterator[bytes]:

@@ -12,11 +12,11 @@ import atheris
 from harness import TESTS, fuzz
 
 with atheris.instrument_imports(include=["ripwrap"]):
-    from outcomes import Outcome, cut, of_counts, of_grep_matches, of_matches, of_messages, of_page, of_paths
     from ripwrap import Begin, DecodeError
-    from ripwrap._rg.decoder import decode_types, kind_of, path_of
-    from ripwrap._rg.framer import MAX_RECORD
-    from ripwrap._rg.sifter import Window
+    from ripwrap._ripgrep.decoder import decode_types, kind_of, path_of
+    from ripwrap._ripgrep.framing import MAX_RECORD
+    from ripwrap._ripgrep.page_collector import PageRequest
+    from support.outcomes import Outcome, cut, of_counts, of_grep_matches, of_matches, of_messages, of_page, of_paths
 
 _HEAD = 5
 
@@ -38,7 +38,7 @@ def _grep_matches(stream: bytes, sizes: bytes, _: int) -> None:
 
 
 def _page(stream: bytes, sizes: bytes, choice: int) -> None:
-    window = Window(
+    window = PageRequest(
         offset=choice % 3,
         max_matches=choice // 3 % 4,
         max_files=choice // 12 % 3,

@@ -1,4 +1,4 @@
-"""Looks at the documentation that Sphinx made: `python scripts/check_site.py SITE SCREENSHOTS`; exit 1 if it is wrong.
+"""Check the site that Sphinx made: `python scripts/check_site.py SITE SCREENSHOTS`; exit 1 if it is wrong.
 
 Every link inside leads to a page and a place on it, every public name is described; and in a browser, wide and narrow,
 no page is broader than its window or lacks a picture. The browser is the Chromium that is installed, if there is one.
@@ -26,7 +26,7 @@ _INSIDES = re.compile(r"Annotated\[|object at 0x|```")
 
 
 class _Parts(HTMLParser):
-    """The links of a page, and the places on it that links may lead to."""
+    """The links of a page, and the anchors on it."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class _Parts(HTMLParser):
 
 
 def broken_links(site: Path) -> Iterator[str]:
-    """Links to a file of the site that is not there, or to a place that is not on it."""
+    """Yield links to files or anchors that do not exist."""
     pages = {page: _Parts(page.read_text()) for page in site.rglob("*.html")}
     for page, parts in pages.items():
         for link in parts.links:
@@ -58,7 +58,7 @@ def broken_links(site: Path) -> Iterator[str]:
 
 
 def missing_names(site: Path) -> Iterator[str]:
-    """Public names without a description."""
+    """Yield public names without a description."""
     inventory = InventoryFile.loads((site / "objects.inv").read_bytes(), uri="")
     described = {name for kind in inventory.data if kind.startswith("py:") for name in inventory.data[kind]}
     public = {
@@ -71,14 +71,14 @@ def missing_names(site: Path) -> Iterator[str]:
 
 
 def insides(site: Path) -> Iterator[str]:
-    """What no reader should see: what Python or Markdown write for themselves."""
+    """Yield Python or Markdown internals that show on a page."""
     for page in site.rglob("*.html"):
         for found in _INSIDES.finditer(page.read_text()):
             yield f"{page.relative_to(site)} has {found[0]!r} in it"
 
 
 def wrong_in(page: Page) -> Iterator[str]:
-    """What a reader would see to be wrong on the page that is open."""
+    """Yield visible faults of the open page."""
     for image in page.locator("img").all():
         if not image.evaluate("image => image.decode().then(() => image.naturalWidth > 0, () => false)"):
             yield f"does not show {image.get_attribute('src')}"
@@ -88,7 +88,7 @@ def wrong_in(page: Page) -> Iterator[str]:
 
 
 def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:
-    """Open every page at every width; keep pictures of two."""
+    """Open every page at every width, and store pictures of two."""
     screenshots.mkdir(parents=True, exist_ok=True)
     errors: list[str] = []
     with sync_playwright() as playwright:
@@ -108,7 +108,7 @@ def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:
 
 
 def main(site: Path, screenshots: Path) -> int:
-    """Print all that is wrong."""
+    """Print all faults."""
     wrong = [*broken_links(site), *missing_names(site), *insides(site)]
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser:

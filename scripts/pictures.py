@@ -1,6 +1,6 @@
-"""Makes the pictures of the documentation; `nox -s docs` runs it, and `docs/pictures` keeps what it made.
+"""Make the pictures of the documentation in `docs/pictures`; `nox -s docs` runs it.
 
-What commands print is what they printed just now, in a terminal; folders of this machine are shortened.
+Each capture is the output of a command in a terminal, with this machine's folders shortened.
 """
 
 import os
@@ -25,11 +25,11 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 import pipeline
-from mirror import Mirror, serving, targz
 from ripwrap.binary.platforms import current, targets
-from ripwrap.binary.probe import dotted
+from ripwrap.binary.probe import format_version
 from ripwrap.binary.releases import asset_name, folder_name
 from ripwrap.sync import resolve
+from support.mirror import Mirror, serving, targz
 
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs/pictures"
@@ -44,7 +44,7 @@ COMMANDS = {
 
 
 def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
-    """What a command prints in a terminal."""
+    """Run a command in a terminal and return what it prints."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (LINES, COLUMNS))
     command = [sys.executable, "-m", "ripwrap", *arguments]
@@ -53,7 +53,7 @@ def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
         said = b""
         killer = threading.Timer(60, child.kill)
         killer.start()
-        with suppress(OSError):  # Linux ends a terminal that nobody has open any more with an error.
+        with suppress(OSError):  # Linux ends a closed terminal with an error.
             while piece := os.read(ours, 65536):
                 said += piece
         os.close(ours)
@@ -65,7 +65,7 @@ def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
 
 
 def capture(name: str, arguments: Sequence[str], environment: dict[str, str], shorter: dict[str, str]) -> str:
-    """A picture of a terminal in which a command was run."""
+    """Draw a terminal in which a command was run."""
     text = printed(arguments, environment)
     for folder, short in shorter.items():
         text = text.replace(folder, short)
@@ -74,20 +74,20 @@ def capture(name: str, arguments: Sequence[str], environment: dict[str, str], sh
     console.print(Text(f"$ ripwrap {shown}", "bold"), soft_wrap=True)
     console.print(Text.from_ansi(text.replace("\r\n", "\n")))
     made = console.export_svg(title="", theme=MONOKAI, unique_id=f"ripwrap-{name}")
-    return re.sub(r"@font-face {.*?}\n", "", made, flags=re.DOTALL)  # A page loads none for a picture anyway.
+    return re.sub(r"@font-face {.*?}\n", "", made, flags=re.DOTALL)  # Browsers load no fonts for a picture.
 
 
 def keep(path: Path, picture: str) -> None:
-    """Write a picture, unless the one that is there differs in the speed of a download alone."""
+    """Write a picture, unless it differs from the present one only in the speed of a download."""
     speed = re.compile(r"[\d.]+&#160;[kMG]?B/s")
     if not path.exists() or speed.sub("", path.read_text()) != speed.sub("", picture):
         path.write_text(picture)
 
 
 def captures() -> None:
-    """Run each command in a home of its own; `install` gets a real rg from a mirror on this machine."""
+    """Run each command in its own home directory; `install` gets a real rg from a mirror on this machine."""
     rg = resolve()
-    version = dotted(rg.version)
+    version = format_version(rg.version)
     mirror, target = Mirror(), targets(current(), version)[0]
     with tempfile.TemporaryDirectory() as home, serving(mirror):
         digest = mirror.put(
@@ -106,7 +106,7 @@ def captures() -> None:
 
 
 def notebook(path: Path) -> None:
-    """Run the notebook where it is, and keep it with what it showed for Sphinx."""
+    """Run the notebook in its folder, and store it with its output for Sphinx."""
     run: Any = nbformat.read(NOTEBOOK, as_version=4)
     NotebookClient(run, timeout=120, kernel_name="python3", resources={"metadata": {"path": NOTEBOOK.parent}}).execute()
     path.parent.mkdir(exist_ok=True)
@@ -114,7 +114,7 @@ def notebook(path: Path) -> None:
 
 
 def main() -> None:
-    """Make all of them."""
+    """Make all pictures."""
     PICTURES.mkdir(exist_ok=True)
     (PICTURES / "pipeline.svg").write_text(pipeline.picture())
     captures()

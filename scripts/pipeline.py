@@ -1,4 +1,4 @@
-"""The way of a search through the rooms of ripwrap, as a picture: `docs/pictures/pipeline.svg`."""
+"""Draw the way of a search through the rooms of ripwrap: `docs/pictures/pipeline.svg`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from html import escape
 
 @dataclass(frozen=True)
 class Stage:
-    """One stop of what flows, with the rooms that it is made of."""
+    """One stage of the pipeline: its name, the modules that make it up, and what it passes on."""
 
     name: str
     rooms: Sequence[str]
@@ -16,10 +16,10 @@ class Stage:
 
 PIPELINE = [
     Stage("options", ["options"], "checked arguments"),
-    Stage("argv", ["_rg.argv"], "a command"),
-    Stage("process", ["_rg.process", "_child", "binary"], "bytes from rg's pipe"),
-    Stage("decoder", ["_rg.framer", "_rg.decoder"], "models"),
-    Stage("answer", ["_search", "_files", "_grep", "_tree"], "streams and results"),
+    Stage("command", ["_ripgrep.command"], "rg's arguments"),
+    Stage("process", ["_ripgrep.runner", "_ripgrep.process", "_subprocess"], "bytes from rg's pipe"),
+    Stage("decoder", ["_ripgrep.framing", "_ripgrep.decoder"], "models"),
+    Stage("operation", ["_operations"], "streams and results"),
 ]
 ON_TOP = [
     Stage("blocking twins", ["sync"], "for scripts"),
@@ -30,14 +30,14 @@ ON_TOP = [
 
 
 def picture() -> str:
-    """The way of a search, from left to right, and what stands on top of it."""
+    """Return the drawing as SVG: the pipeline from left to right, with its front ends above."""
     width, gap, margin, line = 148, 22, 16, 15
     whole = margin * 2 + len(PIPELINE) * width + (len(PIPELINE) - 1) * gap
     parts: list[str] = []
 
-    def box(x: float, y: float, wide: float, high: float, stage: Stage, colour: str) -> None:
+    def box(x: float, y: float, wide: float, high: float, stage: Stage, fill: str) -> None:
         middle = x + wide / 2
-        parts.append(f'<rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{high}" rx="8" fill="{colour}"/>')
+        parts.append(f'<rect x="{x:g}" y="{y:g}" width="{wide:g}" height="{high}" rx="8" fill="{fill}"/>')
         parts.append(f'<text class="name" x="{middle:g}" y="{y + 24:g}">{escape(stage.name)}</text>')
         for number, room in enumerate(stage.rooms):
             y_room = y + 44 + number * line

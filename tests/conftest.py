@@ -1,81 +1,115 @@
-"""What the tests share: the rg matrix, both event loops, small trees, rg stand-ins, and eyes on our children."""
+"""Shared fixtures: the rg matrix, both event loops, small trees, rg stand-ins, and checks for leaked processes."""
+
+from __future__ import annotations
 
 import os
+import signal
 import ssl
-from collections.abc import Callable, Iterator
-from importlib.util import find_spec
+import sys
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import psutil
 import pytest
-import trustme
-from hypothesis import settings
 
-import fake_rg
-import rgs
-from mirror import Mirror, serving, targz
-from ripwrap import binary, sync
-from ripwrap.binary import places, platforms, releases
-from ripwrap.binary.settings import NAMES
+from support import rgs
 
-VERSION = "15.2.0"
-TARGET = platforms.targets(platforms.current(), VERSION)[0]
-FOLDER = releases.folder_name(VERSION, TARGET)
-ASSET = releases.asset_name(VERSION, TARGET)
+# Slow imports (Hypothesis, psutil, ripwrap) are in the fixtures that need them, so that a pure test file starts fast.
+if TYPE_CHECKING:
+    import psutil
+    import trustme
 
-STRICT = bool(os.environ.get("RIPWRAP_ALL_RGS"))
+    from ripwrap import binary
+    from support.mirror import Mirror
 
-# Nothing here is about time; and what CI draws is always the same, so that it fails for what was changed alone.
-settings.register_profile("ripwrap", deadline=None, derandomize=STRICT)
-settings.load_profile("ripwrap")
-
-left_out: dict[str, str] = {}
-collect_ignore = [] if find_spec("mcp") else ["test_mcp.py"]  # `nox -s frameworks` has it
+ALL_RGS = bool(os.environ.get("RIPWRAP_ALL_RGS"))
+ALL_EXTRAS = bool(os.environ.get("RIPWRAP_ALL_EXTRAS"))
 
 
-def pytest_configure() -> None:
-    """Fetch the matrix first; what cannot be had is named in the header, or, if RIPWRAP_ALL_RGS is set, an error."""
-    for version in rgs.VERSIONS:
-        try:
-            rgs.provide(version)
-        except rgs.UnavailableError as error:
-            if STRICT:
-                raise pytest.UsageError(f"rg {version}: {error}") from error
-            left_out[version] = str(error)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let Ctrl-C interrupt: a shell starts its background jobs, and all that they start, with SIGINT ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _load_profile(*, quick: bool) -> None:
+    """Set no deadline; in CI draw the same examples each time, so that only a change makes it fail."""
+    from hypothesis import settings
+
+    if settings.get_current_profile_name() != "ripwrap":
+        examples = 20 if quick else 100
+        settings.register_profile("ripwrap", deadline=None, derandomize=ALL_RGS, max_examples=examples)
+        settings.load_profile("ripwrap")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Load the Hypothesis profile before a module that uses it is imported.
+
+    With RIPWRAP_ALL_EXTRAS, fail if a module needs a package that is not installed.
+    """
+    if isinstance(collector, pytest.Module) and b"from hypothesis import" in collector.path.read_bytes():
+        _load_profile(quick="not slow" in collector.config.option.markexpr)
+    report = yield
+    if ALL_EXTRAS and report.outcome == "skipped" and "could not import" in str(report.longrepr):
+        report.outcome = "failed"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail if a test needs a package that is not installed and RIPWRAP_ALL_EXTRAS is set."""
+    report = yield
+    if ALL_EXTRAS and report.skipped and "could not import" in str(report.longrepr):
+        report.outcome = "failed"
+    return report
 
 
 def versions() -> list[str]:
-    """Each rg that is here, or, of those, each that is named in RIPWRAP_RGS, with commas between them."""
+    """The versions of rg to test: those in RIPWRAP_RGS, separated by commas, or all."""
     wanted = os.environ.get("RIPWRAP_RGS", "").split(",")
-    here = [version for version in rgs.VERSIONS if version not in left_out]
-    return [version for version in here if version in wanted] or here
+    return [version for version in rgs.VERSIONS if version in wanted] or list(rgs.VERSIONS)
 
 
-def pytest_report_header() -> list[str]:
-    here = versions()
-    without = ["MCP: tested by `nox -s frameworks`"] if collect_ignore else []
-    named = " (RIPWRAP_RGS)" if os.environ.get("RIPWRAP_RGS") else ""
-    return [
-        f"rg: {', '.join(here)}{named}",
-        *without,
-        *(f"rg {version} LEFT OUT: {why}" for version, why in left_out.items()),
-    ]
+def pytest_report_header() -> str:
+    return f"rg: {', '.join(versions())} where marked `rg_matrix`, {versions()[-1]} elsewhere"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Drop the plugin of Hypothesis if no test used Hypothesis: its summary would import all of it."""
+    if "hypothesis" not in sys.modules and session.config.pluginmanager.has_plugin("hypothesispytest"):
+        session.config.pluginmanager.unregister(name="hypothesispytest")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that takes `rg` with the newest rg; if it is marked `rg_matrix`, with the older ones too (slow)."""
     if "rg" in metafunc.fixturenames:
-        metafunc.parametrize("rg", versions(), indirect=True, scope="session")
+        *older, newest = versions()
+        matrix = [pytest.param(version, marks=pytest.mark.slow) for version in older]
+        if metafunc.definition.get_closest_marker("rg_matrix") is None:
+            matrix = []
+        metafunc.parametrize("rg", [*matrix, newest], indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
 def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
-    """Each rg of the matrix in turn."""
-    return sync.resolve(rgs.provide(request.param))
+    """An rg of the matrix, fetched when the first test asks for it."""
+    from ripwrap import sync
+
+    try:
+        return sync.resolve(rgs.provide(request.param))
+    except rgs.UnavailableError as error:
+        if ALL_RGS:
+            raise
+        pytest.skip(f"rg {request.param}: {error}")
 
 
 @pytest.fixture(scope="session", autouse=True)
 def nobody_s_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache of this process's own, so that nothing is written into that of whoever runs the tests."""
+    """Set a cache of this process, so that tests write nothing into the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
         patch.setenv("RIPWRAP_CACHE_DIR", str(folder))
@@ -84,7 +118,7 @@ def nobody_s_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def unprivileged(rg: binary.RgBinary, tmp_path: Path) -> Path:
-    """Each rg of the matrix, without root's right to read what it may not."""
+    """Each rg of the matrix, without root's right to read any file."""
     if os.geteuid() != 0:
         return Path(rg.path)
     wrapper = tmp_path / "unprivileged-rg"
@@ -101,20 +135,20 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An empty folder with nothing above it that rg could take for a repository or an ignore file."""
+    """An empty folder; no folder above it has a repository or an ignore file."""
     (tmp_path / "folder").mkdir()
     return tmp_path / "folder"
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """Where an index is, outside of what is indexed."""
+    """The folder of an index, outside the indexed tree."""
     return tmp_path / "home"
 
 
 @pytest.fixture
 def plant(folder: Path) -> Callable[..., Path]:
-    r"""Write files: `plant({"src/a.py": "text", b"\\xff": b"bytes"})`; gives the folder."""
+    r"""Return a function that writes files, e.g. `plant({"src/a.py": "text", b"\\xff": b"bytes"})`, into `folder`."""
 
     def write(files: dict[str | bytes, str | bytes]) -> Path:
         for name, content in files.items():
@@ -128,7 +162,8 @@ def plant(folder: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> Callable[..., Path]:
-    """An executable that behaves as a few lines of Python say, which may be one of `fake_rg`'s ways to misbehave."""
+    """Make an executable that runs a few lines of Python, which can use the misbehaviours of `fake_rg`."""
+    from support import fake_rg
 
     def make(body: str, says: str = "ripgrep 15.2.0") -> Path:
         return fake_rg.write(tmp_path / "stand-in", body, says)
@@ -138,13 +173,17 @@ def stand_in(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def children() -> Callable[[], list[psutil.Process]]:
-    """The child processes that this process has now, zombies included."""
-    return lambda: psutil.Process().children(recursive=True)
+    """The child processes that were started during the test and still run, zombies included."""
+    import psutil
+
+    before = set(psutil.Process().children(recursive=True))
+    return lambda: [child for child in psutil.Process().children(recursive=True) if child not in before]
 
 
 @pytest.fixture
 def running_in() -> Callable[[Path], list[psutil.Process]]:
-    """Every rg, whoever started it, that runs in a folder."""
+    """Return a function that finds every rg that runs in a folder, with any parent process."""
+    import psutil
 
     def find(folder: Path) -> list[psutil.Process]:
         everything = psutil.process_iter(["name", "cwd"])
@@ -155,7 +194,9 @@ def running_in() -> Callable[[Path], list[psutil.Process]]:
 
 @pytest.fixture
 def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None]:
-    """No child and no file descriptor more than before."""
+    """Fail if a test leaves a child process or a file descriptor that was not there before."""
+    import psutil
+
     me = psutil.Process()
     before = me.num_fds()
     yield
@@ -165,9 +206,12 @@ def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None
 
 @pytest.fixture
 def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No rg anywhere: no variable, no wheel, an empty PATH and cache; and no network unless a test names a mirror."""
+    """Hide every rg: no variable, no wheel, an empty PATH and cache; no network unless a test names a mirror."""
+    from ripwrap.binary import candidates
+    from ripwrap.binary.settings import VARIABLES
+
     for name in (
-        *NAMES,
+        *VARIABLES,
         "SSL_CERT_FILE",
         "HTTPS_PROXY",
         "HTTP_PROXY",
@@ -179,24 +223,28 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("RIPWRAP_OFFLINE", "1")
-    monkeypatch.setattr(places, "WHEEL", "no-such-distribution")
+    monkeypatch.setattr(candidates, "WHEEL", "no-such-distribution")
 
 
 @pytest.fixture(scope="session")
 def program() -> bytes:
     """A real rg."""
-    return rgs.provide(VERSION).read_bytes()
+    return rgs.provide("15.2.0").read_bytes()
 
 
 @pytest.fixture(scope="session")
 def archive(program: bytes) -> bytes:
-    """It, as upstream would release it for this machine."""
+    """The program in an archive, as upstream releases it for this machine."""
+    from support.mirror import FOLDER, targz
+
     return targz(FOLDER, program)
 
 
 @pytest.fixture
 def mirror(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
-    """A mirror that has it, and is the one that is named, with a hash that is pinned for this test."""
+    """A mirror with the archive, set in the environment, with its hash pinned for this test."""
+    from support.mirror import ASSET, VERSION, Mirror, serving
+
     with serving(Mirror()) as mirror:
         sha256 = mirror.put(VERSION, ASSET, archive)
         monkeypatch.delenv("RIPWRAP_OFFLINE")
@@ -207,13 +255,17 @@ def mirror(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
 
 @pytest.fixture(scope="session")
 def authority() -> trustme.CA:
-    """A certificate authority that nobody trusts yet."""
+    """A certificate authority that no client trusts yet."""
+    import trustme
+
     return trustme.CA()
 
 
 @pytest.fixture
 def tls_mirror(authority: trustme.CA, archive: bytes) -> Iterator[Mirror]:
-    """The same mirror behind TLS, as `localhost`."""
+    """The mirror behind TLS, as `localhost`."""
+    from support.mirror import ASSET, VERSION, Mirror, serving
+
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
     with serving(Mirror(), context) as mirror:

@@ -1,4 +1,4 @@
-"""The benchmarks: all find the same, budgets are judged as they say, and the page is made of what was measured."""
+"""Benchmarks: equal results of all contestants, verdicts on budgets, and the generated page."""
 
 import sys
 from dataclasses import replace
@@ -10,13 +10,13 @@ import cases
 import decode
 import peers
 import report
-import rgs
 from bench import Bench
 from cases import SMALL, SUBPROCESS, Budget, Case, Corpus
 from conftest import versions
 from report import Measured
+from support import rgs
 
-pytestmark = pytest.mark.once
+pytestmark = pytest.mark.slow
 
 SHOP = Corpus("shop", sparse="needle", dense="hay", very_dense="a")
 FEW = {"limit": 4, "times": 2}
@@ -25,7 +25,7 @@ FASTER = Budget("dense", "ripwrap", "cpu", 1.5, "CPU", "", to="raw rg")
 
 @pytest.fixture
 def bench() -> Bench:
-    """One round of ours, with the newest rg that is here."""
+    """A benchmark of one round, with the newest rg that is installed."""
     return Bench(dict.fromkeys(SUBPROCESS, sys.executable), str(rgs.provide(versions()[-1])), rounds=1)
 
 
@@ -39,7 +39,7 @@ def measured(**dense: list[dict[str, float]]) -> Measured:
 
 
 @pytest.mark.parametrize("case", [*SHOP.cases(), SMALL], ids=lambda case: str(case.name))
-def test_every_contestant_of_ours_finds_what_rg_finds(case: Case, bench: Bench, tmp_path: Path) -> None:
+def test_every_ripwrap_contestant_finds_what_rg_finds(case: Case, bench: Bench, tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / f"{number}.txt").write_text("hay\nneedle\nhay\n")
     given = {**case.given, **{name: few for name, few in FEW.items() if name in case.given}}
@@ -52,13 +52,13 @@ def test_every_contestant_of_ours_finds_what_rg_finds(case: Case, bench: Bench, 
         assert 0 < one["first"] <= one["wall"]
 
 
-def test_what_finds_nothing_is_not_measured(bench: Bench, tmp_path: Path) -> None:
+def test_case_with_unequal_results_is_not_measured(bench: Bench, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="not the same number of items"):
         bench.case(replace(SHOP.cases()[0], contestants=SUBPROCESS), tmp_path)
 
 
-def test_a_peer_that_cannot_be_imported_is_left_out_with_the_reason(bench: Bench, tmp_path: Path) -> None:
-    """None of them is in the environment of the tests."""
+def test_peer_that_cannot_be_imported_is_skipped_with_the_reason(bench: Bench, tmp_path: Path) -> None:
+    """The environment of the tests has none of the peers."""
     reasons = peers.left_out(sys.executable)
     assert reasons.keys() == set(cases.PEERS)
     assert reasons["python-ripgrep"] == "ModuleNotFoundError: No module named 'python_ripgrep'"
@@ -66,7 +66,7 @@ def test_a_peer_that_cannot_be_imported_is_left_out_with_the_reason(bench: Bench
     assert bench.case(SHOP.cases()[0], tmp_path).keys() == set(SUBPROCESS)
 
 
-def test_a_budget_is_judged_by_what_ran_in_the_same_round() -> None:
+def test_budget_compares_figures_of_the_same_round() -> None:
     rounds = measured(raw_rg=took(1, 10, 1), ripwrap=took(1.2, 12, 9))
     assert str(report.verdict(rounds, FASTER)) == "met: CPU 1.20x ≤ 1.5x"
     assert str(report.verdict(rounds, replace(FASTER, limit=1.1))) == "MISSED: CPU 1.20x > 1.1x"
@@ -76,7 +76,7 @@ def test_a_budget_is_judged_by_what_ran_in_the_same_round() -> None:
     assert str(report.verdict(rounds, alone)) == "MISSED: CPU 10.00x > 3x"
 
 
-def test_a_budget_is_not_judged_where_it_was_not_measured() -> None:
+def test_budget_without_figures_has_no_verdict() -> None:
     assert report.verdict(measured(ripwrap=took(1)), FASTER) is None
     assert report.verdict(measured(raw_rg=took(1)), FASTER) is None
     both = measured(raw_rg=took(1), ripwrap=took(1))
@@ -84,7 +84,7 @@ def test_a_budget_is_not_judged_where_it_was_not_measured() -> None:
     assert report.verdict(both, FASTER)
 
 
-def test_every_budget_is_about_something_that_is_measured() -> None:
+def test_every_budget_refers_to_a_measured_case() -> None:
     for corpus in (cases.STDLIB, cases.LINUX):
         by_name = {case.name: case for case in (*corpus.cases(), SMALL, cases.IMPORT)}
         for budget in cases.BUDGETS:
@@ -93,13 +93,13 @@ def test_every_budget_is_about_something_that_is_measured() -> None:
         assert by_name.keys() == cases.TITLES.keys()
 
 
-def test_the_record_whose_decoding_is_counted_is_as_long_as_it_is_said_to_be() -> None:
+def test_decoded_record_is_250_bytes_long() -> None:
     assert {len(decode.record(number)) for number in range(decode.PER_CHUNK)} == {250}
     chunk = b"".join(map(decode.record, range(decode.PER_CHUNK)))
     assert decode.ripwrap(iter([chunk, chunk])) == 2 * decode.PER_CHUNK
 
 
-def test_every_budget_is_judged_by_what_was_measured_last() -> None:
+def test_every_budget_has_a_verdict_on_the_latest_figures() -> None:
     for one in report.load(report.FOLDER):
         judged = [verdict.budget for verdict in report.verdicts(one)]
         there = {case.name for case in (*cases.LINUX.cases(), *([SMALL, cases.IMPORT] if one.instructions else []))}
@@ -108,15 +108,15 @@ def test_every_budget_is_judged_by_what_was_measured_last() -> None:
         assert all(budget.tried for budget in judged)
 
 
-def test_the_table_has_the_budget_last() -> None:
+def test_table_has_the_budget_in_its_last_column() -> None:
     (measured,) = (one for one in report.load(report.FOLDER) if one.corpus == cases.STDLIB.name)
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in report.table(measured).splitlines()]
     assert rows[0][-1] == "budget"
     assert all(row[-1].startswith(("met: ", "MISSED: ")) for row in rows[2:] if row[-1])
     judged = {(one.budget.case, one.budget.contestant) for one in report.verdicts(measured)}
-    assert len([row for row in rows[2:] if row[-1]]) == len(judged) + 1  # and instructions
+    assert len([row for row in rows[2:] if row[-1]]) == len(judged) + 1  # one more for instructions
 
 
-def test_the_page_is_made_of_what_was_measured() -> None:
-    """`python benchmarks/report.py` makes it."""
+def test_page_equals_the_report_of_the_figures() -> None:
+    """`python benchmarks/report.py` writes the page."""
     assert report.page(report.FOLDER) == report.FOLDER.with_suffix(".md").read_text()

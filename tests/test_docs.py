@@ -1,4 +1,4 @@
-"""Every Python block of the README and the docs is run, and prints what stands below it."""
+"""Documentation: every Python block of the README and the docs runs and prints the output below it."""
 
 import ast
 import inspect
@@ -23,7 +23,7 @@ PAGES = [
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if not {"_build", "_generated"} & set(page.parts)),
 ]
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```$)?", re.MULTILINE | re.DOTALL)
-ELSEWHERE = {"agents.md", "mcp.md", "data-frames.md"}  # need what not everybody has, and are run by tests that do
+ELSEWHERE = {"agents.md", "mcp.md", "data-frames.md"}  # pages whose blocks need optional packages; other tests run them
 BLOCKS = [(page, block) for page in PAGES if page.name not in ELSEWHERE for block in BLOCK.finditer(page.read_text())]
 MODULES = (ripwrap, sync, binary, workspace)
 TOLD = MODULES + tuple(getattr(module, name) for module in MODULES for name in module.__all__)
@@ -31,7 +31,7 @@ IN_DOCSTRINGS = [block for text in {inspect.getdoc(thing) or "": 0 for thing in 
 
 
 def run(block: "re.Match[str]", tmp_path: Path) -> None:
-    """Run a block where it finds what is searched in the docs, and hold what it prints against what stands below it."""
+    """Run a block in a folder with the demo, and compare its output with the output block below it."""
     shutil.copytree(ROOT / "docs" / "demo", tmp_path / "docs" / "demo")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", block["code"]],
@@ -49,36 +49,38 @@ def run(block: "re.Match[str]", tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("page", "block"),
-    [pytest.param(*one, marks=[] if one[0].name == "README.md" else pytest.mark.once) for one in BLOCKS],
+    [pytest.param(*one, marks=[] if one[0].name == "README.md" else pytest.mark.slow) for one in BLOCKS],
     ids=lambda value: getattr(value, "stem", ""),
 )
-def test_a_python_block_prints_what_stands_below_it(page: Path, block: "re.Match[str]", tmp_path: Path) -> None:
+def test_python_block_prints_the_output_below_it(page: Path, block: "re.Match[str]", tmp_path: Path) -> None:
     run(block, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", IN_DOCSTRINGS, ids=lambda block: block["output"].partition("\n")[0])
-def test_so_does_one_in_a_docstring(block: "re.Match[str]", tmp_path: Path) -> None:
+def test_docstring_block_prints_the_output_below_it(block: "re.Match[str]", tmp_path: Path) -> None:
     run(block, tmp_path)
 
 
 NOT_RUN = {
-    "from-grep-tools.md": 2,  # needs python-ripgrep and rgapi,
-    "from-ripgrepy.md": 1,  # ripgrepy,
-    "from-rpygrep.md": 1,  # rpygrep,
-    "notebooks.md": 4,  # and a kernel: `examples/test_pages.py` runs them
-    "trio.md": 2,  # files for pytest: the test below
+    "from-grep-tools.md": 2,  # needs python-ripgrep and rgapi
+    "from-ripgrepy.md": 1,  # needs ripgrepy
+    "from-rpygrep.md": 1,  # needs rpygrep
+    "notebooks.md": 4,  # needs a kernel; `examples/test_pages.py` runs these
+    "trio.md": 2,  # files for pytest; the test below runs them
 }
 WRITTEN = {page.name: re.findall(r"^```py\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL) for page in PAGES}
 
 
-def test_code_that_is_not_run_is_python_and_there_is_no_more_of_it() -> None:
+def test_blocks_that_do_not_run_are_listed_and_compile() -> None:
     assert {name: len(blocks) for name, blocks in WRITTEN.items() if blocks} == NOT_RUN
     for blocks in WRITTEN.values():
         for block in blocks:
             compile(block, "block", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
 
 
-def test_the_tests_on_the_page_about_trio_pass(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_tests_on_the_trio_page_pass(tmp_path: Path) -> None:
     for block in WRITTEN["trio.md"]:
         (tmp_path / block.partition("\n")[0].removeprefix("# ")).write_text(block)
     argv = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-W", "error", "."]
@@ -90,36 +92,36 @@ def test_docstrings_have_examples() -> None:
     assert len(IN_DOCSTRINGS) >= 6
 
 
-def test_the_readme_has_examples_with_output_and_is_short() -> None:
+def test_readme_is_short_and_has_examples_with_output() -> None:
     readme = (ROOT / "README.md").read_text()
     assert len([block for page, block in BLOCKS if page.name == "README.md" and block["output"]]) >= 2
     assert readme.count("\n") < 120
 
 
-def test_the_picture_of_the_pipeline_is_the_one_that_its_rooms_make() -> None:
+def test_pipeline_picture_is_up_to_date() -> None:
     assert (ROOT / "docs" / "pictures" / "pipeline.svg").read_text() == pipeline.picture()
     for stage in (*pipeline.PIPELINE, *pipeline.ON_TOP):
         for room in stage.rooms:
             assert find_spec(f"ripwrap.{room}"), room
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_resolve() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page}: {target}"
 
 
-def test_the_readme_promises_the_two_commands_that_ci_runs() -> None:
+def test_readme_has_the_two_commands_that_ci_runs() -> None:
     readme = (ROOT / "README.md").read_text()
     assert 'python -m pip install ".[bin,cli]" && python -m ripwrap search "async def" src\n' in readme
     assert "python -m pip install nox && python -m nox -s tests\n" in readme
     assert "python -m pip install nox && python -m nox -s tests" in (ROOT / ".ci" / "run").read_text()
 
 
-def test_every_test_that_holds_a_promise_exists() -> None:
+def test_every_test_named_for_a_promise_exists() -> None:
     page = (ROOT / "docs" / "explanation" / "guarantees.md").read_text()
     named, path = 0, ""
-    for module, test in re.findall(r"`(?:(tests/\w+\.py))?(?:::)?((?:test_|Test)\w+)?`", page):
+    for module, test in re.findall(r"`(?:(tests/[\w/]+\.py))?(?:::)?((?:test_|Test)\w+)?`", page):
         path = module or path
         if module or test:
             source = (ROOT / path).read_text()

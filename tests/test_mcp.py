@@ -1,4 +1,4 @@
-"""The MCP server, as the SDK's own client finds it: in memory, over stdio, and over HTTP."""
+"""The MCP server, tested with the SDK's client: in memory, over stdio, and over HTTP."""
 
 import json
 import os
@@ -14,17 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("mcp")
+
 import anyio
 import httpx
 import jsonschema
 import psutil
-import pytest
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 from pydantic import ValidationError
 
-from ripwrap import cli, mcp
-from waiting import until, until_blocking
+from ripwrap import mcp
+from ripwrap.cli import app as cli
+from support.waiting import until, until_blocking
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 Plant = Callable[..., Path]
 StandIn = Callable[..., Path]
@@ -75,7 +81,7 @@ def mistake(result: types.CallToolResult) -> str:
 
 
 class Roots:
-    """The roots of a client, and how often a server has asked for them."""
+    """The roots of a client, with a count of the server's requests."""
 
     def __init__(self, *uris: str) -> None:
         self.uris = uris
@@ -88,7 +94,7 @@ class Roots:
 
 
 def a_root(uri: str) -> types.Root:
-    """A root, even one that the SDK's clients refuse, and others do not."""
+    """Return a root, even one that the SDK's clients refuse and other clients accept."""
     try:
         return types.Root.model_validate({"uri": uri})
     except ValidationError:
@@ -98,12 +104,14 @@ def a_root(uri: str) -> types.Root:
 ODD_ROOTS = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
 
 
-async def say_that_roots_changed(client: Client) -> None:
+async def notify_roots_changed(client: Client) -> None:
     await client.session.send_notification(types.RootsListChangedNotification())
 
 
 @pytest.mark.anyio
-async def test_the_tools_are_listed_with_what_a_client_has_to_know(folder: Path, mode: str, anyio_backend: str) -> None:
+async def test_tools_are_listed_with_titles_annotations_and_schemas(
+    folder: Path, mode: str, anyio_backend: str
+) -> None:
     async with Client(mcp.server(folder), mode=mode) as client:
         tools = (await client.list_tools()).tools
         assert client.server_info and client.server_info.name == "ripwrap"
@@ -122,7 +130,7 @@ async def test_the_tools_are_listed_with_what_a_client_has_to_know(folder: Path,
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", TOOLS)
-async def test_an_answer_is_text_and_what_the_output_schema_says(
+async def test_result_has_text_and_content_valid_by_the_output_schema(
     name: str, folder_of_code: Path, mode: str, anyio_backend: str
 ) -> None:
     async with Client(mcp.server(folder_of_code), mode=mode) as client:
@@ -134,9 +142,7 @@ async def test_an_answer_is_text_and_what_the_output_schema_says(
 
 
 @pytest.mark.anyio
-async def test_arguments_may_be_spelled_as_other_tools_spell_them(
-    folder_of_code: Path, mode: str, anyio_backend: str
-) -> None:
+async def test_arguments_accept_the_aliases_of_other_tools(folder_of_code: Path, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(folder_of_code), mode=mode) as client:
         assert "b.py" not in answer(await client.call_tool("grep_content", {"pattern": "needle"}))
         assert "b.py" in answer(await client.call_tool("grep_content", {"pattern": "needle", "-i": True}))
@@ -156,7 +162,7 @@ async def test_arguments_may_be_spelled_as_other_tools_spell_them(
         ("tree", {"path": "/"}, "/"),
     ],
 )
-async def test_a_mistake_is_a_result_that_says_so(
+async def test_invalid_argument_gives_an_error_result(
     name: str, arguments: dict[str, Any], says: str, folder_of_code: Path, mode: str, anyio_backend: str
 ) -> None:
     async with Client(mcp.server(folder_of_code), mode=mode) as client:
@@ -165,7 +171,7 @@ async def test_a_mistake_is_a_result_that_says_so(
 
 
 @pytest.mark.anyio
-async def test_an_unknown_tool_is_an_error_of_the_protocol(folder: Path, mode: str, anyio_backend: str) -> None:
+async def test_unknown_tool_is_a_protocol_error(folder: Path, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(folder), mode=mode) as client:
         with pytest.raises(MCPError, match="Unknown tool: write_file") as caught:
             await client.call_tool("write_file", {"path": "a"})
@@ -173,7 +179,7 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(folder: Path, mode: s
 
 
 @pytest.mark.anyio
-async def test_a_path_that_is_not_utf_8_can_be_sent(plant: Plant, mode: str, anyio_backend: str) -> None:
+async def test_path_that_is_not_utf8_can_be_sent(plant: Plant, mode: str, anyio_backend: str) -> None:
     folder = plant({b"\xff.py": "needle\n"})
     async with Client(mcp.server(folder), mode=mode) as client:
         for name, arguments in TOOLS.items():
@@ -184,7 +190,7 @@ async def test_a_path_that_is_not_utf_8_can_be_sent(plant: Plant, mode: str, any
 @pytest.mark.parametrize(
     "arguments", [{"pattern": "\ud800"}, {"pattern": "x", "path": "\udcff"}, {"pattern": "x", "\ud800": "x"}]
 )
-async def test_what_is_said_of_text_that_is_no_unicode_can_be_sent(
+async def test_error_about_invalid_unicode_can_be_sent(
     arguments: dict[str, Any], folder: Path, mode: str, anyio_backend: str
 ) -> None:
     async with Client(mcp.server(folder), mode=mode) as client:
@@ -192,11 +198,11 @@ async def test_what_is_said_of_text_that_is_no_unicode_can_be_sent(
 
 
 def patient(stand_in: StandIn, told_of: Path) -> Path:
-    """An rg that goes on only when somebody has been told of its first match."""
+    """Return an rg that waits after its first match until a file exists."""
     return stand_in(f"begin(); say(MATCH)\nwhile not os.path.exists({str(told_of)!r}): time.sleep(0.01)\nend()")
 
 
-async def hear_of_progress(client: Client, go_on: Callable[[], None]) -> None:
+async def check_progress(client: Client, go_on: Callable[[], None]) -> None:
     told: list[float] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
@@ -213,18 +219,18 @@ async def hear_of_progress(client: Client, go_on: Callable[[], None]) -> None:
 
 
 @pytest.mark.anyio
-async def test_progress_tells_how_many_were_found(
+async def test_progress_counts_matches(
     plant: Plant, stand_in: StandIn, tmp_path: Path, mode: str, anyio_backend: str
 ) -> None:
     told_of = tmp_path / "told of"
     server = mcp.server(plant({"f": "x\n"}), rg=patient(stand_in, told_of))
     async with Client(server, mode=mode) as client:
-        await hear_of_progress(client, told_of.touch)
+        await check_progress(client, told_of.touch)
 
 
 @dataclass
 class Stuck:
-    """An rg that behaves badly in its first search, and well from then on."""
+    """An rg that misbehaves in its first search only."""
 
     rg: Path
     searching: Path
@@ -241,7 +247,7 @@ def stuck(stand_in: StandIn, tmp_path: Path) -> Callable[[str], Stuck]:
 
 
 async def cancel_one(client: Client, stuck: Stuck, rgs: Callable[[], Sequence[object]]) -> None:
-    """Cancel a call while its rg runs; wait until that is gone, and until the next call is answered."""
+    """Cancel a call while its rg runs; wait until the rg has ended and the next call has a result."""
     async with anyio.create_task_group() as group:
         group.start_soon(client.call_tool, GREP["name"], GREP["arguments"])
         await until(stuck.searching.exists)
@@ -253,7 +259,7 @@ async def cancel_one(client: Client, stuck: Stuck, rgs: Callable[[], Sequence[ob
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("behaves", ["silent", "mute", "ignores_signals"])
-async def test_a_cancelled_call_ends_its_rg_and_the_next_is_answered(
+async def test_cancelled_call_ends_its_rg_and_the_next_call_works(
     behaves: str, plant: Plant, stuck: MakeStuck, children: Children, mode: str, anyio_backend: str
 ) -> None:
     bad = stuck(behaves)
@@ -262,7 +268,7 @@ async def test_a_cancelled_call_ends_its_rg_and_the_next_is_answered(
 
 
 @pytest.mark.anyio
-async def test_a_client_that_leaves_ends_the_rg_of_its_call(
+async def test_disconnecting_client_ends_the_rg_of_its_call(
     folder: Path, stuck: MakeStuck, children: Children, anyio_backend: str
 ) -> None:
     bad = stuck("mute")
@@ -280,7 +286,7 @@ async def test_a_client_that_leaves_ends_the_rg_of_its_call(
 
 @ODD_ROOTS
 @pytest.mark.anyio
-async def test_without_folders_the_roots_of_the_client_are_searched(
+async def test_server_without_folders_searches_the_clients_roots(
     plant: Plant, tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: str, anyio_backend: str
 ) -> None:
     spaced = plant({"a b/é.py": "needle\n"}) / "a b"
@@ -302,20 +308,20 @@ async def test_without_folders_the_roots_of_the_client_are_searched(
 
 
 @pytest.mark.anyio
-async def test_roots_are_read_again_when_they_have_changed(plant: Plant, anyio_backend: str) -> None:
+async def test_changed_roots_are_read_again(plant: Plant, anyio_backend: str) -> None:
     folder = plant({"one/a.py": "needle\n", "two/b.py": "needle\n"})
     roots = Roots((folder / "one").as_uri())
     async with Client(mcp.server(), mode="legacy", list_roots_callback=roots) as client:
         assert "a.py" in answer(await client.call_tool(**GREP))
         roots.uris = ((folder / "two").as_uri(),)
-        await say_that_roots_changed(client)
+        await notify_roots_changed(client)
         await client.session.send_ping()
         assert "b.py" in answer(await client.call_tool(**GREP))
         assert roots.asked == 2
 
 
 @pytest.mark.anyio
-async def test_roots_that_change_while_they_are_read_are_read_again(plant: Plant, anyio_backend: str) -> None:
+async def test_roots_that_change_during_reading_are_read_again(plant: Plant, anyio_backend: str) -> None:
     folder = plant({"one/a.py": "needle\n", "two/b.py": "needle\n"})
     roots = Roots((folder / "one").as_uri())
 
@@ -323,7 +329,7 @@ async def test_roots_that_change_while_they_are_read_are_read_again(plant: Plant
         old = await roots(context)
         if roots.asked == 1:
             roots.uris = ((folder / "two").as_uri(),)
-            await say_that_roots_changed(client)
+            await notify_roots_changed(client)
             await client.session.send_ping()
         return old
 
@@ -333,7 +339,7 @@ async def test_roots_that_change_while_they_are_read_are_read_again(plant: Plant
 
 
 @pytest.mark.anyio
-async def test_folders_that_were_given_win_over_the_roots_of_the_client(
+async def test_given_folders_take_precedence_over_the_clients_roots(
     plant: Plant, mode: str, anyio_backend: str
 ) -> None:
     folder = plant({"given/a.py": "needle\n", "root/b.py": "needle\n"})
@@ -351,49 +357,43 @@ async def refuse(context: Any) -> types.ErrorData:
 @ODD_ROOTS
 @pytest.mark.anyio
 @pytest.mark.parametrize("named", [None, Roots(), Roots("https://example.org/")], ids=["no roots", "none", "no folder"])
-async def test_without_any_folder_an_answer_says_how_to_give_one(
-    named: Roots | None, mode: str, anyio_backend: str
-) -> None:
+async def test_call_without_any_folder_says_how_to_give_one(named: Roots | None, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(), mode=mode, list_roots_callback=named) as client:
         assert len((await client.list_tools()).tools) == len(TOOLS)
         assert "--root DIR" in mistake(await client.call_tool(**GREP))
 
 
 @pytest.mark.anyio
-async def test_a_client_that_fails_to_name_its_roots_is_told_how_to_give_one(anyio_backend: str) -> None:
+async def test_failed_roots_request_gives_an_error_that_names_root_option(anyio_backend: str) -> None:
     async with Client(mcp.server(), mode="legacy", list_roots_callback=refuse) as client:
         said = mistake(await client.call_tool(**GREP))
     assert "no window is open" in said and "--root DIR" in said
 
 
 @pytest.mark.anyio
-async def test_a_client_that_never_names_its_roots_is_not_waited_for_for_ever(
-    monkeypatch: pytest.MonkeyPatch, anyio_backend: str
-) -> None:
+async def test_roots_request_has_a_timeout(monkeypatch: pytest.MonkeyPatch, anyio_backend: str) -> None:
     async def think(context: Any) -> types.ListRootsResult:
         await anyio.sleep_forever()
         raise AssertionError
 
-    monkeypatch.setattr(mcp, "_PATIENCE", 0.01)
+    monkeypatch.setattr(mcp, "ROOTS_TIMEOUT", 0.01)
     async with Client(mcp.server(), mode="legacy", list_roots_callback=think) as client:
         assert "--root DIR" in mistake(await client.call_tool(**GREP))
 
 
-def test_a_folder_that_is_not_there_is_an_error_at_once(tmp_path: Path) -> None:
+def test_missing_folder_raises_at_once(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="gone"):
         mcp.server(tmp_path / "gone")
 
 
-def test_without_rg_and_network_one_warning_says_how_to_get_one(
-    nothing_set: None, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_server_without_rg_and_network_warns_once(nothing_set: None, caplog: pytest.LogCaptureFixture) -> None:
     mcp._warn_without_rg(None)
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("ripwrap", "WARNING")
     assert 'pip install "ripwrap[bin]"' in record.getMessage()
 
 
-def test_an_rg_that_can_be_downloaded_is_nothing_to_warn_of(
+def test_server_does_not_warn_if_rg_can_be_downloaded(
     nothing_set: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv("RIPWRAP_OFFLINE")
@@ -402,7 +402,7 @@ def test_an_rg_that_can_be_downloaded_is_nothing_to_warn_of(
 
 
 @pytest.mark.anyio
-async def test_with_an_index_there_are_its_tools_and_what_they_do_is_told_honestly(
+async def test_server_with_an_index_lists_its_tools_with_annotations(
     folder_of_code: Path, tmp_path: Path, mode: str, anyio_backend: str
 ) -> None:
     async with Client(mcp.server(folder_of_code, index=tmp_path / "home"), mode=mode) as client:
@@ -423,7 +423,7 @@ async def test_with_an_index_there_are_its_tools_and_what_they_do_is_told_honest
 
 
 @pytest.mark.anyio
-async def test_without_an_index_its_tools_are_unknown(folder: Path, mode: str, anyio_backend: str) -> None:
+async def test_index_tools_are_unknown_without_an_index(folder: Path, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(folder), mode=mode) as client:
         for name in INDEX_TOOLS:
             with pytest.raises(MCPError, match=f"Unknown tool: {name}"):
@@ -431,10 +431,10 @@ async def test_without_an_index_its_tools_are_unknown(folder: Path, mode: str, a
 
 
 @pytest.mark.anyio
-async def test_progress_tells_how_many_files_are_indexed(
+async def test_progress_counts_indexed_files(
     plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, anyio_backend: str
 ) -> None:
-    monkeypatch.setattr(mcp, "_INTERVAL", 0.001)
+    monkeypatch.setattr(mcp, "PROGRESS_INTERVAL", 0.001)
     root = plant({f"{number}.txt": "needle\n" * 50 for number in range(300)})
     told: list[float] = []
 
@@ -449,7 +449,7 @@ async def test_progress_tells_how_many_files_are_indexed(
 
 
 @pytest.mark.anyio
-async def test_indexing_that_is_cancelled_ends_its_rg_and_can_be_done_again(
+async def test_cancelled_indexing_ends_its_rg_and_the_server_goes_on(
     plant: Plant, stuck: MakeStuck, tmp_path: Path, children: Children, mode: str, anyio_backend: str
 ) -> None:
     bad = stuck("mute")
@@ -464,12 +464,12 @@ async def test_indexing_that_is_cancelled_ends_its_rg_and_can_be_done_again(
             assert "not built" in answer(await client.call_tool("index_status"))
 
 
-# Over stdio.
+# Over stdio
 
 
 @asynccontextmanager
 async def program(log: Path, *flags: str, mode: str = "auto", **environment: str) -> AsyncIterator[Client]:
-    """A client of `ripwrap mcp`, whose stderr goes to a file."""
+    """Yield a client of `ripwrap mcp`, whose stderr goes to a file."""
     parameters = StdioServerParameters(
         command=RIPWRAP_MCP[0], args=[*RIPWRAP_MCP[1:], *flags], env={**os.environ, **environment}
     )
@@ -479,9 +479,7 @@ async def program(log: Path, *flags: str, mode: str = "auto", **environment: str
 
 
 @pytest.mark.anyio
-async def test_the_command_serves_over_stdio(
-    folder_of_code: Path, tmp_path: Path, mode: str, anyio_backend: str
-) -> None:
+async def test_command_serves_over_stdio(folder_of_code: Path, tmp_path: Path, mode: str, anyio_backend: str) -> None:
     log = tmp_path / "log"
     async with program(log, "--root", str(folder_of_code / "src"), mode=mode) as client:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
@@ -495,7 +493,7 @@ async def test_the_command_serves_over_stdio(
 
 
 @pytest.mark.anyio
-async def test_the_command_keeps_an_index_where_it_is_told_to(
+async def test_command_keeps_the_index_at_the_given_location(
     folder_of_code: Path, tmp_path: Path, anyio_backend: str
 ) -> None:
     cache = {"RIPWRAP_CACHE_DIR": str(tmp_path / "cache")}
@@ -509,7 +507,7 @@ async def test_the_command_keeps_an_index_where_it_is_told_to(
 
 
 @pytest.mark.anyio
-async def test_the_command_takes_several_folders_or_those_of_the_client(
+async def test_command_takes_several_roots_or_those_of_the_client(
     plant: Plant, tmp_path: Path, anyio_backend: str
 ) -> None:
     folder = plant({"one/a.py": "needle\n", "two/b.py": "needle\n"})
@@ -523,13 +521,13 @@ async def test_the_command_takes_several_folders_or_those_of_the_client(
 
 
 def rgs_of_servers(children: Children) -> list[psutil.Process]:
-    """The processes that our children have started."""
+    """Return the processes that the child processes have started."""
     servers = psutil.Process().children()
     return [process for process in children() if process not in servers]
 
 
 @pytest.mark.anyio
-async def test_a_call_is_cancelled_over_stdio(
+async def test_call_can_be_cancelled_over_stdio(
     plant: Plant, stuck: MakeStuck, children: Children, tmp_path: Path, mode: str, anyio_backend: str
 ) -> None:
     bad = stuck("silent")
@@ -539,17 +537,17 @@ async def test_a_call_is_cancelled_over_stdio(
 
 
 @pytest.mark.anyio
-async def test_progress_is_told_of_over_stdio(
+async def test_progress_is_reported_over_stdio(
     plant: Plant, stand_in: StandIn, tmp_path: Path, mode: str, anyio_backend: str
 ) -> None:
     told_of = tmp_path / "told of"
     rg = patient(stand_in, told_of)
     async with program(tmp_path / "log", "--root", str(plant({"f": "x\n"})), "--rg", str(rg), mode=mode) as client:
-        await hear_of_progress(client, told_of.touch)
+        await check_progress(client, told_of.touch)
 
 
 @pytest.mark.anyio
-async def test_without_a_usable_rg_the_command_serves_and_warns_once(
+async def test_command_without_a_usable_rg_serves_and_warns_once(
     folder: Path, tmp_path: Path, anyio_backend: str
 ) -> None:
     log = tmp_path / "log"
@@ -575,7 +573,7 @@ CALL: dict[str, Any] = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "para
 
 @contextmanager
 def running(*flags: str, said: Sequence[object] = (INITIALIZE, INITIALIZED)) -> "Iterator[subprocess.Popen[bytes]]":
-    """The command, with what it is told first, by nothing but its pipes."""
+    """Start the command on pipes and write the first messages."""
     with subprocess.Popen(
         [*RIPWRAP_MCP, *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
@@ -589,7 +587,7 @@ def running(*flags: str, said: Sequence[object] = (INITIALIZE, INITIALIZED)) -> 
             process.kill()
 
 
-def test_stdout_has_nothing_but_the_protocol(folder_of_code: Path) -> None:
+def test_stdout_has_only_protocol_messages(folder_of_code: Path) -> None:
     wrong = {**CALL, "id": 3, "params": {"name": "grep_content", "arguments": {"pattern": "("}}}
     with running("--root", str(folder_of_code), said=[INITIALIZE, INITIALIZED, CALL, wrong]) as process:
         assert process.stdout
@@ -600,7 +598,7 @@ def test_stdout_has_nothing_but_the_protocol(folder_of_code: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGINT, signal.SIGTERM])
-def test_the_command_ends_with_its_rg_when_its_client_leaves_or_a_signal_comes(
+def test_command_and_its_rg_end_at_end_of_input_or_a_signal(
     number: signal.Signals | None, folder: Path, stuck: MakeStuck
 ) -> None:
     bad = stuck("mute")
@@ -617,7 +615,7 @@ def test_the_command_ends_with_its_rg_when_its_client_leaves_or_a_signal_comes(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_command_that_waits_for_its_client(number: signal.Signals, folder: Path) -> None:
+def test_signal_ends_an_idle_command(number: signal.Signals, folder: Path) -> None:
     with running("--root", str(folder)) as process:
         assert process.stdout
         process.stdout.readline()
@@ -635,7 +633,7 @@ def test_a_signal_ends_a_command_that_waits_for_its_client(number: signal.Signal
         (["--http", "--root", ".", "--host", "192.0.2.1"], "192.0.2.1"),
     ],
 )
-def test_a_command_that_cannot_serve_says_why(flags: list[str], says: str, folder: Path) -> None:
+def test_command_that_cannot_serve_says_why(flags: list[str], says: str, folder: Path) -> None:
     done = subprocess.run(
         [*RIPWRAP_MCP, *flags], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -643,24 +641,24 @@ def test_a_command_that_cannot_serve_says_why(flags: list[str], says: str, folde
     assert says in done.stderr
 
 
-def test_without_the_sdk_the_command_says_which_extra_it_needs() -> None:
+def test_command_without_the_sdk_names_the_extra() -> None:
     code = "import sys; sys.modules['mcp'] = None; from ripwrap.cli import run; sys.exit(run(['mcp']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert 'pip install "ripwrap[mcp]"' in done.stderr
 
 
-# Over HTTP.
+# Over HTTP
 
 OVER_HTTP = (*RIPWRAP_MCP, "--http", "--port", "0")
 
-# On trio the SDK's client leaves generators of its HTTP library open; the server, uvicorn's, knows asyncio alone.
+# On trio the SDK's client leaves generators of its HTTP library open; uvicorn, the server, supports only asyncio.
 ON_ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Served:
-    """The command over HTTP, on a port that is free; gives its address."""
+    """Serve the command over HTTP on a free port; yields its address."""
 
     @contextmanager
     def serve(*flags: str, argv: Sequence[str] = OVER_HTTP, ends: signal.Signals = signal.SIGTERM) -> Iterator[str]:
@@ -685,9 +683,7 @@ def served(tmp_path: Path) -> Served:
 
 @ON_ASYNCIO
 @pytest.mark.anyio
-async def test_the_command_serves_over_http(
-    folder_of_code: Path, served: Served, mode: str, anyio_backend: str
-) -> None:
+async def test_command_serves_over_http(folder_of_code: Path, served: Served, mode: str, anyio_backend: str) -> None:
     with served("--root", str(folder_of_code)) as address:
         assert address.startswith("http://127.0.0.1:")
         async with Client(address, mode=mode) as client:
@@ -699,7 +695,7 @@ async def test_the_command_serves_over_http(
 
 @ON_ASYNCIO
 @pytest.mark.anyio
-async def test_a_call_is_cancelled_over_http(
+async def test_call_can_be_cancelled_over_http(
     plant: Plant, stuck: MakeStuck, served: Served, children: Children, mode: str, anyio_backend: str
 ) -> None:
     bad = stuck("silent")
@@ -710,19 +706,19 @@ async def test_a_call_is_cancelled_over_http(
 
 @ON_ASYNCIO
 @pytest.mark.anyio
-async def test_progress_is_told_of_over_http(
+async def test_progress_is_reported_over_http(
     plant: Plant, stand_in: StandIn, served: Served, tmp_path: Path, mode: str, anyio_backend: str
 ) -> None:
     told_of = tmp_path / "told of"
     with served("--root", str(plant({"f": "x\n"})), "--rg", str(patient(stand_in, told_of))) as address:
         async with Client(address, mode=mode) as client:
-            await hear_of_progress(client, told_of.touch)
+            await check_progress(client, told_of.touch)
 
 
 @ON_ASYNCIO
 @pytest.mark.anyio
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_a_server_over_http_that_ends_takes_its_rg_along(
+async def test_http_server_that_ends_ends_its_rg(
     number: signal.Signals, folder: Path, stuck: MakeStuck, served: Served, mode: str, anyio_backend: str
 ) -> None:
     bad = stuck("mute")
@@ -736,7 +732,7 @@ async def test_a_server_over_http_that_ends_takes_its_rg_along(
 
             group.start_soon(call)
             await until(bad.searching.exists)
-            # `served` waits, blocking, for the end of the server.
+            # `served` blocks until the server has ended.
 
 
 def posted(address: str, **headers: str) -> int:
@@ -744,7 +740,7 @@ def posted(address: str, **headers: str) -> int:
     return httpx.post(address, json=INITIALIZE, headers=accepting, trust_env=False, timeout=20).status_code
 
 
-def test_requests_for_other_hosts_and_of_other_origins_are_refused(folder: Path, served: Served) -> None:
+def test_http_server_refuses_other_hosts_and_origins(folder: Path, served: Served) -> None:
     with served("--root", str(folder)) as address:
         port = httpx.URL(address).port
         assert posted(address) == 200
@@ -755,7 +751,7 @@ def test_requests_for_other_hosts_and_of_other_origins_are_refused(folder: Path,
         assert posted(address, Origin="null") == 403
 
 
-def has_ip_version_6() -> bool:
+def has_ipv6() -> bool:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
@@ -763,17 +759,15 @@ def has_ip_version_6() -> bool:
     return True
 
 
-@pytest.mark.skipif(not has_ip_version_6(), reason="this machine has no IPv6")
-def test_an_address_may_be_of_ip_version_6(folder: Path, served: Served) -> None:
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_http_server_can_listen_on_ipv6(folder: Path, served: Served) -> None:
     with served("--root", str(folder), "--host", "::1") as address:
         assert address.startswith("http://[::1]:")
         assert posted(address) == 200
         assert posted(address, Host="evil.example") == 421
 
 
-def test_who_listens_to_other_machines_is_warned_and_names_its_hosts(
-    folder: Path, served: Served, tmp_path: Path
-) -> None:
+def test_public_http_server_warns_and_accepts_only_allowed_hosts(folder: Path, served: Served, tmp_path: Path) -> None:
     code = f"mcp.serve([{str(folder)!r}], transport='http', host='0.0.0.0', port=0, allowed_hosts=['code.example'])"
     with served(argv=[sys.executable, "-c", f"from ripwrap import mcp; {code}"]) as address:
         local = address.replace("0.0.0.0", "127.0.0.1")
@@ -796,7 +790,7 @@ with socket.create_server(("127.0.0.1", 0)) as listening:
 
 @ON_ASYNCIO
 @pytest.mark.anyio
-async def test_over_http_a_client_cannot_name_folders_even_of_a_server_that_has_none(
+async def test_http_server_ignores_the_clients_roots(
     folder_of_code: Path, served: Served, mode: str, anyio_backend: str
 ) -> None:
     roots = Roots(folder_of_code.as_uri())
@@ -806,14 +800,14 @@ async def test_over_http_a_client_cannot_name_folders_even_of_a_server_that_has_
     assert roots.asked == 0
 
 
-# The page.
+# The documentation page
 
 BLOCKS = re.findall(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 SNIPPETS = re.findall(r"^```(json|toml)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
 
 
 def commands(config: object) -> Iterator[list[str]]:
-    """The command lines in a configuration, at whatever depth."""
+    """Yield the command lines in a configuration, at any depth."""
     if isinstance(config, dict):
         if "command" in config:
             yield [config["command"], *config["args"]]
@@ -822,7 +816,7 @@ def commands(config: object) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize(("language", "snippet"), SNIPPETS)
-def test_a_configuration_in_the_docs_parses_and_its_command_is_ours(language: str, snippet: str) -> None:
+def test_configuration_in_the_docs_parses_and_runs_ripwrap_mcp(language: str, snippet: str) -> None:
     config = json.loads(snippet) if language == "json" else tomllib.loads(snippet)
     for command in commands(config):
         program, *arguments = command[command.index("ripwrap") :]
@@ -831,12 +825,12 @@ def test_a_configuration_in_the_docs_parses_and_its_command_is_ours(language: st
         assert bound.arguments.get("root")
 
 
-def test_the_docs_configure_every_client() -> None:
+def test_docs_have_a_configuration_for_every_client() -> None:
     assert len([snippet for _, snippet in SNIPPETS if '"command"' in snippet or "command =" in snippet]) >= 9
 
 
 @pytest.mark.parametrize(("code", "prints"), BLOCKS)
-def test_a_block_of_python_in_the_docs_prints_what_stands_below_it(code: str, prints: str) -> None:
+def test_block_on_the_mcp_page_prints_the_output_below_it(code: str, prints: str) -> None:
     root = PAGE.parent.parent.parent
     argv = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(argv, cwd=root, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The public interface: twins that agree, and a package that is light to import."""
+"""The public interface: async and blocking functions that agree, and a package that is light to import."""
 
 import ast
 import inspect
@@ -23,25 +23,22 @@ def asynchronous(name: str) -> Callable[..., Any]:
     return twin
 
 
-CLASSES = {"Workspace", "Index"}  # which `test_arguments.py` and `index/test_blocking.py` look at
+CLASSES = {"Workspace", "Index"}  # `test_arguments.py` and `index/test_blocking.py` test these
 OPERATIONS = [name for name in sync.__all__ if name not in CLASSES]
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_the_blocking_twin_takes_the_same_and_a_timeout(name: str) -> None:
+def test_blocking_twin_has_equal_parameters_and_a_timeout(name: str) -> None:
     twin, blocking = asynchronous(name), getattr(sync, name)
-    if twin is blocking:
-        assert name == "render_tree"
-        return
     parameters = dict(inspect.signature(blocking).parameters)
-    if name not in ("install", "grep"):  # whose twins have it too
+    if name not in ("install", "grep"):  # their async twins have a timeout too
         timeout = parameters.pop("timeout")
         assert (timeout.kind, timeout.default) == (inspect.Parameter.KEYWORD_ONLY, None)
     assert parameters == dict(inspect.signature(twin).parameters)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_the_blocking_twin_gives_what_the_asynchronous_one_gives(name: str) -> None:
+def test_blocking_twin_has_the_return_type_of_the_async_one(name: str) -> None:
     given = get_type_hints(asynchronous(name))["return"]
     blocking = get_type_hints(getattr(sync, name))["return"]
     if get_origin(given) is AsyncGenerator:
@@ -51,7 +48,7 @@ def test_the_blocking_twin_gives_what_the_asynchronous_one_gives(name: str) -> N
         assert blocking == given
 
 
-def test_every_operation_has_a_twin() -> None:
+def test_every_operation_has_a_blocking_twin() -> None:
     functions = {name for name in ripwrap.__all__ if inspect.isfunction(getattr(ripwrap, name))}
     assert functions - {"limit_processes"} | IN_BINARY == set(OPERATIONS)
 
@@ -65,24 +62,26 @@ def test_every_public_name_has_a_docstring() -> None:
 HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdirs", "trio", "asyncio", "sqlite3"}
 
 
+@pytest.mark.slow
+@pytest.mark.python
 @pytest.mark.parametrize(
     ("code", "left_out"),
     [
         ("import ripwrap", {*HEAVY, "pydantic", "anyio", "subprocess"}),
-        ("from ripwrap import search", {*HEAVY, "ripwrap._grep", "ripwrap.workspace", "ripwrap.sync"}),
+        ("from ripwrap import search", {*HEAVY, "ripwrap._operations.grep", "ripwrap.workspace", "ripwrap.sync"}),
         ("from ripwrap import *", {*HEAVY, "numpy", "ripwrap.index"}),
         ("import ripwrap.sync", {*HEAVY, "numpy", "ripwrap.index"}),
         ("from ripwrap.sync import Index", {*HEAVY, "numpy", "ripwrap.index.watch"}),
-        ("from ripwrap.index import Embedder, Limits", {*HEAVY, "numpy", "ripwrap.index.providers"}),
+        ("from ripwrap.index import Embedder, Limits", {*HEAVY, "numpy", "ripwrap.index.embeddings.registry"}),
     ],
 )
-def test_what_is_not_used_is_not_loaded(code: str, left_out: set[str]) -> None:
+def test_import_loads_no_unused_modules(code: str, left_out: set[str]) -> None:
     code = f"import sys; {code}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not left_out & set(done.stdout.split())
 
 
-def test_a_public_name_is_what_type_checkers_take_it_for() -> None:
+def test_lazy_names_equal_those_that_type_checkers_see() -> None:
     tree = ast.parse(inspect.getsource(ripwrap))
     imports = [one for node in tree.body if isinstance(node, ast.If) for one in ast.walk(node)]
     seen = {
@@ -96,17 +95,46 @@ def test_a_public_name_is_what_type_checkers_take_it_for() -> None:
     assert set(sync.__all__) <= set(dir(sync))
 
 
-@pytest.mark.parametrize("name", ["answers", "errors", "models", "options", "render", "results", "workspace"])
-def test_a_public_module_is_there_as_type_checkers_have_it(name: str) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["errors", "models", "options", "results", "workspace"])
+def test_public_module_is_an_attribute_of_the_package(name: str) -> None:
     code = f"import ripwrap; assert ripwrap.{name}.__name__ == 'ripwrap.{name}'"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_name_that_is_not_there_is_said_to_be_missing() -> None:
+def test_missing_name_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'ripwrap' has no attribute 'serch'"):
         ripwrap.serch  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"module 'ripwrap\.sync' has no attribute 'Indexes'"):
         sync.Indexes  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "replacement"),
+    [
+        (ripwrap, "TreeText", r"use ripwrap\.Tree$"),
+        (ripwrap, "render_tree", r"use ripwrap\.Tree\(entries=…\)"),
+        (sync, "render_tree", r"use ripwrap\.Tree\(entries=…\)"),
+    ],
+)
+def test_old_name_warns_and_works(module: Any, name: str, replacement: str) -> None:
+    with pytest.warns(DeprecationWarning, match=replacement) as warned:
+        old = getattr(module, name)
+    assert warned[0].filename == __file__
+    made = ripwrap.Tree if name == "TreeText" else type(old(entries=[]))
+    assert made is ripwrap.Tree
+    assert name not in module.__all__
+
+
+@pytest.mark.anyio
+async def test_max_matches_warns_and_sets_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x\nx\n")
+    old: dict[str, Any] = {"max_matches": 1}
+    with pytest.warns(DeprecationWarning, match="use limit=") as warned:
+        blocking = sync.grep("x", cwd=tmp_path, **old)
+        awaited = await ripwrap.grep("x", cwd=tmp_path, **old)
+    assert [one.filename for one in warned] == [__file__, __file__]
+    assert blocking == awaited == sync.grep("x", cwd=tmp_path, limit=1)
 
 
 STARTING = re.compile(
@@ -114,9 +142,17 @@ STARTING = re.compile(
 )
 
 
-def test_two_modules_alone_start_programs() -> None:
+def test_only_two_modules_start_programs() -> None:
     package = Path(ripwrap.__file__).parent
     starting = {
         path.relative_to(package).as_posix() for path in package.rglob("*.py") if STARTING.search(path.read_text())
     }
-    assert starting == {"_child.py", "index/apart.py"}
+    assert starting == {"_subprocess.py", "_code/treesitter/worker.py"}
+
+
+def test_file_with_importorskip_has_tests_marked_extra() -> None:
+    """`nox -s extras`, where optional packages must be installed, selects tests by this mark."""
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        text = path.read_text(encoding="utf-8")
+        if path != Path(__file__) and "pytest.importorskip(" in text:
+            assert "pytest.mark.extra" in text, path

@@ -1,4 +1,4 @@
-"""Collected answers as others see them: a diff that git applies, a notebook, a terminal, JSON."""
+"""Output forms of collected results: a diff that git applies, a notebook, a terminal, JSON."""
 
 import copy
 import json
@@ -18,26 +18,26 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 from rich.console import Console
 
-import rgs
-import ripwrap
-from ripwrap import CapabilityError, GrepResult, Match, Message, TreeText, render, sync
+from ripwrap import CapabilityError, GrepResult, Match, Message, Tree, sync
+from ripwrap._display.html import MAX_HTML
 from ripwrap.binary import RgBinary
 from ripwrap.models import FileCount, TreeEntry
+from support import rgs
 
 Plant = Callable[..., Path]
 SCHEMAS = Path(__file__).parent / "data" / "schemas.json"
 rg15 = rgs.provide("15.2.0")
 
 
-def applied(folder: Path, diff: bytes) -> None:
-    """Let git, which is strict, change the files as the diff says."""
+def apply_diff(folder: Path, diff: bytes) -> None:
+    """Apply a diff with git, which is strict."""
     argv = ["git", "apply", "-p1", "-"]
     done = subprocess.run(argv, cwd=folder, input=diff, capture_output=True, check=False)
     assert done.returncode == 0, (done.stderr.decode(), diff)
 
 
 class TestDiff:
-    def test_is_what_git_applies(self, rg: RgBinary, plant: Plant) -> None:
+    def test_git_applies_the_diff(self, rg: RgBinary, plant: Plant) -> None:
         before: dict[str | bytes, str | bytes] = {
             "a.py": "import os\n\n\ndef old_name():\n    return old_name\n\n\nx = 1\ny = 2\nz = 3\nold_name()\n",
             "crlf.txt": "old_name\r\nother\r\n",
@@ -53,15 +53,15 @@ class TestDiff:
                 sync.grep("old_name", cwd=folder, rg=rg, replace="new_name")
             return
         result = sync.grep(r"old_(\w+)", cwd=folder, rg=rg, replace="${1}_new")
-        for name, content in before.items():  # nothing was written
+        for name, content in before.items():  # grep wrote nothing
             raw = content.encode() if isinstance(content, str) else content
             assert (folder / os.fsdecode(name)).read_bytes() == raw
-        applied(folder, result.raw_diff())
+        apply_diff(folder, result.raw_diff())
         for name, content in before.items():
             raw = content.encode() if isinstance(content, str) else content
             assert (folder / os.fsdecode(name)).read_bytes() == raw.replace(b"old_name", b"name_new")
 
-    def test_has_a_header_hunks_and_context(self, plant: Plant) -> None:
+    def test_diff_has_a_header_hunks_and_context(self, plant: Plant) -> None:
         folder = plant({"f.txt": "1\n2\nx\n4\n5\n6\n7\n8\n9\nx x\n"})
         result = sync.grep("x", cwd=folder, rg=rg15, replace="a\nb", context=1)
         assert (
@@ -74,44 +74,45 @@ class TestDiff:
             )
         )
 
-    def test_of_a_page_applies_too(self, plant: Plant) -> None:
-        """Its last match has what follows as context, or git would take the hunk for the end of the file."""
+    def test_git_applies_the_diff_of_a_page(self, plant: Plant) -> None:
+        """Its last match has context after it, or git would take the hunk for the end of the file."""
         folder = plant({"f.txt": "foo\n" * 10})
-        page = sync.grep("foo", cwd=folder, rg=rg15, replace="X", max_matches=3, offset=3)
-        applied(folder, page.raw_diff())
+        page = sync.grep("foo", cwd=folder, rg=rg15, replace="X", limit=3, offset=3)
+        apply_diff(folder, page.raw_diff())
         assert (folder / "f.txt").read_text() == "foo\n" * 3 + "X\n" * 3 + "foo\n" * 4
 
-    def test_names_what_git_can_name(self, plant: Plant) -> None:
+    def test_diff_has_prefixed_absolute_paths(self, plant: Plant) -> None:
         folder = plant({"f": "x\n"})
         diff = sync.grep("x", cwd=folder, rg=rg15, replace="y", paths=folder / "f").diff()
         assert diff.startswith(f"--- a{folder}/f\n+++ b{folder}/f\n")
 
-    def test_of_lines_that_end_in_nul_there_is_none(self, plant: Plant) -> None:
+    def test_diff_of_nul_terminated_lines_raises(self, plant: Plant) -> None:
         result = sync.grep("x", cwd=plant({"f": b"a\nb\0x\0"}), rg=rg15, replace="y", null_data=True, text=True)
         with pytest.raises(ValueError, match="null_data"):
             result.diff()
 
-    def test_of_lines_that_go_joins_and_vanishes(self, plant: Plant) -> None:
+    def test_diff_can_remove_and_join_lines(self, plant: Plant) -> None:
         folder = plant({"f.txt": "1\nx\n3\ny\n5\n"})
         result = sync.grep(["x\n", "y\n"], cwd=folder, rg=rg15, replace="", multiline=True, context=1)
-        applied(folder, result.files[0].raw_diff())
+        apply_diff(folder, result.files[0].raw_diff())
         assert (folder / "f.txt").read_text() == "1\n3\n5\n"
         joined = sync.grep("3\n", cwd=folder, rg=rg15, replace="3 and ", multiline=True, context=1)
         assert joined.diff() == "--- a/f.txt\n+++ b/f.txt\n@@ -1,3 +1,2 @@\n 1\n-3\n-5\n+3 and 5\n"
-        applied(folder, joined.files[0].raw_diff())
+        apply_diff(folder, joined.files[0].raw_diff())
         assert (folder / "f.txt").read_text() == "1\n3 and 5\n"
 
-    def test_of_nothing_is_empty(self, plant: Plant) -> None:
+    def test_diff_without_changes_is_empty(self, plant: Plant) -> None:
         folder = plant({"f": "x\n"})
         assert sync.grep("x", cwd=folder, rg=rg15).diff() == ""
         assert sync.grep("x", cwd=folder, rg=rg15, replace="x").diff() == ""
         assert sync.grep("y", cwd=folder, rg=rg15, invert_match=True, replace="z").diff() == ""
 
-    def test_needs_line_numbers(self, plant: Plant) -> None:
+    def test_diff_needs_line_numbers(self, plant: Plant) -> None:
         result = sync.grep("x", cwd=plant({"f": "x\n"}), rg=rg15, replace="y", no_line_number=True)
         with pytest.raises(ValueError, match="no_line_number"):
             result.diff()
 
+    @pytest.mark.slow
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
     @given(
         st.lists(st.sampled_from(["x", "xx x", "", "y", "y\r", "é x"]), max_size=12),
@@ -120,7 +121,7 @@ class TestDiff:
         st.integers(2, 3),
         st.sampled_from(["x", "x$", "^y", "x\n", "y\r?\n", "(?s)x.y"]),
     )
-    def test_of_any_file_gives_what_replacing_gives(
+    def test_applied_diff_equals_re_sub(
         self,
         tmp_path_factory: pytest.TempPathFactory,
         lines: list[str],
@@ -134,13 +135,13 @@ class TestDiff:
         (folder / "f").write_bytes(text.encode())
         result = sync.grep(pattern, cwd=folder, rg=rg15, replace=new, multiline=True, context=context)
         if diff := b"".join(file.raw_diff() for file in result.files):
-            applied(folder, diff)
+            apply_diff(folder, diff)
         expected = re.sub(pattern, new.replace("$0", r"\g<0>"), text, flags=re.MULTILINE)
         assert (folder / "f").read_bytes() == expected.encode()
 
 
 class Text(HTMLParser):
-    """The tags and the text of HTML; what is not closed is an error."""
+    """The tags and the text of HTML; fails on a tag that is not closed."""
 
     EMPTY_TREE = '<pre style="line-height: 1.3"></pre>'
 
@@ -156,7 +157,7 @@ class Text(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.tags.add(tag)
-        if tag != "br":  # which is never closed
+        if tag != "br":  # has no end tag
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -172,7 +173,7 @@ HOSTILE = "<script>alert(1)</script>&amp;"
 
 
 class TestNotebook:
-    def test_shows_hits_and_escapes_everything(self, plant: Plant) -> None:
+    def test_html_marks_hits_and_escapes_text(self, plant: Plant) -> None:
         folder = plant({f"{HOSTILE.replace('/', '_')}.txt": f"{HOSTILE} é needle\nx\n", b"\xff": b"needle \xff\n"})
         result = sync.grep(["needle", "<script>"], cwd=folder, rg=rg15)
         shown = Text(result._repr_html_())
@@ -182,48 +183,48 @@ class TestNotebook:
         assert shown.text.startswith("2 matches in 2 files.")
         assert "\ufffd" in shown.text
 
-    def test_shows_what_would_be_replaced(self, plant: Plant) -> None:
+    def test_html_shows_replacements(self, plant: Plant) -> None:
         folder = plant({"f": "a needle\nthread\n"})
         result = sync.grep(r"needle\nthread", cwd=folder, rg=rg15, multiline=True, replace="<b>\nx")
         shown = Text(result._repr_html_())
         assert shown.marked == [("del", "needle"), ("del", "thread"), ("ins", "<b>"), ("ins", "x")]
         assert "1: a needle\n2: thread<b>x\n" in shown.text
 
-    def test_shows_gaps(self, plant: Plant) -> None:
+    def test_html_shows_gaps(self, plant: Plant) -> None:
         folder = plant({"f": "x\n1\n2\n3\nx\n"})
         assert "1: x\n2- 1\n--\n4- 3\n5: x\n" in Text(sync.grep("x", cwd=folder, rg=rg15, context=1)._repr_html_()).text
 
-    def test_keeps_to_its_budget(self, plant: Plant) -> None:
+    def test_html_of_a_result_fits_its_budget(self, plant: Plant) -> None:
         folder = plant({f"f{number}": "needle\n" * 5000 for number in range(3)})
-        html = sync.grep("needle", cwd=folder, rg=rg15, max_matches=None, context=0)._repr_html_()
-        assert len(html) <= render.MAX_HTML + 1000
-        assert "too long to be shown" in html
+        html = sync.grep("needle", cwd=folder, rg=rg15, limit=None, context=0)._repr_html_()
+        assert len(html) <= MAX_HTML + 1000
+        assert "too long to show" in html
         assert Text(html)
 
-    def test_counts_headings_and_clips_long_lines(self, plant: Plant) -> None:
+    def test_html_budget_counts_headings_and_long_lines_are_clipped(self, plant: Plant) -> None:
         folder = plant({f"{number:03}{'n' * 240}": "needle\n" for number in range(900)})
-        html = sync.grep("needle", cwd=folder, rg=rg15, max_matches=None)._repr_html_()
-        assert len(html) <= render.MAX_HTML + 1000 and "too long to be shown" in html
+        html = sync.grep("needle", cwd=folder, rg=rg15, limit=None)._repr_html_()
+        assert len(html) <= MAX_HTML + 1000 and "too long to show" in html
         long = plant({"000": "é" * 100_000 + "needle" + "é" * 100_000 + "needle\n"})
         shown = Text(sync.grep("needle", cwd=long, rg=rg15, paths="000")._repr_html_())
         assert shown.marked == [("mark", "needle")]
         assert "1: …é" in shown.text and shown.text.endswith("é…\n") and len(shown.text) < 2200
 
-    def test_shows_a_tree(self, plant: Plant) -> None:
+    def test_html_shows_a_tree(self, plant: Plant) -> None:
         folder = plant({f"d&/{HOSTILE.replace('/', '_')}": "", "d&/x": "", "e": ""})
         tree = sync.tree_text(cwd=folder, limit=2)
-        assert isinstance(tree, str) and isinstance(tree, TreeText)
+        assert isinstance(tree, Tree) and tree.truncated
         shown = Text(tree._repr_html_())
-        assert shown.text == tree == "d&/\n    [2 truncated]\ne"
+        assert shown.text == str(tree) == "d&/\n    [2 truncated]\ne"
         assert shown.tags == {"pre", "b", "span"}
         assert tree.entries == tuple(sync.tree(cwd=folder, limit=2))
         assert pickle.loads(pickle.dumps(tree)).entries == copy.copy(tree).entries == tree.entries
-        assert TreeText() == "" and TreeText()._repr_html_() == Text.EMPTY_TREE
+        assert str(Tree()) == "" and Tree()._repr_html_() == Text.EMPTY_TREE
 
-    def test_a_tree_keeps_to_its_budget_too(self) -> None:
+    def test_html_of_a_tree_fits_its_budget(self) -> None:
         entries = [TreeEntry(path="x" * 1000, name="x" * 1000, depth=0)] * 1000
-        html = ripwrap.render_tree(entries)._repr_html_()
-        assert len(html) < render.MAX_HTML + 1000 and "too long" in html
+        html = Tree(entries=tuple(entries))._repr_html_()
+        assert len(html) < MAX_HTML + 1000 and "too long" in html
 
 
 def printed(thing: Any, **options: Any) -> str:
@@ -234,7 +235,7 @@ def printed(thing: Any, **options: Any) -> str:
 
 
 class TestTerminal:
-    def test_shows_a_result_grouped_by_file(self, plant: Plant) -> None:
+    def test_terminal_shows_a_result_grouped_by_file(self, plant: Plant) -> None:
         folder = plant({"a": "x [red]\n1\n2\n3\nx\n", b"\xff": "x"})
         result = sync.grep("x", cwd=folder, rg=rg15, context=1)
         assert printed(result) == ("a\n1:x [red]\n2-1\n--\n4-3\n5:x\n\n\ufffd\n1:x\n\n3 matches in 2 files.\n")
@@ -242,18 +243,53 @@ class TestTerminal:
         assert "\x1b[35ma\x1b[0m" in coloured
         assert "\x1b[1;31mx\x1b[0m [red]" in coloured
 
-    def test_marks_the_hit_whatever_stands_before_it(self, plant: Plant) -> None:
+    def test_terminal_marks_a_hit_after_control_characters(self, plant: Plant) -> None:
         folder = plant({"f": "a\x0c\rneedle\x07 b\r\n"})
         coloured = printed(sync.grep("needle", cwd=folder, rg=rg15), force_terminal=True, color_system="standard")
         assert "a\x1b[1;31mneedle\x1b[0m b" in coloured
 
-    def test_shows_a_tree_with_its_directories_set_off(self, plant: Plant) -> None:
+    def test_terminal_shows_a_tree_with_styled_directories(self, plant: Plant) -> None:
         tree = sync.tree_text(cwd=plant({"d/[red]x": "", "d/y": ""}), limit=2)
         assert printed(tree) == f"{tree}\n" == "d/\n    [red]x\n    [1 truncated]\n"
         assert "\x1b[1;34md/\x1b[0m" in printed(tree, force_terminal=True, color_system="standard")
 
 
-def test_a_result_survives_json_and_pickling(plant: Plant) -> None:
+class TestGrepResult:
+    def test_length_is_the_number_of_matches_on_the_page(self, plant: Plant) -> None:
+        folder = plant({"a": "x\nx\n", "b": "x\n"})
+        assert len(sync.grep("x", cwd=folder, rg=rg15)) == 3
+        assert len(sync.grep("x", cwd=folder, rg=rg15, limit=2)) == 2
+
+    def test_result_is_true_if_any_page_has_a_match(self, plant: Plant) -> None:
+        folder = plant({"a": "x\n"})
+        assert sync.grep("x", cwd=folder, rg=rg15)
+        assert sync.grep("x", cwd=folder, rg=rg15, limit=0)
+        assert not sync.grep("y", cwd=folder, rg=rg15)
+
+    def test_iteration_yields_files_and_matches_yields_matches(self, plant: Plant) -> None:
+        result = sync.grep("x", cwd=plant({"a": "x\nx\n", "b": "x\n"}), rg=rg15)
+        assert list(result) == list(result.files)
+        assert [(match.path, match.line_number) for match in result.matches()] == [("a", 1), ("a", 2), ("b", 1)]
+
+    def test_text_of_a_result_has_greps_format(self, plant: Plant) -> None:
+        folder = plant({"a": "x\n1\n2\n3\nx\r\n", b"\xff": "x"})
+        assert str(sync.grep("x", cwd=folder, rg=rg15, context=1)) == (
+            "a:1:x\na-2-1\n--\na-4-3\na:5:x\n--\n\ufffd:1:x\n3 matches in 2 files."
+        )
+        plain = sync.grep("x", cwd=folder, rg=rg15, context=0, no_line_number=True, replace="y")
+        assert str(plain) == "a:y\na:y\n\ufffd:y\n3 matches in 2 files."
+
+    def test_text_of_a_result_without_a_match_is_the_message(self, folder: Path) -> None:
+        assert str(sync.grep("x", cwd=folder, rg=rg15)) == "No matches found."
+
+
+def test_tree_survives_json_and_pickling(plant: Plant) -> None:
+    tree = sync.tree_text(cwd=plant({b"\xff/f": "", "g": ""}))
+    assert Tree.model_validate_json(tree.model_dump_json()) == tree
+    assert pickle.loads(pickle.dumps(tree)) == tree and not tree.truncated
+
+
+def test_result_survives_json_and_pickling(plant: Plant) -> None:
     folder = plant({b"\xff/f": b"needle \xfe\n", "g": "needle é\nx\n"})
     (folder / "broken").symlink_to("nowhere")
     result = sync.grep("needle", cwd=folder, rg=rg15, replace="x\udcff".encode("utf-8", "replace").decode())
@@ -272,8 +308,8 @@ def test_a_result_survives_json_and_pickling(plant: Plant) -> None:
         result.files = ()  # type: ignore[misc]
 
 
-def test_the_schemas_are_those_that_were_published() -> None:
-    """A change here is one for whoever validates or generates by them; `python tests/test_results.py` writes them."""
+def test_schemas_equal_the_published_ones() -> None:
+    """A change breaks programs that validate by the schemas; `python tests/test_results.py` writes them."""
     assert schemas() == json.loads(SCHEMAS.read_text())
 
 
@@ -292,7 +328,7 @@ def schemas() -> Any:
     }
 
 
-def test_what_is_written_is_what_the_schema_says(plant: Plant) -> None:
+def test_json_of_a_result_has_the_properties_of_its_schema(plant: Plant) -> None:
     schema = GrepResult.model_json_schema(mode="serialization")
     written = json.loads(sync.grep("x", cwd=plant({"f": "x\n"}), rg=rg15).model_dump_json())
     assert set(written) == set(schema["properties"]) == set(schema["required"])

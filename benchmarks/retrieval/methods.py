@@ -13,10 +13,10 @@ from typing import Literal, Protocol
 import anyio
 
 from ripwrap import sync
-from ripwrap._ranking.tokens import understood
-from ripwrap._rg.argv import words_command
-from ripwrap._rg.collect import Plan, Step, carry_out_blocking
-from ripwrap._rg.hits import Hits
+from ripwrap._ranking.query import parse_query
+from ripwrap._ripgrep.command import words_command
+from ripwrap._ripgrep.runner import BlockingRunner, Step, run_blocking
+from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap.index import Index
 
 PLACES = 10  # What `rank()` gives if nothing is said.
@@ -54,16 +54,13 @@ class RgWords:
 
     def answer(self, query: str) -> list[Place]:
         """See `Method`."""
-        words = understood(query).words
+        words = parse_query(query).words
         pattern = rf"(?i)\b(?:{'|'.join(map(re.escape, words))})\b"
-        hits = carry_out_blocking(self._plan(pattern), None)
+        command = words_command(pattern, self._root, (), {}, 1_000_000)
+        step = Step(command, partial(TermCounts, lambda hit: (hit.lower(),)), None)
+        hits = run_blocking(BlockingRunner(None).collect(step))
         order = sorted(hits.files, key=lambda path: (-len(hits.files[path]), -sum(hits.files[path].values()), path))
         return [Place(path, self._lines(path, re.compile(pattern))) for path in order[:PLACES]]
-
-    def _plan(self, pattern: str) -> Plan[Hits]:
-        command = words_command(pattern, self._root, (), {}, 1_000_000)
-        hits: Hits = yield Step(command, partial(Hits, lambda hit: (hit.lower(),)), None)
-        return hits
 
     def _lines(self, path: str, pattern: re.Pattern[str]) -> str:
         text = (self._root / path).read_text("utf-8", "replace")

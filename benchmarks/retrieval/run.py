@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 from statistics import median
+from textwrap import fill
 
 sys.path.append(str(Path(__file__).parent.parent))
 
@@ -22,7 +23,7 @@ from retrieval.methods import METHODS, Place
 from retrieval.upkeep import WAYS, Kept, kept
 from retrieval.upkeep import table as upkeep_table
 from ripwrap import sync
-from ripwrap._ranking.chunks import chunks_of
+from ripwrap._code.windows import window_chunks
 
 _HEAD = Path(__file__).parent / "head.md"
 
@@ -32,7 +33,7 @@ def ask(corpus: Corpus, name: str, rounds: int) -> tuple[float, list[Measured]]:
     begun = time.perf_counter()
     method = METHODS[name](corpus.root)
     made = time.perf_counter() - begun
-    method.answer(corpus.queries[0].text)  # what is loaded at the first use counts for nobody
+    method.answer(corpus.queries[0].text)  # one-time loading does not count
     results: list[Measured] = []
     for query in corpus.queries:
         places: list[Place] = []
@@ -49,7 +50,7 @@ def size(root: Path) -> str:
     """How much a corpus is."""
     files = [root / path for path in sync.files(cwd=root)]
     texts = [raw.decode("utf-8", "replace") for raw in (file.read_bytes() for file in files) if b"\0" not in raw]
-    chunks = sum(1 for text in texts for _ in chunks_of(text))
+    chunks = sum(1 for text in texts for _ in window_chunks(text))
     return f"{len(files):,} files, {sum(map(len, texts)) / 1e6:.1f} MB of text, {chunks:,} chunks"
 
 
@@ -74,13 +75,17 @@ def report(rows: dict[str, dict[str, dict[str, float]]], upkeep: dict[str, Kept]
     binary = sync.resolve()
     pins = ", ".join((*WHEELS.values(), *NPM.values(), f"{LIBRARY} {platform.python_version()}"))
     parts = [
-        f"rg {'.'.join(map(str, binary.version))}, {os.cpu_count()} CPUs, {platform.platform()}; {pins}.",
-        f"Recall: within the first {TOKENS:,} tokens of {CHARACTERS} characters; times: medians of {rounds}.",
+        fill(
+            f"rg {'.'.join(map(str, binary.version))}, {os.cpu_count()} CPUs, {platform.platform()}; {pins}.",
+            100,
+            break_on_hyphens=False,
+        ),
+        f"Recall is within the first {TOKENS:,} tokens of {CHARACTERS} characters. Times are medians of {rounds}.",
         table(rows),
     ]
     if upkeep:
         parts += [
-            f"Upkeep of an index of {LIBRARY}: made, refreshed without need, after an edit, after a branch switch.",
+            f"Upkeep of an index of {LIBRARY}: build, refresh without a change, after an edit, after a branch switch.",
             upkeep_table(upkeep),
         ]
     if judged:

@@ -1,4 +1,4 @@
-"""The typed Python API of ripgrep: files, trees and matches out of `rg`, as they are found.
+"""The typed Python API of ripgrep: stream files, trees and matches out of `rg` as they are found.
 
 ```python
 import asyncio
@@ -19,31 +19,38 @@ shop/cart.py 5 # TODO: taxes
 shop/till.py 1 def pay(amount):  # TODO: cards
 ```
 
-A name is loaded when it is first used, which takes a fifth of a second: `from ripwrap import search` at the top of a
-module has that done before an event loop runs.
+Public names are loaded at first use, which takes 0.2 s. `from ripwrap import search` at the top of a module loads them
+before an event loop runs.
 
-General layout, each module using only those to its right (`[tool.importlinter]` in pyproject.toml has them all); where
-a name has an underscore, it is ours alone:
+General layout: eight layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
+Names with an underscore are private.
 
-    cli, mcp → sync → workspace → _rank → _grep, _tree, _modes → results → _search, _files → _rg.collect,
-    _rg.stream → _rg.process → _rg.sifter → _rg.argv, _rg.decoder, _rg.stderr, binary → _ranking → models,
-    options, errors
+    cli
+    mcp, sync
+    workspace
+    index, _operations
+    _ripgrep, _ranking
+    binary, results, _code
+    _display
+    models, options, errors, _text, _subprocess, _safe_open, _concurrency
 """
 
 import sys
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ripwrap import binary, sync
-    from ripwrap._files import files
-    from ripwrap._grep import grep
-    from ripwrap._modes import count, count_matches, file_types, files_with_matches, files_without_match
-    from ripwrap._rank import rank
-    from ripwrap._rg.limiter import limit_processes
-    from ripwrap._search import search, search_messages
-    from ripwrap._tree import render_tree, tree, tree_text
+    from ripwrap._operations.counts import count, count_matches, file_types, files_with_matches, files_without_match
+    from ripwrap._operations.files import files
+    from ripwrap._operations.grep import grep
+    from ripwrap._operations.rank import rank
+    from ripwrap._operations.search import search, search_messages
+    from ripwrap._operations.tree import tree, tree_text
+    from ripwrap._ripgrep.limiter import limit_processes
     from ripwrap.binary import RgBinary
+    from ripwrap.binary.resolver import Rg
     from ripwrap.errors import (
         AccessDeniedError,
         BinaryError,
@@ -55,6 +62,7 @@ if TYPE_CHECKING:
         EmbeddingError,
         ExtractionFailedError,
         GlobError,
+        Hint,
         PatternError,
         RipwrapError,
         SearchError,
@@ -76,8 +84,8 @@ if TYPE_CHECKING:
         Summary,
         TreeEntry,
     )
-    from ripwrap.options import FileOptions, SearchOptions
-    from ripwrap.results import FileMatches, GrepMatch, GrepResult, RankedChunk, TreeText
+    from ripwrap.options import FileOptions, SearchOptions, StrPath
+    from ripwrap.results import FileMatches, GrepMatch, GrepResult, RankedChunk, Tree
     from ripwrap.workspace import Workspace
 
 __all__ = [
@@ -100,21 +108,24 @@ __all__ = [
     "GlobError",
     "GrepMatch",
     "GrepResult",
+    "Hint",
     "Match",
     "Message",
     "PathError",
     "PatternError",
     "Range",
     "RankedChunk",
+    "Rg",
     "RgBinary",
     "RipwrapError",
     "SearchError",
     "SearchOptions",
     "Stats",
+    "StrPath",
     "Submatch",
     "Summary",
+    "Tree",
     "TreeEntry",
-    "TreeText",
     "UnknownTypeError",
     "UnsupportedPlatformError",
     "Workspace",
@@ -128,7 +139,6 @@ __all__ = [
     "grep",
     "limit_processes",
     "rank",
-    "render_tree",
     "search",
     "search_messages",
     "sync",
@@ -136,36 +146,83 @@ __all__ = [
     "tree_text",
 ]
 
-# A public name is loaded when it is first used, as Pydantic's are: who searches needs none of the agents' tools. It is
-# one of these modules, or is looked for in the rooms below them, the lightest first.
-_MODULES = ("answers", "binary", "errors", "models", "options", "render", "results", "sync", "workspace")
-_ROOMS = (
-    "errors",
-    "models",
-    "options",
-    "_rg.limiter",
-    "binary",
-    "_files",
-    "_search",
-    "_modes",
-    "results",
-    "_tree",
-    "_grep",
-    "_rank",
-    "workspace",
-)
+# A public name is loaded when it is first used, as Pydantic's are: a search needs none of the agents' tools.
+_SUBMODULES = ("binary", "errors", "models", "options", "results", "sync", "workspace")
+_MODULE_OF = {
+    "limit_processes": "_ripgrep.limiter",
+    "files": "_operations.files",
+    "search": "_operations.search",
+    "search_messages": "_operations.search",
+    "count": "_operations.counts",
+    "count_matches": "_operations.counts",
+    "file_types": "_operations.counts",
+    "files_with_matches": "_operations.counts",
+    "files_without_match": "_operations.counts",
+    "tree": "_operations.tree",
+    "tree_text": "_operations.tree",
+    "grep": "_operations.grep",
+    "rank": "_operations.rank",
+    "RgBinary": "binary",
+    "Rg": "binary.resolver",
+    "AccessDeniedError": "errors",
+    "BinaryError": "errors",
+    "BinaryNotFoundError": "errors",
+    "CapabilityError": "errors",
+    "ChecksumMismatchError": "errors",
+    "DecodeError": "errors",
+    "DownloadFailedError": "errors",
+    "EmbeddingError": "errors",
+    "ExtractionFailedError": "errors",
+    "GlobError": "errors",
+    "Hint": "errors",
+    "PatternError": "errors",
+    "RipwrapError": "errors",
+    "SearchError": "errors",
+    "UnknownTypeError": "errors",
+    "UnsupportedPlatformError": "errors",
+    "Begin": "models",
+    "Context": "models",
+    "Elapsed": "models",
+    "End": "models",
+    "FileCount": "models",
+    "Match": "models",
+    "Message": "models",
+    "PathError": "models",
+    "Range": "models",
+    "Stats": "models",
+    "Submatch": "models",
+    "Summary": "models",
+    "TreeEntry": "models",
+    "FileOptions": "options",
+    "SearchOptions": "options",
+    "StrPath": "options",
+    "FileMatches": "results",
+    "GrepMatch": "results",
+    "GrepResult": "results",
+    "RankedChunk": "results",
+    "Tree": "results",
+    "Workspace": "workspace",
+}
+_DEPRECATED = {
+    "TreeText": ("results", "Tree", "Tree"),
+    "render_tree": ("_operations.tree", "render_tree", "Tree(entries=…)"),
+}
+"""Old names to their module, their name there, and the replacement that the warning names."""
 
-if not TYPE_CHECKING:  # or every name would be one of ours
+if not TYPE_CHECKING:  # a type checker would take any name for one of these
 
     def __getattr__(name: str) -> Any:
-        if name in _MODULES:
+        if name in _SUBMODULES:
             return import_module(f"{__name__}.{name}")
-        if name in __all__:
-            for room in _ROOMS:
-                module = import_module(f"{__name__}.{room}")
-                if name in vars(module):
-                    return globals().setdefault(name, vars(module)[name])
+        if name in _MODULE_OF:
+            module = import_module(f"{__name__}.{_MODULE_OF[name]}")
+            return globals().setdefault(name, getattr(module, name))
+        if name in _DEPRECATED:
+            module_name, attribute, replacement = _DEPRECATED[name]
+            message = f"ripwrap.{name} is deprecated; use ripwrap.{replacement}"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return getattr(import_module(f"{__name__}.{module_name}"), attribute)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_MODULES})
+        return sorted({*globals(), *__all__, *_SUBMODULES})

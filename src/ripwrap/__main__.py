@@ -9,10 +9,14 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
-_INTERRUPTED = 130
-_MOMENT = 1.0  # Seconds.
-_CURSOR = b"\x1b[?25h"
-"""Shows it again, where a bar has hidden it."""
+EXIT_INTERRUPTED = 130
+"""Exit code after Ctrl-C, as a shell reports it: 128 and the number of SIGINT."""
+
+THREAD_GRACE = 1.0
+"""Seconds for each thread to end after Ctrl-C."""
+
+SHOW_CURSOR = b"\x1b[?25h"
+"""Escape sequence that shows the cursor, which a progress bar hides."""
 
 
 def main() -> None:
@@ -27,30 +31,34 @@ def main() -> None:
                 raise
             print(f'ripwrap: the command line needs {error.name}: pip install "ripwrap[cli]"', file=sys.stderr)
             sys.exit(2)
-    except KeyboardInterrupt:  # while modules were loaded, or once more while it was ending
+    except KeyboardInterrupt:  # while modules are imported, or a second Ctrl-C while the command ends
         _end()
     except SystemExit as end:
-        if end.code != _INTERRUPTED:
+        if end.code != EXIT_INTERRUPTED:
             raise
         _end()
 
 
 def _end() -> NoReturn:
-    """End after Ctrl-C: threads have a moment, and those that nobody has told, which may wait for ever, no more."""
+    """End the process after Ctrl-C.
+
+    A thread may wait for something that never comes, and the interpreter would wait for the thread. So this waits for
+    each thread at most `THREAD_GRACE` seconds, and ends the process without the interpreter's own cleanup.
+    """
     signal.signal(signal.SIGINT, _give_up)
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
-            thread.join(_MOMENT)
-    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 - an rg that nobody has ended by now
+            thread.join(THREAD_GRACE)
+    atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001 - they kill every rg that still runs
     with suppress(OSError, ValueError):
         sys.stdout.flush()
-    os._exit(_INTERRUPTED)
+    os._exit(EXIT_INTERRUPTED)
 
 
 def _give_up(_number: int, _frame: FrameType | None) -> None:
     if os.isatty(2):
-        os.write(2, _CURSOR)
-    os._exit(_INTERRUPTED)
+        os.write(2, SHOW_CURSOR)
+    os._exit(EXIT_INTERRUPTED)
 
 
 if __name__ == "__main__":

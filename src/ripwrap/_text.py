@@ -1,9 +1,8 @@
-"""Text and paths that may not be UTF-8: shown as `str`, their exact bytes kept, in JSON as rg writes them.
+"""Hold text and paths that may not be UTF-8 as `str`, with their exact bytes, and write them to JSON as rg does.
 
-rg writes a text as `{"text": …}` and, where it is not UTF-8, as `{"bytes": base64}` (rg-facts 13). Both annotations
-below take a plain string, a `{"bytes": …}` object, or a string that is already theirs; in JSON they give the string,
-or the `{"bytes": …}` object where the string alone would lose something. Pydantic by itself refuses what
-`os.fsdecode` makes.
+rg writes a text as `{"text": …}`, or as `{"bytes": base64}` if it is not UTF-8 (rg-facts 13). Both annotations below
+accept a string or a `{"bytes": …}` object. In JSON they write the string, or the object if the string would lose bytes.
+Pydantic's own string type refuses the surrogates of `os.fsdecode` (PEP 383).
 """
 
 import base64
@@ -17,14 +16,14 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 
 class LossyText(str):
-    """Text shown with U+FFFD where it was not UTF-8; `raw` is what it was."""
+    """A text with U+FFFD where its bytes were not UTF-8; `raw` has the bytes."""
 
     __slots__ = ("raw",)
     raw: bytes
 
     @classmethod
     def of(cls, raw: bytes) -> "LossyText":
-        """The text that stands for `raw`."""
+        """Return the text for `raw`."""
         text = cls(raw.decode("utf-8", "replace"))
         text.raw = raw
         return text
@@ -44,17 +43,17 @@ class LossyText(str):
 
 
 def raw_bytes(text: str) -> bytes:
-    """The exact bytes behind a text: of a `LossyText` what rg read, of any other string its UTF-8."""
+    """Return the exact bytes of a text: the bytes that rg read for a `LossyText`, UTF-8 for any other string."""
     if isinstance(text, LossyText):
         return text.raw
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # a lone surrogate that no undecodable byte stands behind
+    except UnicodeEncodeError:  # a lone surrogate that does not stand for a byte (PEP 383)
         return text.encode("utf-8", "surrogatepass")
 
 
 def text_of(raw: bytes) -> str:
-    """The text that bytes are: the reverse of `raw_bytes()`."""
+    """Return the text of bytes: the reverse of `raw_bytes()`."""
     try:
         return raw.decode()
     except UnicodeDecodeError:
@@ -62,7 +61,7 @@ def text_of(raw: bytes) -> str:
 
 
 def shown(path: str) -> str:
-    """A path that can be printed anywhere."""
+    """Return a path as text that can be printed, with U+FFFD where it is not UTF-8."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -70,7 +69,7 @@ def _from_base64(envelope: dict[str, str]) -> bytes:
     try:
         return base64.b64decode(envelope["bytes"], validate=True)
     except binascii.Error as error:
-        raise PydanticCustomError("base64", "'bytes' should be base64: {reason}", {"reason": str(error)}) from error
+        raise PydanticCustomError("base64", "'bytes' must be base64: {reason}", {"reason": str(error)}) from error
 
 
 def _text_from_envelope(envelope: dict[str, str]) -> LossyText:
@@ -82,7 +81,7 @@ def _path_from_envelope(envelope: dict[str, str]) -> str:
 
 
 def _to_json(text: str) -> str | dict[str, str]:
-    """The text itself where JSON can hold it, else rg's `{"bytes": …}`."""
+    """Return the text if JSON can hold it exactly, or else rg's `{"bytes": …}`."""
     if not isinstance(text, LossyText):
         with suppress(UnicodeEncodeError):
             text.encode()
@@ -91,7 +90,7 @@ def _to_json(text: str) -> str | dict[str, str]:
 
 
 class _TextOrBytes:
-    """Tells Pydantic how to read and write one of the two annotations."""
+    """The Pydantic schema of one of the two annotations."""
 
     def __init__(self, read: Callable[[dict[str, str]], str]) -> None:
         self._read = read
@@ -103,7 +102,7 @@ class _TextOrBytes:
         from_envelope = core_schema.no_info_after_validator_function(self._read, envelope)
         written = core_schema.union_schema([core_schema.str_schema(), envelope])
         return core_schema.json_or_python_schema(
-            # Left to right: what rg writes nearly always is tried first, and nothing else then runs.
+            # Left to right, because rg nearly always writes a string, and then nothing else runs.
             core_schema.union_schema([core_schema.str_schema(strict=True), from_envelope], mode="left_to_right"),
             # `is_instance`, because Pydantic's own string schema refuses lone surrogates and copies subclasses.
             core_schema.union_schema([core_schema.is_instance_schema(str), from_envelope], mode="left_to_right"),
@@ -113,7 +112,7 @@ class _TextOrBytes:
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
-        # Written out, because Pydantic's own differs by version.
+        # Written here, because the schema that Pydantic generates differs between its versions.
         envelope = {
             "type": "object",
             "properties": {"bytes": {"type": "string", "contentEncoding": "base64"}},
@@ -124,7 +123,12 @@ class _TextOrBytes:
 
 
 Text = Annotated[str, _TextOrBytes(_text_from_envelope)]
-"""Text out of a file: U+FFFD where it was not UTF-8."""
+"""Text from a file, with U+FFFD where it was not UTF-8."""
 
 FsPath = Annotated[str, _TextOrBytes(_path_from_envelope)]
-"""A path as `os.fsdecode` gives it, so that `open(path)` works."""
+"""A path as `os.fsdecode` returns it, so that `open(path)` works."""
+
+
+def plural(number: int, noun: str, ending: str = "s") -> str:
+    """Return a number with its noun: `1 file`, `2 files`."""
+    return f"{number} {noun}{'' if number == 1 else ending}"

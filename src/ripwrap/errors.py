@@ -1,35 +1,159 @@
-"""Every error that ripwrap raises on purpose.
+"""Errors that ripwrap raises on purpose.
 
-    RipwrapError
-    ├── BinaryError                  rg itself: finding, installing, starting
+    RipwrapError                     hints: steps that help, as data
+    ├── BinaryError                  rg cannot be found, installed or started
     │   ├── BinaryNotFoundError      no rg where ripwrap looked, and none may be downloaded
     │   ├── UnsupportedPlatformError no release of rg runs here
-    │   ├── DownloadFailedError      url, status: a release did not come
-    │   │   └── ChecksumMismatchError    expected, actual: what came is not what was released
-    │   └── ExtractionFailedError    an archive is not what a release is
+    │   ├── DownloadFailedError      url, status: a download failed
+    │   │   └── ChecksumMismatchError    expected, actual: a download has the wrong hash
+    │   └── ExtractionFailedError    an archive is broken, or is not a release of rg
     ├── SearchError                  rg ran and failed: argv, returncode, stderr, hint
     │   ├── PatternError             offset: the pattern does not compile  (also ValueError)
     │   ├── GlobError                a glob does not parse                 (also ValueError)
     │   ├── UnknownTypeError         suggestions: no such file type        (also ValueError)
     │   └── CapabilityError          this rg cannot do what was asked
     ├── DecodeError                  rg's output is not what rg writes     (also ValueError)
-    ├── EmbeddingError               provider, reason, status, retry_after: texts did not become vectors
-    └── AccessDeniedError            path, roots: an agent's tool may not go there   (also PermissionError)
+    ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
+    └── AccessDeniedError            path, roots: a path is outside of a tool's roots   (also PermissionError)
 
-What the standard library has a word for keeps that word: a bad option is pydantic's `ValidationError`, a missing `cwd`
-`FileNotFoundError`, a `cwd` that is a file `NotADirectoryError`, a NUL in a pattern or path `ValueError`, a search that
-its `timeout` ended `TimeoutError`. `BinaryNotFoundError` is deliberately not a `FileNotFoundError`: a missing `cwd` and
-a missing rg must not be caught by the same clause.
+Other errors have the usual classes. A bad option raises pydantic's `ValidationError`, a missing `cwd`
+`FileNotFoundError`, a `cwd` that is a file `NotADirectoryError`, a NUL in a pattern or path `ValueError`, and a search
+that reaches its `timeout` `TimeoutError`. `BinaryNotFoundError` is deliberately not a `FileNotFoundError`: one `except`
+clause must not catch both a missing `cwd` and a missing rg.
+
+A message is a `HintedText`, in which each option, function and package is a `Hint`. The library prints
+`fixed_strings=True`. The command line and an agent's tools print the same message with `spell_error()`, each in its own
+spelling.
 """
 
-from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self, TypeAlias
 
 EmbedReason: TypeAlias = Literal["setup", "refused", "rejected", "unavailable", "garbage"]
+HintKind: TypeAlias = Literal["pass", "omit", "correct", "call", "install"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Step that a caller can take to fix an error; `str()` is its spelling in Python.
+
+    `Hint("fixed_strings", True)` is `fixed_strings=True`, `Hint("location")` is `location=`,
+    `Hint("limit", kind="correct")` is `limit`, `Hint("rebuild", True, kind="call", target="refresh")` is
+    `refresh(rebuild=True)`, and `Hint(kind="install", target="ripwrap[bin]")` is `pip install "ripwrap[bin]"`.
+
+    Attributes:
+        option: Name of an option or argument, as the library spells it; empty if there is none.
+        value: Value for `option`; `None` leaves the choice to the caller.
+        kind: Kind of step: 'pass' `option`, with `value`; 'omit' `option`; 'correct' the value that `option` has;
+            'call' `target`, with `option` as its argument; 'install' `target`.
+        target: Function or method to call, or requirement to install with pip.
+    """
+
+    option: str = ""
+    value: bool | int | str | None = None
+    kind: HintKind = "pass"
+    target: str = ""
+
+    def __str__(self) -> str:
+        """Return the hint as Python spells it."""
+        if self.kind == "install":
+            return f'pip install "{self.target}"'
+        argument = self.option if self.value is None else f"{self.option}={self.value!r}"
+        if self.kind == "call":
+            return f"{self.target}({argument})"
+        return f"{argument}=" if self.kind == "pass" and self.value is None else argument
+
+
+Speller: TypeAlias = Callable[[Hint], str | None]
+"""Function that spells a hint for a front end; returns `None` if the front end has no such option or function."""
+
+Clause: TypeAlias = tuple[str | Hint, ...]
+
+
+class HintedText(str):
+    """Text with hints. Its `str` has the hints in Python's spelling; `spell()` returns another spelling.
+
+    ```python
+    from ripwrap.errors import Hint, HintedText
+
+    text = HintedText("Fix the pattern, or pass ", Hint("fixed_strings", True), ".")
+    print(text)
+    print(text.spell(lambda hint: f"--{hint.option.replace('_', '-')}"))
+    ```
+
+    ```text
+    Fix the pattern, or pass fixed_strings=True.
+    Fix the pattern, or pass --fixed-strings.
+    ```
+
+    Attributes:
+        parts: Texts, hints and clauses, in order. A clause is a tuple of texts and hints, which a front end leaves out
+            if it does not have one of its hints.
+    """
+
+    __slots__ = ("parts",)
+    parts: tuple[str | Hint | Clause, ...]
+
+    def __new__(cls, *parts: str | Hint | Clause) -> Self:
+        """Join the parts; a `HintedText` among them is replaced by its own parts."""
+        flat = tuple(one for part in parts for one in (part.parts if isinstance(part, HintedText) else (part,)))
+        text = super().__new__(cls, "".join(map(str, _leaves(flat))))
+        text.parts = flat
+        return text
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str | Hint | Clause, ...]]:
+        """Return the class and the parts, from which `pickle` and `copy` rebuild the text."""
+        return type(self), self.parts
+
+    @property
+    def hints(self) -> tuple[Hint, ...]:
+        """Every hint in the text, in order."""
+        return tuple(leaf for leaf in _leaves(self.parts) if isinstance(leaf, Hint))
+
+    def spell(self, speller: Speller) -> str:
+        """Return the text in the spelling of a front end, without the clauses that it cannot spell."""
+        return "".join(
+            _spell_clause(part, speller) if isinstance(part, tuple) else _spell_leaf(part, speller) or str(part)
+            for part in self.parts
+        )
+
+
+def _leaves(parts: Sequence[str | Hint | Clause]) -> Iterator[str | Hint]:
+    for part in parts:
+        yield from part if isinstance(part, tuple) else (part,)
+
+
+def _spell_leaf(leaf: str | Hint, speller: Speller) -> str | None:
+    return speller(leaf) if isinstance(leaf, Hint) else leaf
+
+
+def _spell_clause(clause: Clause, speller: Speller) -> str:
+    spelled = [text for leaf in clause if (text := _spell_leaf(leaf, speller)) is not None]
+    return "".join(spelled) if len(spelled) == len(clause) else ""
+
+
+def spell(text: str, speller: Speller) -> str:
+    """Return a text in the spelling of a front end; a text without hints is returned unchanged."""
+    return text.spell(speller) if isinstance(text, HintedText) else text
+
+
+def spell_error(error: BaseException, speller: Speller) -> str:
+    """Return the message of an error in the spelling of a front end; `str(error)` if it has no hints."""
+    if isinstance(error, OSError) and isinstance(error.strerror, HintedText):
+        return f"{error.strerror.spell(speller)}: {error.filename!r}"
+    text = error.args[0] if error.args else ""
+    return text.spell(speller).rstrip("\n") if isinstance(text, HintedText) else str(error)
 
 
 class RipwrapError(Exception):
-    """The root of ripwrap's own errors."""
+    """Base class of ripwrap's own errors."""
+
+    @property
+    def hints(self) -> tuple[Hint, ...]:
+        """Hints in the message, in order; empty if it has none."""
+        text = self.args[0] if self.args else ""
+        return text.hints if isinstance(text, HintedText) else ()
 
 
 class BinaryError(RipwrapError):
@@ -37,18 +161,18 @@ class BinaryError(RipwrapError):
 
 
 class BinaryNotFoundError(BinaryError):
-    """There is no rg in any place that ripwrap looked at; the message lists them, and the ways to install it."""
+    """rg was not found; the message lists where ripwrap looked and how to install rg."""
 
 
 class UnsupportedPlatformError(BinaryError):
-    """No release of rg runs on this platform; the message has what was seen and what is supported."""
+    """No release of rg runs on this platform; the message names it and the supported ones."""
 
 
 class DownloadFailedError(BinaryError):
     """A release could not be downloaded.
 
     Attributes:
-        url: What was asked for, without credentials.
+        url: Address of the request, without credentials.
         status: The HTTP status of the last answer; `None` if there was none.
     """
 
@@ -59,11 +183,11 @@ class DownloadFailedError(BinaryError):
 
 
 class ChecksumMismatchError(DownloadFailedError):
-    """What was downloaded is not what was released; it was thrown away.
+    """A download has another hash than its release; it was deleted.
 
     Attributes:
-        expected: The SHA-256 of the release, in hexadecimal.
-        actual: The SHA-256 of what came.
+        expected: SHA-256 of the release, in hexadecimal.
+        actual: SHA-256 of the download.
     """
 
     def __init__(self, message: str, *, url: str = "", expected: str = "", actual: str = "") -> None:
@@ -73,17 +197,18 @@ class ChecksumMismatchError(DownloadFailedError):
 
 
 class ExtractionFailedError(BinaryError):
-    """An archive is broken, or is not what rg's releases are."""
+    """An archive is broken, or has something that releases of rg never have."""
 
 
 class SearchError(RipwrapError):
-    """rg ran and failed without giving an answer.
+    """rg failed and gave no answer.
 
     Attributes:
-        argv: The whole command line, the executable first: what reproduces the failure.
-        returncode: rg's exit code; negative is the number of the signal that ended it; `None` if it never started.
-        stderr: What rg wrote to stderr (at most 1 MiB of it), undecodable bytes as U+FFFD.
-        hint: What to do next, which also ends the message; empty if there is nothing better to say than rg did.
+        argv: The whole command line, the executable first. It reproduces the failure.
+        returncode: rg's exit code; the negative number of the signal that ended rg; `None` if rg never started.
+        stderr: rg's stderr, at most 1 MiB of it; bytes that are not UTF-8 are U+FFFD.
+        hint: Advice at the end of the message, in Python's spelling; empty if rg's own message is enough.
+        hints: Options, functions and packages in the message and in `hint`, as data.
     """
 
     def __init__(
@@ -95,7 +220,7 @@ class SearchError(RipwrapError):
         stderr: str = "",
         hint: str = "",
     ) -> None:
-        super().__init__(f"{message}\n{hint}" if hint else message)
+        super().__init__(HintedText(message, "\n", hint) if hint else message)
         self.argv: tuple[str, ...] = tuple(argv)
         self.returncode = returncode
         self.stderr = stderr
@@ -103,11 +228,11 @@ class SearchError(RipwrapError):
 
 
 class PatternError(SearchError, ValueError):
-    """The pattern does not compile; the message has rg's own words, with its caret.
+    """The pattern does not compile; the message quotes rg, with its caret.
 
     Attributes:
-        pattern: The pattern that is wrong; `None` if rg does not tell which of several.
-        offset: Where it goes wrong, in characters from the start of `pattern`; `None` if rg does not tell.
+        pattern: The pattern with the error; `None` if there are several and rg does not say which.
+        offset: Position of the error, in characters from the start of `pattern`; `None` if rg does not give it.
     """
 
     pattern: str | None = None
@@ -122,18 +247,18 @@ class UnknownTypeError(SearchError, ValueError):
     """A `type`, `type_not` or `type_clear` names a file type that this rg does not know.
 
     Attributes:
-        suggestions: Types that this rg knows and that are spelled much the same, the likeliest first.
+        suggestions: Known types with a similar name, the most similar first.
     """
 
     suggestions: tuple[str, ...] = ()
 
 
 class CapabilityError(SearchError):
-    """This rg cannot do what was asked (PCRE2 not compiled in, or too old); the message names the way out."""
+    """This rg lacks a feature: it has no PCRE2, or is too old. The message says what to do."""
 
 
 class DecodeError(RipwrapError, ValueError):
-    """A record in rg's output is not one that rg writes.
+    """A record in rg's output is malformed.
 
     Attributes:
         record: The record's first 200 bytes.
@@ -145,16 +270,16 @@ class DecodeError(RipwrapError, ValueError):
 
 
 class EmbeddingError(RipwrapError):
-    """Texts did not become vectors: there is no such embedder, or it did not answer, or not with vectors.
+    """Texts could not be embedded: there is no such embedder, it does not answer, or its answer cannot be used.
 
     Attributes:
-        provider: The provider's name, as it was given.
-        reason: What went wrong: 'setup', nothing was sent, because something is unknown or missing here; 'refused', the
-            provider said no, and will until something is changed; 'rejected', it does not take these texts;
-            'unavailable', it was asked again and again (too many requests, its own errors, no connection);
-            'garbage', what came was no answer to what was asked.
-        status: The HTTP status of the last answer; `None` if there was none, or none is known.
-        retry_after: Seconds that the provider asks to wait; `None` if it does not say.
+        provider: Name of the provider, as it was given.
+        reason: Kind of failure. 'setup': nothing was sent, because a provider, package or key is unknown or missing.
+            'refused': the provider rejects all requests until something is changed. 'rejected': the provider does not
+            take these texts. 'unavailable': all retries failed (too many requests, server errors, no connection).
+            'garbage': the answer is malformed, or does not fit the request.
+        status: HTTP status of the last answer; `None` if there was none, or if it is not known.
+        retry_after: Seconds to wait, as the provider asks; `None` if it does not say.
     """
 
     def __init__(
@@ -174,11 +299,11 @@ class EmbeddingError(RipwrapError):
 
 
 class AccessDeniedError(RipwrapError, PermissionError):
-    """A path lies outside of the roots that an agent's tools may use.
+    """A path is outside of the roots of an agent's tools.
 
     Attributes:
-        path: The path, as it was given.
-        roots: The directories that may be used.
+        path: Path, as it was given.
+        roots: Directories that the tools may use.
     """
 
     def __init__(self, message: str, *, path: str = "", roots: Sequence[str] = ()) -> None:

@@ -1,14 +1,19 @@
-"""An MCP server that offers a workspace's tools over stdio or streamable HTTP; needs the extra `mcp`.
+"""MCP server that offers the tools of a workspace over stdio or streamable HTTP; needs the extra `mcp`.
 
-The folders are those that it is given, or else the client's roots. Those are asked for when a tool is first called, and
-again when the client says that they have changed; over HTTP never, where whoever can connect could name any folder.
+The server searches the folders that it was started with, or else the roots of the client. It asks for those when a tool
+is first called, and again when the client says that they have changed. Over HTTP it never asks: any program that
+connects could name any folder.
 """
 
 import functools
+import ipaddress
 import logging
 import os
+import signal
+import socket
 import sys
-from collections.abc import AsyncGenerator, Iterable, Sequence
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib import metadata
 from typing import Any, Literal, TypeAlias, Unpack
@@ -20,33 +25,35 @@ from mcp import MCPError, types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.session import ServerSession
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import BaseModel
+from starlette.applications import Starlette
 from typing_extensions import TypedDict
 
 from ripwrap import binary
-from ripwrap._serve import serve_http, serve_stdio
 from ripwrap._text import raw_bytes
-from ripwrap._tools import MISTAKES, without_rg
 from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.settings import offline
 from ripwrap.errors import BinaryError
 from ripwrap.options import StrPath
 from ripwrap.workspace import Workspace, schemas
+from ripwrap.workspace.dispatch import MISTAKES, without_rg
 
 __all__ = ["Transport", "WorkspaceOptions", "serve", "server"]
 
 Transport: TypeAlias = Literal["stdio", "http"]
 
-_INSTRUCTIONS = (
-    "Search with grep_content first, or with codebase_search where you do not know what the code calls a thing, and "
-    "then read only the files and lines that they name; find_files, ls and tree show which files there are. "
-    "Narrow a search that finds too much with path, file_pattern or file_type instead of asking for more matches. "
-    "An answer that was cut says so, and names the offset that gives what follows."
+INSTRUCTIONS = (
+    "Search with grep_content first, or with codebase_search if you do not know the names in the code, and then read "
+    "only the files and lines in the answer; find_files, ls and tree show which files there are. "
+    "If a search finds too much, narrow it with path, file_pattern or file_type instead of asking for more matches. "
+    "An answer that was cut says so, and gives the offset of the next page."
 )
 
 _LOGGER = logging.getLogger("ripwrap")
 
-_TITLES = {
+TOOL_TITLES = {
     "grep_content": "Search in files",
     "find_files": "Find files by name",
     "ls": "List a folder",
@@ -56,19 +63,24 @@ _TITLES = {
     "index_status": "Show what is indexed",
     "index_health_check": "Check the index",
 }
-_HARMLESS = types.ToolAnnotations(
+READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-_CACHING = _HARMLESS.model_copy(update={"read_only_hint": False})
-"""Of a tool that writes the index: a cache, which with `index="project"` is a folder in the project."""
-_NO_ROOTS = "No folder may be searched: start the server with --root DIR, or have the client name its roots."
+WRITES_CACHE = READ_ONLY.model_copy(update={"read_only_hint": False})
+"""Annotations of a tool that writes the index: a cache, which with `index="project"` is a folder in the project."""
+NO_ROOTS_MESSAGE = "No folder may be searched: start the server with --root DIR, or have the client name its roots."
 
-_INTERVAL = 0.5  # Seconds between two notifications of progress.
-_PATIENCE = 30.0  # Seconds that a client may take to name its roots.
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+
+PROGRESS_INTERVAL = 0.5
+"""Seconds between two notifications of progress."""
+
+ROOTS_TIMEOUT = 30.0
+"""Seconds that a client may take to name its roots."""
 
 
 class WorkspaceOptions(TypedDict, total=False):
-    """What a `Workspace` takes beside its roots."""
+    """Options of a `Workspace` besides its roots."""
 
     follow: bool
     outer_ignore: bool
@@ -81,11 +93,11 @@ class WorkspaceOptions(TypedDict, total=False):
 
 
 class _NoRootsError(ValueError):
-    """Nobody has named a folder."""
+    """Error of a call when no folder is named."""
 
 
 class _Root(BaseModel):
-    uri: str  # The SDK's own has `FileUrl`, and refuses all roots for one that is something else.
+    uri: str  # The SDK's own model has `FileUrl`, and rejects all roots if one is not a file:// address.
 
 
 class _Roots(BaseModel):
@@ -93,7 +105,7 @@ class _Roots(BaseModel):
 
 
 class _Call(types.RequestParams):
-    """The parameters of `tools/call`, with what a client of protocol 2026-07-28 answers as it came."""
+    """Parameters of `tools/call`, with the unchecked answers of a client of protocol 2026-07-28."""
 
     name: str
     arguments: dict[str, Any] | None = None
@@ -101,7 +113,7 @@ class _Call(types.RequestParams):
 
 
 class _Client:
-    """The workspace of a client: that of the folders that were given, or of its roots as they were last read."""
+    """Workspace of a client: over the folders that the server was given, or over the roots that were last read."""
 
     def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
         self.has_index = options.get("index", False) is not False
@@ -113,33 +125,33 @@ class _Client:
         self._asking = anyio.Lock()
 
     def forget(self) -> None:
-        """Read the roots anew when they are next needed."""
+        """Read the roots again when they are next needed."""
         self._read = None
         self._changes += 1
 
     async def workspace(self, context: "_Context", call: _Call) -> Workspace | types.InputRequiredResult:
-        """The workspace, or what the client is to be asked for first."""
+        """Return the workspace, or a request to the client to name its roots first."""
         if self._given is not None:
             return self._given
         capabilities = context.session.client_capabilities
         if context.request is not None or capabilities is None or capabilities.roots is None:
-            raise _NoRootsError(_NO_ROOTS)
+            raise _NoRootsError(NO_ROOTS_MESSAGE)
         if context.session.can_send_request:
-            return await self._asked(context.session)
-        # From 2026-07-28 on a server asks nothing by itself: it answers with a question, and is called again.
+            return await self._ask_for_roots(context.session)
+        # From protocol 2026-07-28 on a server sends no requests: it answers with one, and is called again.
         if call.input_responses is None:
             return types.InputRequiredResult(input_requests={"roots": types.ListRootsRequest()})
         return self._of(_Roots.model_validate(call.input_responses.get("roots") or {"roots": []}))
 
-    async def _asked(self, session: ServerSession) -> Workspace:
+    async def _ask_for_roots(self, session: ServerSession) -> Workspace:
         async with self._asking:
             while self._read is None:
                 changes = self._changes
                 try:
-                    roots = await session.send_request(types.ListRootsRequest(), _Roots, _PATIENCE)
+                    roots = await session.send_request(types.ListRootsRequest(), _Roots, ROOTS_TIMEOUT)
                 except (MCPError, ValueError) as error:
                     why = str(error).partition("\n")[0]
-                    raise _NoRootsError(f"The client did not name its roots: {why}. {_NO_ROOTS}") from error
+                    raise _NoRootsError(f"The client did not name its roots: {why}. {NO_ROOTS_MESSAGE}") from error
                 made = self._of(roots)
                 if changes == self._changes:
                     self._read = made
@@ -148,7 +160,7 @@ class _Client:
     def _of(self, named: _Roots) -> Workspace:
         folders = list(_folders(root.uri for root in named.roots))
         if not folders:
-            raise _NoRootsError(_NO_ROOTS)
+            raise _NoRootsError(NO_ROOTS_MESSAGE)
         if self._made is None or self._made[0] != folders:
             self._made = (folders, Workspace(*folders, **self._options))
         return self._made[1]
@@ -158,14 +170,14 @@ _Context: TypeAlias = ServerRequestContext[_Client, Any]
 
 
 def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
-    """A server of the SDK, to be run over any transport, or handed to a `Client` of it.
+    """Return a server of the SDK, to run over any transport or to pass to a `Client` of the SDK.
 
     Args:
-        roots: The folders that may be searched; without any, those that the client names, unless it comes over HTTP.
-        options: What the `Workspace` takes beside them.
+        roots: Folders that may be searched. Without any: the roots that the client names, unless it comes over HTTP.
+        options: Options of the `Workspace`.
 
     Raises:
-        OSError: A root is not a directory that is there.
+        OSError: A root is not an existing directory.
     """
     given = Workspace(*roots, **options) if roots else None
 
@@ -177,7 +189,7 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
         "ripwrap",
         version=metadata.version("ripwrap"),
         title="ripwrap",
-        instructions=_INSTRUCTIONS,
+        instructions=INSTRUCTIONS,
         lifespan=lifespan,
         on_list_tools=_list,
     )
@@ -192,15 +204,15 @@ async def _list(context: _Context, __: types.PaginatedRequestParams | None) -> t
 
 @functools.cache
 def _tools(*, index: bool) -> list[types.Tool]:
-    writing = ("index_codebase", "codebase_search") if index else ()  # which refreshes it
+    writing = ("index_codebase", "codebase_search") if index else ()  # codebase_search refreshes the index
     return [
         types.Tool(
             name=name,
-            title=_TITLES[name],
+            title=TOOL_TITLES[name],
             description=description,
             input_schema=arguments,
             output_schema=answer,
-            annotations=_CACHING if name in writing else _HARMLESS,
+            annotations=WRITES_CACHE if name in writing else READ_ONLY,
         )
         for name, (description, arguments, answer) in schemas(index=index).items()
     ]
@@ -213,60 +225,60 @@ async def _forget(context: _Context, _: types.NotificationParams) -> None:
 async def _call(context: _Context, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
     tools = _tools(index=context.lifespan_context.has_index)
     if not any(tool.name == call.name for tool in tools):
-        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {_sendable(call.name)}")
+        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {_as_utf8(call.name)}")
     try:
         workspace = await context.lifespan_context.workspace(context, call)
     except MISTAKES as error:
-        return _failed(f"Error: {error}")
+        return _error_result(f"Error: {error}")
     if isinstance(workspace, types.InputRequiredResult):
         return workspace
-    under_way = _UnderWay("files done" if call.name == "index_codebase" else "found so far")
+    under_way = _RunningCall("files done" if call.name == "index_codebase" else "found so far")
     async with anyio.create_task_group() as group:
         group.start_soon(under_way.report, context.session)
-        await under_way.carry_out(workspace, call)
+        await under_way.run(workspace, call)
         group.cancel_scope.cancel()
     return under_way.result
 
 
-def _failed(complaint: str) -> types.CallToolResult:
-    return types.CallToolResult(content=_content(complaint), is_error=True)
+def _error_result(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=_content(text), is_error=True)
 
 
 def _content(text: str) -> list[types.ContentBlock]:
     # A path that is not UTF-8 has lone surrogates, and one of those in a message would end the server.
-    return [types.TextContent(text=_sendable(text))]
+    return [types.TextContent(text=_as_utf8(text))]
 
 
-def _sendable(text: str) -> str:
+def _as_utf8(text: str) -> str:
     return raw_bytes(text).decode("utf-8", "replace")
 
 
-class _UnderWay:
-    """A call: how many matches or files it has come across, what that means, and its result."""
+class _RunningCall:
+    """Call that is running: number of matches or files so far, the noun for that number, and the result."""
 
-    def __init__(self, means: str) -> None:
+    def __init__(self, noun: str) -> None:
         self.found = 0
-        self._means = means
+        self._noun = noun
         self.result = types.CallToolResult(content=[])
 
-    async def carry_out(self, workspace: Workspace, call: _Call) -> None:
+    async def run(self, workspace: Workspace, call: _Call) -> None:
         try:
-            result = await workspace.call_result(call.name, call.arguments or {}, progress=self._come_across)
+            result = await workspace.call_result(call.name, call.arguments or {}, progress=self._note_found)
             structured = result.model_dump(mode="json")
             self.result = types.CallToolResult(content=_content(workspace.text(result)), structured_content=structured)
         except MISTAKES as error:
-            self.result = _failed(workspace.complaint(error))
+            self.result = _error_result(workspace.error_text(error))
 
     async def report(self, session: ServerSession) -> None:
-        """Tell a client that wants to know; the protocol wants every number to be more than the one before."""
-        told = -1
+        """Report progress until cancelled; the protocol wants each number to be larger than the one before."""
+        reported = -1
         while True:
-            await anyio.sleep(_INTERVAL)
-            if self.found > told:
-                told = self.found
-                await session.report_progress(told, message=f"{told:,} {self._means}")
+            await anyio.sleep(PROGRESS_INTERVAL)
+            if self.found > reported:
+                reported = self.found
+                await session.report_progress(reported, message=f"{reported:,} {self._noun}")
 
-    def _come_across(self, found: int) -> None:
+    def _note_found(self, found: int) -> None:
         self.found = found
 
 
@@ -274,21 +286,21 @@ def _folders(uris: Iterable[str]) -> Iterable[str]:
     for uri in uris:
         folder, problem = _folder(uri)
         if problem:
-            _LOGGER.warning("the client's root %s is left out: it is %s", _sendable(uri), problem)
+            _LOGGER.warning("the client's root %s is left out: %s", _as_utf8(uri), problem)
         else:
             yield folder
 
 
 def _folder(uri: str) -> tuple[str, str]:
-    """The path of a root, and why it cannot be one."""
+    """Return the path of a root, and the reason why it cannot be used; an empty reason means that it can."""
     try:
         parts = urlsplit(uri)
     except ValueError as error:
         return "", str(error)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        return "", "no file:// address of this machine"
+        return "", "it is not a file:// address of this machine"
     path = url2pathname(parts.path) if os.name == "nt" else os.fsdecode(unquote_to_bytes(parts.path))
-    return path, "" if os.path.isabs(path) and os.path.isdir(path) else "no directory that is here"
+    return path, "" if os.path.isabs(path) and os.path.isdir(path) else "it is not an existing directory"
 
 
 def serve(
@@ -300,26 +312,26 @@ def serve(
     allowed_hosts: Sequence[str] = (),
     **options: Unpack[WorkspaceOptions],
 ) -> None:
-    """Serve until the client leaves, or a signal comes; what there is to say goes to stderr.
+    """Serve until the client disconnects or a signal arrives; log to stderr.
 
     Args:
-        roots: The folders that may be searched; without any, those that the client names, which it may over stdio.
+        roots: Folders that may be searched. Without any: the roots that the client names, over stdio only.
         transport: `"stdio"`, or `"http"` for streamable HTTP at `http://HOST:PORT/mcp`.
-        host: The address to listen at.
-        port: The port to listen at; 0 takes any that is free.
-        allowed_hosts: Further names under which clients reach the server, e.g. behind a proxy; requests that name any
-            other host are refused, since they may come from a web page whose name was bound to this address.
-        options: What the `Workspace` takes.
+        host: Address to listen at.
+        port: Port to listen at; 0 takes any free port.
+        allowed_hosts: Further host names of the server, e.g. behind a proxy. Requests for other hosts are refused,
+            because a web page could have bound its name to this address (DNS rebinding).
+        options: Options of the `Workspace`.
 
     Raises:
         ValueError: There are no roots over HTTP.
-        OSError: A root is not a directory that is there, or the address cannot be listened at.
+        OSError: A root is not an existing directory, or the server cannot listen at the address.
     """
     logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
     _LOGGER.setLevel(logging.INFO)
-    _LOGGER.addFilter(_Once())
+    _LOGGER.addFilter(_OnceFilter())
     if transport == "http" and not roots:
-        raise ValueError("over HTTP the folders must be given (--root DIR), since whoever connects could name any")
+        raise ValueError("an HTTP server needs at least one folder: pass --root DIR; clients cannot name any over HTTP")
     made = server(*roots, **options)
     _warn_without_rg(options.get("rg"))
     if transport == "stdio":
@@ -328,25 +340,118 @@ def serve(
         serve_http(made, host, port, allowed_hosts)
 
 
-class _Once(logging.Filter):
-    """Lets nothing through twice: roots may be read with every call, and each workspace says that there is no rg."""
+class _OnceFilter(logging.Filter):
+    """Filter that drops repeated messages: roots may be read with every call, and each workspace warns without rg."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._said: set[str] = set()
+        self._seen: set[str] = set()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        said = record.getMessage()
-        new = said not in self._said
-        self._said.add(said)
+        message = record.getMessage()
+        new = message not in self._seen
+        self._seen.add(message)
         return new
 
 
 def _warn_without_rg(rg: Rg) -> None:
-    places = binary.explain(rg)
-    if any(place.usable for place in places) or (places[-1].source == "download" and not offline()):
+    candidates = binary.explain(rg)
+    if any(candidate.usable for candidate in candidates) or (candidates[-1].source == "download" and not offline()):
         return
     try:
         find(rg)
     except BinaryError as error:
         _LOGGER.warning("%s", without_rg(error))
+
+
+def serve_stdio(made: Server[Any]) -> None:
+    """Serve the client that started this process, until it closes stdin or a signal arrives."""
+    anyio.run(_serve_stdio, made)
+
+
+async def _serve_stdio(made: Server[Any]) -> None:
+    received: list[signal.Signals] = []
+    async with stdio_server() as (read, write):
+        async with anyio.create_task_group() as group:
+            group.start_soon(_note_signals, received, group.cancel_scope.cancel)
+            await made.run(read, write, made.create_initialization_options())
+            group.cancel_scope.cancel()
+        _raise_first(received)  # Not after stdio_server(): its exit waits for a thread that reads stdin.
+
+
+def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str]) -> None:
+    """Serve clients at an address, until a signal arrives.
+
+    Raises:
+        OSError: The server cannot listen at the address.
+        ValueError: There is no such port.
+    """
+    if not 0 <= port <= 65535:
+        raise ValueError(f"port must be 0 to 65535, got {port}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listening:
+        address, bound = listening.getsockname()[:2]
+        url = f"http://{_bracket_ipv6(host)}:{bound}/mcp"
+        if not ipaddress.ip_address(address).is_loopback:
+            _LOGGER.warning(
+                "%s needs no password: any program that can connect to it can read the files in the folders", url
+            )
+        app = made.streamable_http_app(transport_security=_security_settings(host, address, allowed_hosts))
+        _LOGGER.info("listening at %s", url)
+        _raise_first(anyio.run(_serve_http, app, listening))
+
+
+async def _serve_http(app: Starlette, listening: socket.socket) -> list[signal.Signals]:
+    """Serve until a signal arrives, and return the signal."""
+    import uvicorn
+
+    # Without this, an open stream would delay the shutdown for ever.
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    web = uvicorn.Server(config)
+    received: list[signal.Signals] = []
+
+    def end() -> None:
+        web.should_exit = True
+
+    async with anyio.create_task_group() as group:
+        # uvicorn would raise the signal again before the calls that it has cancelled have ended.
+        group.start_soon(_note_signals, received, end)
+        await web.serve([listening])
+        group.cancel_scope.cancel()
+    return received
+
+
+async def _note_signals(received: list[signal.Signals], act: Callable[[], None]) -> None:
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        return
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for number in signals:
+            received.append(number)
+            act()
+
+
+def _raise_first(received: Sequence[signal.Signals]) -> None:
+    """Raise the first signal with its default action, after every rg has ended."""
+    for number in received[:1]:
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+
+def _security_settings(host: str, address: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettings:
+    """Return the hosts and origins that requests may name, on any port, because a port may be forwarded."""
+    bound = ipaddress.ip_address(address)
+    names = {_bracket_ipv6(name) for name in (host, *allowed_hosts)}
+    if bound.is_loopback or bound.is_unspecified:
+        names.update(LOOPBACK_HOSTS)
+    origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
+    return TransportSecuritySettings(
+        allowed_hosts=[*names, *(f"{name}:*" for name in names)],
+        allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
+    )
+
+
+def _bracket_ipv6(host: str) -> str:
+    try:
+        return f"[{host}]" if ipaddress.ip_address(host).version == 6 else host
+    except ValueError:
+        return host

@@ -1,7 +1,7 @@
-"""What users hold: rg's JSON messages with their two envelopes removed, as frozen Pydantic models.
+"""Models of rg's JSON messages: flat and frozen Pydantic models.
 
-`{"type": …, "data": {…}}` becomes one flat model and each `{"text": …}` one `str`; names stay rg's own
-(`man rg`, "JSON"; https://docs.rs/grep-printer → JSON). Offsets are bytes unless a name says otherwise.
+`{"type": …, "data": {…}}` becomes one flat model, and each `{"text": …}` one `str`. Names are rg's own
+(`man rg`, "JSON"; https://docs.rs/grep-printer → JSON). Offsets count bytes unless a name says otherwise.
 """
 
 import errno
@@ -17,9 +17,9 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Range(NamedTuple):
-    """Where a hit stands in its file: lines from 1, as rg counts them, columns from 0, as offsets into their lines.
+    """Position of a hit in its file: lines from 1, as in rg; columns from 0, as offsets into their lines.
 
-    The end is the place after the last character. (The Language Server Protocol counts lines from 0.)
+    The end is the position after the last character. (The Language Server Protocol counts lines from 0.)
     """
 
     start_line: int
@@ -29,22 +29,22 @@ class Range(NamedTuple):
 
 
 def _unwrapped(name: str, **extra: Any) -> Any:
-    """A field that rg writes as `{name: {"text": …}}` and that we write as `{name: …}`: both are read."""
+    """Return a field that is read from rg's `{name: {"text": …}}` and from `{name: …}`, which the model writes."""
     return Field(validation_alias=AliasChoices(AliasPath(name, "text"), name), **extra)
 
 
 class _Model(BaseModel, frozen=True):
-    """Frozen; fields that a later rg adds are ignored."""
+    """Base of the models: frozen; unknown fields are ignored, because a later rg may add some."""
 
 
 class Submatch(_Model, frozen=True):
     """One hit inside a line.
 
     Attributes:
-        match: The text that matched.
+        match: Text that matched.
         start: Offset of its first byte in the line's bytes.
-        end: Offset of the byte after its last.
-        replacement: What `replace` makes of it, if asked for (rg 15 or later).
+        end: Offset of the byte after its last byte.
+        replacement: Text that `replace` puts in its place (rg 15 or later); `None` without `replace`.
     """
 
     match: Text = _unwrapped("match")
@@ -54,19 +54,19 @@ class Submatch(_Model, frozen=True):
 
     @property
     def raw_match(self) -> bytes:
-        """The bytes that matched, as they stand in the file (or in its UTF-8 transcoding: rg-facts 15)."""
+        """Bytes that matched, as in the file, or in its UTF-8 transcoding if rg made one (rg-facts 15)."""
         return raw_bytes(self.match)
 
 
 class _Lines(_Model, frozen=True):
-    """What `Match` and `Context` share.
+    """Base of `Match` and `Context`.
 
     Attributes:
-        path: The file, relative to `cwd` unless an absolute path was asked for; `None` where rg names none.
-        lines: The line with its terminator, or several under `multiline`; U+FFFD where it was not UTF-8.
-        line_number: Number of the first line, from 1; `None` where rg counts none.
+        path: Path of the file, relative to `cwd` unless an absolute path was asked for; `None` if rg names no file.
+        lines: Line with its terminator, or several lines with `multiline`; U+FFFD where it is not UTF-8.
+        line_number: Number of the first line, from 1; `None` if rg does not count lines.
         absolute_offset: Offset of `lines` in bytes from the start of the (decoded) file.
-        submatches: The hits, left to right; empty for an inverted match.
+        submatches: Hits, left to right; empty for an inverted match.
     """
 
     path: FsPath | None = _unwrapped("path")
@@ -77,12 +77,12 @@ class _Lines(_Model, frozen=True):
 
     @property
     def raw_lines(self) -> bytes:
-        """The exact bytes of `lines`, which the submatches' `start` and `end` index."""
+        """Exact bytes of `lines`; the submatches' `start` and `end` are offsets into them."""
         return raw_bytes(self.lines)
 
     @property
     def line_terminator(self) -> str:
-        r"""How `lines` ends, by `"\n"`, `"\r\n"`, with `null_data` `"\0"`, or by nothing where a file ends without."""
+        r"""End of `lines`: `"\n"`, `"\r\n"`, `"\0"` with `null_data`, or `""` at the end of some files."""
         return next((end for end in ("\r\n", "\n", "\0") if self.lines.endswith(end)), "")
 
     @property
@@ -91,17 +91,17 @@ class _Lines(_Model, frozen=True):
         return text_of(self.raw_lines.removesuffix(self.line_terminator.encode()))
 
     def spans(self) -> tuple[Span, ...]:
-        """Where the submatches stand in `lines`, in characters: `lines[start:end]` is the hit."""
+        """Return the positions of the submatches in `lines`, in characters: `lines[start:end]` is the hit."""
         if self.lines.isascii():
             return tuple((hit.start, hit.end) for hit in self.submatches)
         return self._spans(len)
 
     def utf16_spans(self) -> tuple[Span, ...]:
-        """Where the submatches stand in `lines`, in UTF-16 code units, as the Language Server Protocol counts."""
+        """Return the positions of the submatches in UTF-16 code units, as the Language Server Protocol counts."""
         return self.spans() if self.lines.isascii() else self._spans(_utf16_length)
 
     def ranges(self) -> tuple[Range, ...]:
-        """Where the submatches stand in the file, over several lines if need be; columns count characters.
+        """Return the positions of the submatches in the file, each with its lines; columns count characters.
 
         Raises:
             ValueError: There are no line numbers, because of `no_line_number`.
@@ -109,7 +109,7 @@ class _Lines(_Model, frozen=True):
         return self._ranges(len)
 
     def utf16_ranges(self) -> tuple[Range, ...]:
-        """As `ranges()`, with columns in UTF-16 code units."""
+        """Return the same as `ranges()`, with columns in UTF-16 code units."""
         return self._ranges(_utf16_length)
 
     def _spans(self, length: Callable[[str], int]) -> tuple[Span, ...]:
@@ -126,7 +126,7 @@ class _Lines(_Model, frozen=True):
         )
 
     def _places(self, length: Callable[[str], int]) -> dict[int, tuple[int, int, int]]:
-        """For each offset of a submatch the units, the ended lines, and the units since the last of them before it."""
+        """Map each offset of a submatch to (units before it, line ends before it, units since the last line end)."""
         # One pass: a minified line may have a hundred thousand submatches.
         decoder = getincrementaldecoder("utf-8")("replace")
         end = "\0" if self.line_terminator == "\0" else "\n"
@@ -139,7 +139,7 @@ class _Lines(_Model, frozen=True):
             units += length(piece)
             newlines += before.count(end) + len(newline)
             column = length(last) + (0 if newline else column)
-            cut = bool(decoder.getstate()[0])  # inside of a character, which is then shown as one
+            cut = bool(decoder.getstate()[0])  # the offset is inside of a character, which counts as one
             places[offset] = (units + cut, newlines, column + cut)
             done = offset
         return places
@@ -150,19 +150,19 @@ def _utf16_length(text: str) -> int:
 
 
 class Elapsed(_Model, frozen=True):
-    """A duration: `secs` seconds and `nanos` nanoseconds; `human` is rg's own rendering."""
+    """Duration: `secs` seconds and `nanos` nanoseconds; `human` is rg's own text for it."""
 
     secs: int
     nanos: int
     human: str
 
     def total_seconds(self) -> float:
-        """The duration in seconds."""
+        """Return the duration in seconds."""
         return self.secs + self.nanos / 1e9
 
 
 class Stats(_Model, frozen=True):
-    """What rg counted; `searches` counts only files with matches before rg 15 (rg-facts 25)."""
+    """Counts of rg. Before rg 15, `searches` counts only files with matches (rg-facts 25)."""
 
     elapsed: Elapsed
     searches: int
@@ -174,23 +174,23 @@ class Stats(_Model, frozen=True):
 
 
 class Begin(_Model, frozen=True):
-    """A file with at least one match starts."""
+    """Start of a file with at least one match."""
 
     type: Literal["begin"] = "begin"
     path: FsPath | None = _unwrapped("path")
 
 
 class Match(_Lines, frozen=True):
-    """A line, or under `multiline` a run of lines, that matches."""
+    """Matching line, or with `multiline` consecutive lines that match together."""
 
     type: Literal["match"] = "match"
 
     def replaced(self) -> str:
-        """The line as `replace` would leave it; a submatch without a replacement stays as it is."""
+        """Return the line after `replace`; a submatch without a replacement stays unchanged."""
         return text_of(self.raw_replaced())
 
     def raw_replaced(self) -> bytes:
-        """The exact bytes of `replaced()`."""
+        """Return the exact bytes of `replaced()`."""
         raw, pieces, done = self.raw_lines, list[bytes](), 0
         for hit in self.submatches:
             pieces += raw[done : hit.start], raw_bytes(hit.match if hit.replacement is None else hit.replacement)
@@ -199,20 +199,20 @@ class Match(_Lines, frozen=True):
 
 
 class Context(_Lines, frozen=True):
-    """A line around a match; its `submatches` are empty but for an inverted search."""
+    """Line near a match; its `submatches` are empty unless `invert_match` is set."""
 
     type: Literal["context"] = "context"
 
 
 class End(_Model, frozen=True):
-    """A file is done.
+    """End of a file.
 
     Attributes:
-        path: The file.
-        binary_offset: Where the first NUL byte stands if rg took the file for binary. It then searches no further, but
-            in a file that `paths` names, or with `binary`. Under a memory map (`mmap`, or a few files in `paths`) it
-            looks only at the file's start and at matching lines (rg-facts 20).
-        stats: What rg counted in this file.
+        path: Path of the file.
+        binary_offset: Offset of the first NUL byte, if rg took the file for binary. rg stops searching there, unless
+            `paths` names the file or `binary` is set. In a memory map (`mmap`, or a few files in `paths`), rg looks for
+            NUL only at the start of the file and in matching lines (rg-facts 20).
+        stats: Counts for this file.
     """
 
     type: Literal["end"] = "end"
@@ -226,14 +226,14 @@ _ERRNOS = {"denied": errno.EACCES, "missing": errno.ENOENT, "broken_link": errno
 
 
 class PathError(_Model, frozen=True):
-    """Something that rg could not read while it went on with the rest.
+    """Path that rg could not read; rg went on with the other paths.
 
     Attributes:
-        path: What could not be read; `None` if rg's line names no path. Where it is not UTF-8, rg writes U+FFFD, so
-            that such a path does not open.
-        kind: `denied` (no permission), `missing` (not there, or gone by now), `broken_link` (a symbolic link to
-            nothing), `loop` (of symbolic links), or `other`.
-        message: rg's own words.
+        path: Path that could not be read; `None` if rg names none. rg writes U+FFFD for bytes that are not UTF-8, and
+            a path with U+FFFD cannot be opened.
+        kind: `denied` (no permission), `missing` (no such path, or removed meanwhile), `broken_link` (a symbolic link
+            to nothing), `loop` (of symbolic links), or `other`.
+        message: rg's own message.
     """
 
     path: FsPath | None
@@ -241,23 +241,23 @@ class PathError(_Model, frozen=True):
     message: str
 
     def as_exception(self) -> OSError:
-        """The standard library's error for it (`PermissionError`, `FileNotFoundError`, …), to raise or to group."""
+        """Return the matching `OSError` (`PermissionError`, `FileNotFoundError`, …), to raise or to group."""
         number = _ERRNOS.get(self.kind)
         return OSError(str(self)) if number is None else OSError(number, self.message, self.path)
 
     def __str__(self) -> str:
-        """As rg says it, but printable whatever the path."""
+        """Return rg's line, with characters that cannot be printed replaced."""
         return f"{shown(self.path)}: {self.message}" if self.path else self.message
 
 
 class Summary(_Model, frozen=True):
-    """The search is over.
+    """End of the search.
 
     Attributes:
-        stats: What rg counted in all.
-        elapsed_total: How long rg ran.
-        errors: What rg could not read; empty means that it read everything.
-        dropped_records: How many records were over 20 MiB and left out.
+        stats: Counts for all files.
+        elapsed_total: Duration of the run.
+        errors: Paths that rg could not read; empty if it read everything.
+        dropped_records: Number of records that were left out because they have over 20 MiB.
     """
 
     type: Literal["summary"] = "summary"
@@ -268,15 +268,15 @@ class Summary(_Model, frozen=True):
 
 
 Message: TypeAlias = Annotated[Begin | Match | Context | End | Summary, Field(discriminator="type")]
-"""Anything that `search_messages()` yields; `type` tells which."""
+"""Item of `search_messages()`; `type` is its kind."""
 
 
 class FileCount(_Model, frozen=True):
-    """How much of a file matches.
+    """Number of matches in a file.
 
     Attributes:
-        path: The file.
-        count: Matching lines, or for `count_matches()` matches.
+        path: Path of the file.
+        count: Number of matching lines; for `count_matches()`, number of matches.
     """
 
     path: FsPath
@@ -284,15 +284,15 @@ class FileCount(_Model, frozen=True):
 
 
 class TreeEntry(_Model, frozen=True):
-    """One line of a tree.
+    """Line of a tree.
 
     Attributes:
-        path: The file or directory, relative to `cwd`; for a `[N truncated]` line the directory that was cut
-            (`""` is the root).
-        name: Its last part, or `[N truncated]`.
-        depth: 0 for what lies directly in the root.
-        is_dir: Whether it is a directory.
-        truncated: 0, or for a `[N truncated]` line how many direct children of `path` are left out.
+        path: Path of the file or directory, relative to `cwd`; for a `[N truncated]` line, path of its directory (`""`
+            is the root).
+        name: Last part of the path, or `[N truncated]`.
+        depth: Number of directories between the entry and the root.
+        is_dir: True for a directory.
+        truncated: For a `[N truncated]` line, number of direct children of `path` that are left out; else 0.
     """
 
     path: FsPath
@@ -302,5 +302,5 @@ class TreeEntry(_Model, frozen=True):
     truncated: int = 0
 
     def __str__(self) -> str:
-        """The entry's line, with four spaces a level and `/` after a directory."""
+        """Return the line, with four spaces a level and `/` after a directory."""
         return f"{'    ' * self.depth}{self.name}{'/' if self.is_dir else ''}"

@@ -5,23 +5,66 @@
 wins, as the later flag does in rg. Types are checked as they are written: `max_count="3"` is an error.
 """
 
+import difflib
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
+from ripwrap.errors import Hint, HintedText
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "pattern": ("query", "regex"),
+    "query": ("question", "search_term", "q"),
+    "path": ("paths", "search_path", "directory", "dir", "target_directory", "dir_path", "cwd"),
+    "context_lines": ("context", "-C", "C"),
+    "before_context": ("-B", "B"),
+    "after_context": ("-A", "A"),
+    "max_matches": ("head_limit", "limit", "max_results", "-m"),
+    "limit": ("head_limit", "max_results", "max_entries"),
+    "file_pattern": ("glob", "include", "include_pattern", "-g"),
+    "file_type": ("type", "-t"),
+    "case_insensitive": ("-i", "ignore_case"),
+    "fixed_strings": ("-F", "literal", "literal_text"),
+    "multiline": ("-U",),
+    "include_hidden": ("hidden",),
+    "include_ignored": ("no_ignore",),
+    "ignore": ("exclude", "exclude_patterns"),
+    "max_depth": ("depth",),
+}
+"""Names that mean the same: an argument of the agent tools, and what the library, rg and other tools call it.
+
+The agent tools accept every name of a row. The library suggests the name in the row that it has.
+"""
+
+
+def suggest(name: str, known: Collection[str]) -> str:
+    """Return the known argument that an unknown name means or resembles; empty if there is none."""
+    for key, others in ALIASES.items():
+        row = (key, *others)
+        if name in row and (meant := next((one for one in row if one in known), "")):
+            return meant
+    if name in ("ignore", *ALIASES["ignore"]) and "glob" in known:
+        return 'glob="!…"'
+    return next(iter(difflib.get_close_matches(name, known, 1, cutoff=0.8)), "")
+
+
+OptionGroup: TypeAlias = Literal["pattern", "files", "output", "engine"]
+
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """What an option's annotation says of its flag.
+    """Description of an option's flag, in the option's annotation.
 
     Attributes:
-        help: One sentence for a person.
-        short: Its letter in rg, if it has one.
+        help: Noun phrase or imperative of at most 60 characters, without a full stop; it names flags, as rg does.
+        group: Group of options that it stands in.
+        short: Letter of the flag in rg, if it has one.
+        value: Placeholder of its value in help texts; `bool` and `Literal` options have none.
         default: Whether the flag is given when the option is not; only a `bool` can be on by default.
         ours: Whether the option is ripwrap's own, with no flag of that name.
         negated: Whether a `False` gives the flag's negation; without it rg decides.
@@ -29,7 +72,9 @@ class Flag:
     """
 
     help: str
+    group: OptionGroup
     short: str = ""
+    value: str = ""
     default: bool = False
     ours: bool = False
     negated: bool = False
@@ -47,88 +92,75 @@ Paths: TypeAlias = StrPath | Sequence[StrPath]
 
 @with_config(ConfigDict(extra="forbid", strict=True))
 class FileOptions(TypedDict, total=False):
-    """Which files: what `files()`, `tree()` and `rank()` take, and `search()` too."""
+    """Options that select files, for `files()`, `tree()`, `rank()` and every search."""
 
     glob: Annotated[
-        Strings,
-        Flag(
-            "Include files that match, or with a leading ! exclude them; overrides ignore files; the last one wins.",
-            short="g",
-        ),
+        Strings, Flag("Only files that match; with a leading ! all others", "files", short="g", value="GLOB")
     ]
-    iglob: Annotated[Strings, Flag("As glob, ignoring case; stands after every glob.")]
-    glob_case_insensitive: Annotated[bool, Flag("Ignore case in every glob.")]
-    type_clear: Annotated[Strings, Flag("Forget the globs of this type.")]
-    type_add: Annotated[
-        Strings, Flag("Add a glob to a type, e.g. `web:*.vue`, or types to a type, e.g. `web:include:js`.")
-    ]
-    type: Annotated[Strings, Flag("Only files of this type; `file_types()` lists them.", short="t")]
-    type_not: Annotated[Strings, Flag("No files of this type.", short="T")]
-    hidden: Annotated[bool, Flag("Hidden files and directories too.", short=".", default=True)]
-    follow: Annotated[bool, Flag("Follow symbolic links.", short="L", default=True)]
-    include_git: Annotated[bool, Flag("Do not leave out what is called .git.", ours=True)]
-    no_require_git: Annotated[bool, Flag("Respect .gitignore outside a git repository too.", default=True)]
-    ignore_file: Annotated[
-        Paths, Flag("A file of gitignore rules, relative to cwd as its globs are; it counts least of all ignore files.")
-    ]
-    ignore_file_case_insensitive: Annotated[bool, Flag("Ignore case in ignore files.")]
-    no_ignore: Annotated[bool, Flag("Respect no ignore file.")]
-    no_ignore_dot: Annotated[bool, Flag("Do not respect .ignore and .rgignore.")]
-    no_ignore_exclude: Annotated[bool, Flag("Do not respect a repository's .git/info/exclude.")]
-    no_ignore_files: Annotated[bool, Flag("Do not respect what ignore_file names.")]
-    no_ignore_global: Annotated[bool, Flag("Do not respect git's core.excludesFile.")]
-    no_ignore_parent: Annotated[bool, Flag("Do not respect ignore files of parent directories.")]
-    no_ignore_vcs: Annotated[bool, Flag("Do not respect .gitignore.")]
+    iglob: Annotated[Strings, Flag("As --glob, ignoring case; applied after --glob", "files", value="GLOB")]
+    glob_case_insensitive: Annotated[bool, Flag("Ignore case in every --glob", "files")]
+    type_clear: Annotated[Strings, Flag("Forget the globs of this type", "files", value="TYPE")]
+    type_add: Annotated[Strings, Flag("Add to a type, `web:*.vue` or `web:include:js`", "files", value="SPEC")]
+    type: Annotated[Strings, Flag("Only files of this type; see `ripwrap types`", "files", short="t", value="TYPE")]
+    type_not: Annotated[Strings, Flag("No files of this type", "files", short="T", value="TYPE")]
+    hidden: Annotated[bool, Flag("Include hidden files and directories", "files", short=".", default=True)]
+    follow: Annotated[bool, Flag("Follow symbolic links", "files", short="L", default=True)]
+    include_git: Annotated[bool, Flag("Include what is called .git", "files", ours=True)]
+    no_require_git: Annotated[bool, Flag("Respect .gitignore outside of git", "files", default=True)]
+    ignore_file: Annotated[Paths, Flag("Add ignore rules, below those of all other files", "files", value="PATH")]
+    ignore_file_case_insensitive: Annotated[bool, Flag("Ignore case in ignore files", "files")]
+    no_ignore: Annotated[bool, Flag("Disregard all ignore files", "files")]
+    no_ignore_dot: Annotated[bool, Flag("Disregard .ignore and .rgignore", "files")]
+    no_ignore_exclude: Annotated[bool, Flag("Disregard .git/info/exclude", "files")]
+    no_ignore_files: Annotated[bool, Flag("Disregard --ignore-file", "files")]
+    no_ignore_global: Annotated[bool, Flag("Disregard git's core.excludesFile", "files")]
+    no_ignore_parent: Annotated[bool, Flag("Disregard ignore files of parent directories", "files")]
+    no_ignore_vcs: Annotated[bool, Flag("Disregard .gitignore", "files")]
     max_depth: Annotated[
-        Count, Flag("Descend at most this many levels; 1 is what lies directly in the directory.", short="d")
+        Count, Flag("Levels to descend; 1 is a directory's own files", "files", short="d", value="NUM")
     ]
-    max_filesize: Annotated[
-        Size, Flag("Leave out files of more bytes than this; 50K, 80M or 1G are in powers of 1024.")
-    ]
-    one_file_system: Annotated[bool, Flag("Do not cross into other file systems.")]
-    sort: Annotated[SortKey, Flag("Order files, ascending; rg then uses one thread.")]
-    sortr: Annotated[SortKey, Flag("Order files, descending; rg then uses one thread.")]
-    threads: Annotated[Count, Flag("How many threads rg uses; 0 lets it choose.", short="j")]
+    max_filesize: Annotated[Size, Flag("Leave out larger files; in bytes, or 50K, 80M, 1G", "files", value="SIZE")]
+    one_file_system: Annotated[bool, Flag("Do not cross into other file systems", "files")]
+    sort: Annotated[SortKey, Flag("Sort files, ascending; rg then uses one thread", "output")]
+    sortr: Annotated[SortKey, Flag("Sort files, descending; rg then uses one thread", "output")]
+    threads: Annotated[Count, Flag("Number of threads; 0 lets rg choose", "engine", short="j", value="NUM")]
 
 
 @with_config(ConfigDict(extra="forbid", strict=True))
 class SearchOptions(FileOptions, total=False):
-    """Which lines: what `search()` takes besides `FileOptions`."""
+    """Options that select lines, for every search, besides `FileOptions`."""
 
-    ignore_case: Annotated[bool, Flag("Ignore case.", short="i")]
-    smart_case: Annotated[bool, Flag("Ignore case if the pattern is all lower case.", short="S")]
-    case_sensitive: Annotated[bool, Flag("Mind case, which is the default.", short="s")]
-    fixed_strings: Annotated[bool, Flag("Take the pattern literally, not as a regular expression.", short="F")]
-    word_regexp: Annotated[bool, Flag("Match whole words only.", short="w")]
-    line_regexp: Annotated[bool, Flag("Match whole lines only.", short="x")]
-    invert_match: Annotated[bool, Flag("Lines that do not match.", short="v")]
-    multiline: Annotated[bool, Flag("Let a match span lines.", short="U")]
-    multiline_dotall: Annotated[bool, Flag("With multiline, let . match a line terminator.")]
-    stop_on_nonmatch: Annotated[
-        bool, Flag("Leave a file at the first line that does not match after one that does.", since=(14,))
-    ]
-    pcre2: Annotated[bool, Flag("Use PCRE2: look-around and backreferences; not every rg has it.", short="P")]
-    engine: Annotated[Engine, Flag("The regex engine; auto takes PCRE2 where the pattern needs it.")]
-    no_unicode: Annotated[bool, Flag("Let \\w, \\d, . and case mean ASCII and bytes, not Unicode.")]
-    dfa_size_limit: Annotated[Size, Flag("How much memory the regex's DFA may use, in bytes; for very large patterns.")]
-    regex_size_limit: Annotated[Size, Flag("How large the compiled regex may be, in bytes.")]
-    crlf: Annotated[bool, Flag("Treat CRLF as a line terminator, so that $ matches before it.")]
-    null_data: Annotated[bool, Flag("Let NUL end a line instead of LF.")]
-    binary: Annotated[bool, Flag("Search binary files past their first NUL, taking each NUL for the end of a line.")]
-    text: Annotated[bool, Flag("Search binary files as if they were text.", short="a")]
+    ignore_case: Annotated[bool, Flag("Ignore case", "pattern", short="i")]
+    smart_case: Annotated[bool, Flag("Ignore case if the pattern is all lower case", "pattern", short="S")]
+    case_sensitive: Annotated[bool, Flag("Match case exactly, which is the default", "pattern", short="s")]
+    fixed_strings: Annotated[bool, Flag("Take the pattern literally, not as a regex", "pattern", short="F")]
+    word_regexp: Annotated[bool, Flag("Match whole words only", "pattern", short="w")]
+    line_regexp: Annotated[bool, Flag("Match whole lines only", "pattern", short="x")]
+    invert_match: Annotated[bool, Flag("Find lines that do not match", "pattern", short="v")]
+    multiline: Annotated[bool, Flag("Let a match span lines", "pattern", short="U")]
+    multiline_dotall: Annotated[bool, Flag("With --multiline, let . match line ends", "pattern")]
+    stop_on_nonmatch: Annotated[bool, Flag("Leave a file at the first non-match after a match", "output", since=(14,))]
+    pcre2: Annotated[bool, Flag("Use PCRE2, for look-around and backreferences", "engine", short="P")]
+    engine: Annotated[Engine, Flag("Regex engine; auto takes PCRE2 where it is needed", "engine")]
+    no_unicode: Annotated[bool, Flag(r"Let `\w`, `\d`, `.` and case mean ASCII, not Unicode", "engine")]
+    dfa_size_limit: Annotated[Size, Flag("Memory for the DFA of a regex, in bytes, K, M or G", "engine", value="SIZE")]
+    regex_size_limit: Annotated[Size, Flag("Size of a compiled regex, in bytes, K, M or G", "engine", value="SIZE")]
+    crlf: Annotated[bool, Flag("Treat CRLF as a line end, which $ matches before", "engine")]
+    null_data: Annotated[bool, Flag("End lines at NUL instead of LF", "engine")]
+    binary: Annotated[bool, Flag("Search binary files past their first NUL", "files")]
+    text: Annotated[bool, Flag("Search binary files as if they were text", "files", short="a")]
     encoding: Annotated[
-        str, Flag("The files' encoding, e.g. utf-16le or latin1; 'none' looks at raw bytes.", short="E")
+        str, Flag("Encoding of files, e.g. utf-16le; none: raw bytes", "files", short="E", value="NAME")
     ]
-    mmap: Annotated[bool, Flag("Use memory maps, or never; without it rg decides.", negated=True)]
-    no_line_number: Annotated[bool, Flag("Do not count lines: line_number is then None.", short="N")]
-    max_count: Annotated[Count, Flag("At most this many matching lines of each file.", short="m")]
-    context: Annotated[Count, Flag("Lines of context around each match.", short="C")]
-    before_context: Annotated[Count, Flag("Lines of context before each match.", short="B")]
-    after_context: Annotated[Count, Flag("Lines of context after each match.", short="A")]
-    passthru: Annotated[bool, Flag("Every line that does not match is context; sets context aside.")]
+    mmap: Annotated[bool, Flag("Use memory maps", "engine", negated=True)]
+    no_line_number: Annotated[bool, Flag("Leave out line numbers", "output", short="N")]
+    max_count: Annotated[Count, Flag("Matching lines of each file at most", "output", short="m", value="NUM")]
+    context: Annotated[Count, Flag("Lines of context around each match", "output", short="C", value="NUM")]
+    before_context: Annotated[Count, Flag("Lines of context before each match", "output", short="B", value="NUM")]
+    after_context: Annotated[Count, Flag("Lines of context after each match", "output", short="A", value="NUM")]
+    passthru: Annotated[bool, Flag("Show every line that does not match as context", "output")]
     replace: Annotated[
-        str,
-        Flag("Show what each match becomes ($1 and ${name} are groups); nothing is written.", short="r", since=(15,)),
+        str, Flag("Show this in place of each match; $1 is a group", "output", short="r", value="TEXT", since=(15,))
     ]
 
 
@@ -138,30 +170,35 @@ def flag_of(hint: Any) -> Flag:
 
 
 def check_timeout(timeout: float | None) -> float | None:
-    """The `timeout` of an operation, in seconds; `None` is for ever.
+    """Return the checked `timeout` of an operation, in seconds; `None` is no limit.
 
     Raises:
-        ValueError: It is negative, or not a number.
-        TypeError: It is no number at all.
+        ValueError: It is negative or NaN.
+        TypeError: It is not an int or float.
     """
     if timeout is None or timeout == math.inf:
         return None
     if not isinstance(timeout, (int, float)) or isinstance(timeout, bool):
-        raise TypeError(f"timeout should be a number of seconds or None, not {type(timeout).__name__}")
+        raise TypeError(f"timeout must be a number of seconds or None, got {type(timeout).__name__}")
     if not timeout >= 0:
-        raise ValueError(f"timeout should be 0 seconds or more, or None for no limit, not {timeout}")
+        raise ValueError(
+            HintedText(
+                Hint("timeout", kind="correct"), f" must be 0 seconds or more, or None for no limit; got {timeout}"
+            )
+        )
     return timeout
 
 
 def check_limit(limit: int | None, name: str = "limit") -> int | None:
-    """The `limit` that every operation takes: how many results at most; `None` is all of them.
+    """Return the checked `limit` of an operation, its maximum number of results; `None` is no limit.
 
     Raises:
         ValueError: It is negative.
-        TypeError: It is not a whole number.
+        TypeError: It is not an int.
     """
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
-        raise TypeError(f"{name} should be an int or None, not {type(limit).__name__}")
+        raise TypeError(f"{name} must be an int or None, got {type(limit).__name__}")
     if limit is not None and limit < 0:
-        raise ValueError(f"{name} should be 0 or more{'' if name == 'offset' else ', or None for all'}, not {limit}")
+        wanted = "0 or more," if name == "offset" else "0 or more, or None for all;"
+        raise ValueError(HintedText(Hint(name, kind="correct"), f" must be {wanted} got {limit}"))
     return limit

@@ -1,26 +1,27 @@
-"""What users hold when an operation has collected its answer: frozen models that a notebook and a terminal can show."""
+"""Models of collected answers: frozen, and shown by notebooks and terminals."""
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import BaseModel
 
-from ripwrap import _diff, render
+from ripwrap._display import diff, html
+from ripwrap._display.plain import grep_lines
 from ripwrap._text import FsPath, Text, text_of
 from ripwrap.models import Context, Match, PathError, TreeEntry
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-StopReason: TypeAlias = Literal["end", "max_matches", "max_files", "timeout"]
+StopReason: TypeAlias = Literal["end", "limit", "max_files", "timeout"]
 
 
 class GrepMatch(Match, frozen=True):
-    """A match, with the context that is its own: a line that two matches share belongs to the first.
+    """Match with its context; a context line between two matches belongs to one of them only.
 
     Attributes:
-        before: Lines before it.
-        after: Lines after it.
+        before: Lines of context before the match.
+        after: Lines of context after the match.
     """
 
     before: tuple[Context, ...] = ()
@@ -28,13 +29,13 @@ class GrepMatch(Match, frozen=True):
 
 
 class FileMatches(BaseModel, frozen=True):
-    """The matches of one file.
+    """Matches of one file.
 
     Attributes:
-        path: The file, relative to `GrepResult.root` unless an absolute path was asked for.
-        matches: Those that are shown, by line.
-        total_matches: How many there are in the file.
-        binary_offset: Where the first NUL byte stands if rg took the file for binary; see `End.binary_offset`.
+        path: Path of the file, relative to `GrepResult.root` unless an absolute path was asked for.
+        matches: Matches on the page, by line.
+        total_matches: Number of matches in the file.
+        binary_offset: Offset of the first NUL byte, if rg took the file for binary; see `End.binary_offset`.
     """
 
     path: FsPath
@@ -43,49 +44,52 @@ class FileMatches(BaseModel, frozen=True):
     binary_offset: int | None = None
 
     def lines(self) -> Iterator[Match | Context]:
-        """The matches and their context, by line."""
+        """Iterate over the matches and their context, by line."""
         for match in self.matches:
             yield from match.before
             yield match
             yield from match.after
 
     def diff(self) -> str:
-        """What `replace` would change in what is shown, as a unified diff; empty if nothing.
+        """Return the changes that `replace` would make to the lines on the page, as a unified diff.
 
-        With context, which there is by default, `git apply -p1` and `patch -p1` take it in `root`, for a path below
-        that is no symbolic link (`follow=False` leaves those out). Of a file that is not UTF-8 the text is only shown
-        (`raw_diff()` is exact); to one that rg transcoded, or took a byte order mark from, it may not apply.
+        Apply it in `root` with `git apply -p1` or `patch -p1`. They need lines of context, which `grep()` has by
+        default, and refuse paths through symbolic links (`follow=False` leaves those out). For a file that is not
+        UTF-8, use `raw_diff()`. A diff may not apply to a file that rg transcoded or that has a byte order mark.
 
         Raises:
-            ValueError: There are no line numbers, because of `no_line_number`, or lines end otherwise, because of
+            ValueError: There are no line numbers, because of `no_line_number`, or lines end with NUL, because of
                 `null_data`.
         """
         return text_of(self.raw_diff())
 
     def raw_diff(self) -> bytes:
-        """The exact bytes of `diff()`."""
-        return _diff.unified(self.path, self.lines())
+        """Return the exact bytes of `diff()`."""
+        return diff.unified(self.path, self.lines())
 
 
 class GrepResult(BaseModel, frozen=True):
-    """What `grep()` found: a page of matches, and what else there is.
+    """Page of matches, as `grep()` returns it, with the number of all matches.
 
-    Matches are counted as rg's JSON has them: matching lines, or under `multiline` runs of lines.
+    `len()` is the number of matches on the page. The result is true if there is any match (`total_matches`), on this
+    page or not. Iteration goes over `files`; `matches()` iterates over the matches of all files. `str()` has the format
+    of `rg --heading=never`, followed by `message`.
+
+    A match is a record of rg's JSON: a matching line, or with `multiline` consecutive lines that match together.
 
     Attributes:
-        root: The directory that was searched, as an absolute path.
-        query: The pattern, or the patterns.
-        files: The files of this page, in the order of `rg --sort=path`.
-        total_matches: How many matches there are; if not `exact`, at least so many.
-        files_matched: How many files have one; if not `exact`, at least so many.
-        exact: Whether rg searched to its end and nothing was dropped, so that the two numbers are all that there are.
-        truncated: Whether matches follow that are not shown, or, if not `exact`, may follow.
-        next_offset: The `offset` of the next page; `None` if there is none that is known of.
-        stop_reason: Why the page ends: at the `end` of all matches, because of `max_matches` or `max_files`, or by
-            `timeout`.
-        errors: What rg could not read.
-        dropped_records: How many of rg's records were over 20 MiB and left out, and are not counted as matches.
-        message: All of that in a sentence or two for a person, or an agent.
+        root: Directory that was searched, as an absolute path.
+        query: Pattern, or patterns.
+        files: Files with matches on this page, in the order of `rg --sort=path`.
+        total_matches: Number of matches; a lower bound if not `exact`.
+        files_matched: Number of files with a match; a lower bound if not `exact`.
+        exact: True if rg searched to its end and nothing was dropped, so that the two numbers are final.
+        truncated: True if matches follow this page, or, if not `exact`, may follow.
+        next_offset: Value of `offset` for the next page; `None` if no further match is known.
+        stop_reason: Reason why the page ends: `end` of all matches, `limit`, `max_files`, or `timeout`.
+        errors: Paths that rg could not read.
+        dropped_records: Number of records that were left out, and not counted, because they have over 20 MiB.
+        message: Summary of the above in a sentence or two, for a person or an agent.
     """
 
     root: FsPath
@@ -101,35 +105,57 @@ class GrepResult(BaseModel, frozen=True):
     dropped_records: int
     message: str
 
+    def __len__(self) -> int:
+        """Return the number of matches on the page."""
+        return sum(len(file.matches) for file in self.files)
+
+    def __bool__(self) -> bool:
+        """Return whether there is a match, on this page or not."""
+        return self.total_matches > 0
+
+    # Pydantic's own `__iter__` yields (name, value) of each field, for `dict(model)`; `model_dump()` does not need it.
+    def __iter__(self) -> Iterator[FileMatches]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Iterate over the files of the page."""
+        return iter(self.files)
+
+    def matches(self) -> Iterator[GrepMatch]:
+        """Iterate over the matches of the page, file by file."""
+        for file in self.files:
+            yield from file.matches
+
+    def __str__(self) -> str:
+        """Return the page as grep writes it, `path:line:text` or `path-line-text` for context, then the message."""
+        return "\n".join((*grep_lines((file.path, file.lines()) for file in self.files), self.message))
+
     def diff(self) -> str:
-        """The `diff()` of every file, one after another."""
+        """Return the `diff()` of every file, one after another."""
         return text_of(self.raw_diff())
 
     def raw_diff(self) -> bytes:
-        """The exact bytes of `diff()`."""
+        """Return the exact bytes of `diff()`."""
         return b"".join(file.raw_diff() for file in self.files)
 
     def _repr_html_(self) -> str:
-        return render.html(self.message, ((file.path, file.lines()) for file in self.files))
+        return html.html(self.message, ((file.path, file.lines()) for file in self.files))
 
     def __rich__(self) -> "RenderableType":
-        from ripwrap._rich import grouped
+        from ripwrap._display.console import grouped
 
         return grouped(self.message, ((file.path, file.lines()) for file in self.files))
 
 
 class RankedChunk(BaseModel, frozen=True):
-    """A place that `rank()` found: a few lines of a file, and why they are there.
+    """Result of `rank()`: a few lines of a file, and the reasons for their score.
 
     Attributes:
-        path: The file, relative to `cwd` unless an absolute path was asked for.
-        start_line: The number of the first line, from 1.
-        end_line: The number of the last.
-        symbol: The definition that they are, or are a part of, as in `Shop.add`, where an index has cut the file at its
-            definitions; elsewhere the one that encloses the line that says most. `None` at the top level.
-        text: The lines, at most 1,000 characters of them, or 2,000 of a definition, unless it is a single line.
-        score: By which they have their place; comparable within one answer alone.
-        reasons: What made the score, for a person or an agent.
+        path: Path of the file, relative to `cwd` unless an absolute path was asked for.
+        start_line: Number of the first line, from 1.
+        end_line: Number of the last line.
+        symbol: Enclosing definition, e.g. `Shop.add`; `None` at the top level. An index that splits files at their
+            definitions gives the definition of all lines; otherwise it is that of the line with the highest score.
+        text: Lines of the chunk: at most 1,000 characters, or 2,000 for a definition, unless it is a single line.
+        score: Value that results are sorted by; comparable within one answer only.
+        reasons: Reasons for the score, for a person or an agent.
     """
 
     path: FsPath
@@ -141,30 +167,30 @@ class RankedChunk(BaseModel, frozen=True):
     reasons: tuple[str, ...]
 
 
-class TreeText(str):
-    """The text of a tree, which a notebook and a rich console show with its directories set off.
+class Tree(BaseModel, frozen=True):
+    """Tree of a directory, as `tree_text()` returns it.
+
+    `str()` gives its text: four spaces a level, `/` after a directory, no newline at the end. A notebook and a rich
+    console show directories in bold.
 
     Attributes:
-        entries: What it was rendered from.
+        entries: Lines of the tree, in the order in which they are printed.
     """
 
-    __slots__ = ("entries",)
-    entries: tuple[TreeEntry, ...]
+    entries: tuple[TreeEntry, ...] = ()
 
-    def __new__(cls, entries: Iterable[TreeEntry] = ()) -> Self:
-        """The entries' lines: four spaces a level, `/` after a directory, no newline at the end."""
-        known = tuple(entries)
-        text = super().__new__(cls, "\n".join(map(str, known)))
-        text.entries = known
-        return text
+    @property
+    def truncated(self) -> bool:
+        """True if `limit` left something out."""
+        return any(entry.truncated for entry in self.entries)
 
-    def __getnewargs__(self) -> tuple[tuple[TreeEntry, ...]]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
-        return (self.entries,)
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.entries))
 
     def _repr_html_(self) -> str:
-        return render.html_tree(self.entries)
+        return html.html_tree(self.entries)
 
     def __rich__(self) -> "RenderableType":
-        from ripwrap._rich import tree
+        from ripwrap._display.console import tree
 
         return tree(self.entries)

@@ -1,4 +1,4 @@
-"""One program out of an archive, and nothing out of a bad one."""
+"""Extraction of the program from a release archive, and rejection of bad archives."""
 
 import gzip
 import importlib.util
@@ -16,10 +16,10 @@ from pathlib import Path
 import inflate64
 import pytest
 
-from mirror import targz, zipped
 from ripwrap import ExtractionFailedError
 from ripwrap.binary import archive as archives
 from ripwrap.binary.archive import extract
+from support.mirror import targz, zipped
 
 STRICT = bool(os.environ.get("RIPWRAP_ALL_RGS"))
 FOLDER = "ripgrep-15.2.0-x"
@@ -56,7 +56,7 @@ def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.T
 GOOD = (entry(f"{FOLDER}/rg"), PROGRAM)
 
 
-def test_the_program_comes_out_whole() -> None:
+def test_program_is_extracted_whole() -> None:
     assert unpacked(targz(FOLDER, PROGRAM), "a.tar.gz") == PROGRAM
     assert unpacked(zipped(FOLDER, PROGRAM), "a.zip", f"{FOLDER}/rg.exe") == PROGRAM
 
@@ -75,43 +75,43 @@ def test_the_program_comes_out_whole() -> None:
         entry(f"{FOLDER}/device", tarfile.CHRTYPE),
     ],
 )
-def test_an_archive_with_anything_that_releases_never_hold_is_refused(bad: tarfile.TarInfo) -> None:
+def test_archive_with_links_or_unsafe_paths_is_rejected(bad: tarfile.TarInfo) -> None:
     assert_refused(tar_of(GOOD, (bad, b"")), "refused")
     assert_refused(tar_of((bad, b""), GOOD), "refused")
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
-def test_a_program_that_is_a_link_is_refused(kind: bytes) -> None:
+def test_program_that_is_a_link_is_rejected(kind: bytes) -> None:
     assert_refused(tar_of((entry(f"{FOLDER}/rg", kind, "/bin/sh"), b"")), "refused")
 
 
-def test_the_program_must_be_there_once() -> None:
+def test_archive_must_contain_the_program_exactly_once() -> None:
     assert_refused(tar_of((entry(f"{FOLDER}/README"), b"x")), "0 times")
     assert_refused(tar_of(GOOD, GOOD), "2 times")
     assert_refused(tar_of((entry("rg"), PROGRAM)), "0 times")
     assert_refused(tar_of((entry(f"{FOLDER}/rg", tarfile.DIRTYPE), b"")), "0 times")
 
 
-def test_bombs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "MAX_BINARY", 1000)
-    monkeypatch.setattr(archives, "_MAX_UNPACKED", 20_000)
+def test_decompression_bombs_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MAX_BINARY_BYTES", 1000)
+    monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 20_000)
     assert_refused(tar_of((entry(f"{FOLDER}/rg"), b"\0" * 1001)), "more than 1000 bytes")
     assert_refused(tar_of((entry(f"{FOLDER}/other"), b"\0" * 20_001), GOOD), "more than 20000 bytes")
     assert_refused(zipped(FOLDER, b"\0" * 1001), "more than 1000 bytes", "a.zip", f"{FOLDER}/rg.exe")
     long_name = entry(f"{FOLDER}/{'n' * 2_000_000}")
-    assert_refused(tar_of((long_name, b"")), "bytes at once")
-    monkeypatch.setattr(archives, "_MAX_MEMBERS", 3)
+    assert_refused(tar_of((long_name, b"")), "header declares")
+    monkeypatch.setattr(archives, "MAX_MEMBERS", 3)
     assert_refused(tar_of(*[(entry(str(number)), b"") for number in range(5)]), "more than 3 members")
 
 
 @pytest.mark.parametrize("cut", [10, 1000, 100_000, -4, -20])
-def test_a_truncated_archive_is_refused(cut: int) -> None:
+def test_truncated_archive_is_rejected(cut: int) -> None:
     assert_refused(targz(FOLDER, PROGRAM)[:cut], "broken")
     assert_refused(zipped(FOLDER, PROGRAM)[:cut], "broken", "a.zip", f"{FOLDER}/rg.exe")
 
 
 @pytest.mark.parametrize("at", [50, 10_000, 200_000])
-def test_a_damaged_archive_is_refused(at: int) -> None:
+def test_damaged_archive_is_rejected(at: int) -> None:
     for content, name, member in (
         (targz(FOLDER, PROGRAM), "a.tar.gz", "rg"),
         (zipped(FOLDER, PROGRAM), "a.zip", "rg.exe"),
@@ -125,8 +125,8 @@ def test_a_damaged_archive_is_refused(at: int) -> None:
         assert got == PROGRAM, "what is damaged beside the program does no harm"
 
 
-def test_a_sparse_file_whose_headers_end_early_is_refused() -> None:
-    """`tarfile` has an `IndexError` for it."""
+def test_sparse_file_with_truncated_headers_is_rejected() -> None:
+    """Build a header for which `tarfile` raises `IndexError`."""
     header = bytearray(entry(f"{FOLDER}/rg", tarfile.GNUTYPE_SPARSE).tobuf(tarfile.GNU_FORMAT))
     header[482] = 1  # another header of the file's holes follows
     header[148:156] = b" " * 8
@@ -134,8 +134,8 @@ def test_a_sparse_file_whose_headers_end_early_is_refused() -> None:
     assert_refused(gzip.compress(bytes(header)), "broken")
 
 
-def test_an_offset_that_no_file_has_is_the_archives_fault(tmp_path: Path) -> None:
-    """A file on a disk has an `OSError` with a number for it, as a disk that fails has."""
+def test_impossible_zip_offset_is_reported_as_a_broken_archive(tmp_path: Path) -> None:
+    """Read from a file on disk, where seeking raises the same `OSError` as a failing disk."""
     made = zipped(FOLDER, PROGRAM)
     end = made.rindex(b"PK\x05\x06")
     damaged = made[: end + 16] + b"\xff\xff\xff\x7f" + made[end + 20 :]
@@ -144,14 +144,14 @@ def test_an_offset_that_no_file_has_is_the_archives_fault(tmp_path: Path) -> Non
         extract(archive, "a.zip", f"{FOLDER}/rg.exe", io.BytesIO())
 
 
-def test_a_mislabelled_archive_is_refused() -> None:
+def test_mislabelled_archive_is_rejected() -> None:
     assert_refused(zipped(FOLDER, PROGRAM), "not a tar.gz archive: it starts with b'PK")
     assert_refused(targz(FOLDER, PROGRAM), "not a zip archive", "a.zip")
     assert_refused(b"<!DOCTYPE html>", "it starts with b'<!DOCTYPE")
     assert_refused(b"", "it starts with b''")
 
 
-def test_a_zip_with_a_link_or_a_secret_is_refused() -> None:
+def test_zip_with_a_link_or_encryption_is_rejected() -> None:
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         link = zipfile.ZipInfo(f"{FOLDER}/rg.exe")
@@ -164,7 +164,7 @@ def test_a_zip_with_a_link_or_a_secret_is_refused() -> None:
     assert_refused(bytes(secret), "refused", "a.zip", f"{FOLDER}/rg.exe")
 
 
-def test_a_full_disk_is_not_the_archives_fault() -> None:
+def test_full_disk_is_not_reported_as_a_broken_archive() -> None:
     class Full(io.BytesIO):
         def write(self, _: object) -> int:
             raise OSError(28, "No space left on device")
@@ -174,7 +174,7 @@ def test_a_full_disk_is_not_the_archives_fault() -> None:
 
 
 def deflate64(folder: str, content: bytes) -> bytes:
-    """A zip as `7z -mm=Deflate64` makes it, which the standard library can neither write nor read."""
+    """Return a zip as `7z -mm=Deflate64` makes it; the standard library cannot write or read one."""
     name = f"{folder}/rg.exe".encode()
     deflater = inflate64.Deflater()
     packed: bytes = deflater.deflate(content) + deflater.flush()
@@ -186,7 +186,7 @@ def deflate64(folder: str, content: bytes) -> bytes:
     return local + central + end
 
 
-def test_deflate64_is_read_with_its_extra() -> None:
+def test_deflate64_is_read_with_the_extra_installed() -> None:
     made = deflate64(FOLDER, PROGRAM * 3)
     with zipfile.ZipFile(io.BytesIO(made)) as archive:
         (info,) = archive.infolist()
@@ -195,20 +195,20 @@ def test_deflate64_is_read_with_its_extra() -> None:
 
 
 @pytest.mark.parametrize("at", [100, 100_000])
-def test_damaged_deflate64_is_refused(at: int) -> None:
+def test_damaged_deflate64_is_rejected(at: int) -> None:
     made = bytearray(deflate64(FOLDER, PROGRAM))
     made[at : at + 8] = b"\xa5" * 8
     assert_refused(bytes(made), "broken", "a.zip", f"{FOLDER}/rg.exe")
 
 
-def test_deflate64_without_its_extra_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deflate64_without_the_extra_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "inflate64", None)
     monkeypatch.setitem(sys.modules, "zipfile_deflate64", None)
     assert_refused(deflate64(FOLDER, PROGRAM), r'pip install "ripwrap\[deflate64\]"', "a.zip", f"{FOLDER}/rg.exe")
 
 
-def test_zipfile_deflate64_reads_it_too(tmp_path: Path) -> None:
-    """In a process of its own: importing it patches `zipfile` for good."""
+def test_deflate64_is_read_with_zipfile_deflate64(tmp_path: Path) -> None:
+    """Run in a separate process, because importing it patches `zipfile` permanently."""
     if importlib.util.find_spec("zipfile_deflate64") is None:
         assert not STRICT, "zipfile-deflate64 is not installed"
         pytest.skip("zipfile-deflate64 is not installed: it has no wheels, and nox found no C compiler")

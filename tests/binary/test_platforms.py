@@ -1,4 +1,4 @@
-"""A platform to its release targets; every one is tested here, whatever this machine is."""
+"""Release targets of every platform, tested on any machine."""
 
 import re
 
@@ -47,7 +47,7 @@ ARM7 = ["armv7-unknown-linux-musleabihf", "armv7-unknown-linux-gnueabihf"]
         (Platform("Darwin", "x86_64"), "15.2.0", ["x86_64-apple-darwin"]),
     ],
 )
-def test_a_platform_has_its_targets_best_first(platform: Platform, version: str, expected: list[str]) -> None:
+def test_platform_has_its_targets_best_first(platform: Platform, version: str, expected: list[str]) -> None:
     assert list(targets(platform, version)) == expected
 
 
@@ -67,7 +67,7 @@ def test_a_platform_has_its_targets_best_first(platform: Platform, version: str,
         (Platform("", ""), "15.2.0"),
     ],
 )
-def test_an_unknown_platform_is_named_with_what_is_supported_and_a_way_out(platform: Platform, version: str) -> None:
+def test_unknown_platform_error_lists_supported_ones_and_a_hint(platform: Platform, version: str) -> None:
     with pytest.raises(UnsupportedPlatformError) as caught:
         targets(platform, version)
     for words in (version, platform.system or "unknown", platform.machine or "unknown", "macOS on", "RIPWRAP_RG"):
@@ -78,23 +78,23 @@ def test_this_platform_is_known() -> None:
     assert targets(platforms.current(), "15.2.0")
 
 
-def test_termux_is_android_and_no_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_termux_is_android_and_not_linux(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANDROID_ROOT", "/system")
     assert platforms.current().system == "Android"
 
 
-def test_pins_are_hashes_of_four_releases_each_once() -> None:
+def test_pins_are_distinct_hashes_of_four_releases() -> None:
     assert {version for version, _ in PINS} == {"14.1.1", "15.0.0", "15.1.0", "15.2.0"}
     assert all(re.fullmatch("[0-9a-f]{64}", pin) for pin in PINS.values())
     assert len(set(PINS.values())) == len(PINS)
 
 
-def test_assets_are_named_as_they_are_released() -> None:
+def test_asset_names_match_upstream_releases() -> None:
     assert asset_name("15.2.0", "x86_64-apple-darwin") == "ripgrep-15.2.0-x86_64-apple-darwin.tar.gz"
     assert asset_name("15.2.0", "x86_64-pc-windows-msvc") == "ripgrep-15.2.0-x86_64-pc-windows-msvc.zip"
 
 
-def test_a_pinned_target_is_the_first_choice_of_every_common_platform() -> None:
+def test_common_platforms_have_a_pinned_first_target() -> None:
     common = [
         Platform("Linux", "x86_64", "glibc"),
         Platform("Linux", "aarch64", "glibc"),

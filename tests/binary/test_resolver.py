@@ -1,4 +1,4 @@
-"""Finding rg: the order of the places, what is refused, and what is said when there is none."""
+"""Search for rg: the order of candidates, rejected ones, and the error if none is found."""
 
 import os
 import subprocess
@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import FOLDER
 from ripwrap import binary, sync
-from ripwrap.binary import RgBinary, cache, places, resolver
+from ripwrap.binary import RgBinary, cache, resolver
+from ripwrap.binary import candidates as places
 from ripwrap.cli import run
 from ripwrap.errors import BinaryError, BinaryNotFoundError
+from support.mirror import FOLDER
 
 pytestmark = pytest.mark.usefixtures("nothing_set")
 
@@ -31,19 +32,19 @@ def script(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-def test_the_argument_comes_first(script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rg_argument_takes_precedence(script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIPWRAP_RG", str(script("other/rg")))
     assert sync.resolve(script("mine/rg")) == RgBinary(str(script("mine/rg")), "argument")
 
 
-def test_a_relative_argument_is_made_absolute(script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_argument_becomes_absolute(script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     path = script("mine/rg")
     monkeypatch.chdir(path.parent.parent)
     assert sync.resolve("mine/rg").path == str(path)
     assert sync.resolve("./mine/rg").path == str(path)
 
 
-def test_a_bare_name_is_looked_for_in_path_and_not_in_the_current_directory(
+def test_bare_name_is_found_in_path_and_not_in_the_current_directory(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = script("bin/rg-next")
@@ -54,7 +55,7 @@ def test_a_bare_name_is_looked_for_in_path_and_not_in_the_current_directory(
     assert sync.resolve("rg-next") == RgBinary(str(path), "argument")
 
 
-def test_then_the_variable_then_the_wheel_then_path_then_the_cache(
+def test_resolve_tries_variable_then_wheel_then_path_then_cache(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     cached = script(f"cache/{FOLDER}/rg")
@@ -71,17 +72,17 @@ def test_then_the_variable_then_the_wheel_then_path_then_the_cache(
     assert sync.resolve() == RgBinary(str(script("named/rg")), "RIPWRAP_RG")
 
 
-def test_the_newest_of_the_cache_is_taken(script: Callable[..., Path]) -> None:
+def test_newest_rg_in_the_cache_is_taken(script: Callable[..., Path]) -> None:
     for version in ("13.9.9", "15.10.0", "15.2.0"):
         script(f"cache/{FOLDER.replace('15.2.0', version)}/rg")
-    script("cache/ripgrep-99.0.0-riscv64-unknown-haiku/rg")  # homes are shared
+    script("cache/ripgrep-99.0.0-riscv64-unknown-haiku/rg")  # of another machine that shares this home
     assert "ripgrep-15.10.0-" in sync.resolve().path
 
 
-def test_a_wheel_installed_into_a_target_folder_is_found(
+def test_wheel_installed_into_a_target_folder_is_found(
     script: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`pip install --target` moves the script and leaves a record that points nowhere."""
+    """Install as `pip install --target` does: it moves the script, so the wheel's record names a missing file."""
     moved = script("target/bin/rg")
     about = tmp_path / "target" / "fake_rg-1.0.dist-info"
     about.mkdir()
@@ -96,7 +97,7 @@ def test_a_wheel_installed_into_a_target_folder_is_found(
 def test_relative_entries_of_path_are_never_searched(
     entry: str, script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A checkout that nobody trusts may hold a file called rg."""
+    """Skip them because an untrusted checkout may contain a file called rg."""
     script("bin/rg")
     script("rg")
     monkeypatch.chdir(tmp_path)
@@ -105,7 +106,7 @@ def test_relative_entries_of_path_are_never_searched(
         sync.resolve()
 
 
-def test_what_cannot_be_run_is_passed_over(script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_entries_that_cannot_run_are_skipped(script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     good = script("good/rg")
     script("plain/rg").chmod(0o644)
     (good.parent.parent / "folder" / "rg").mkdir(parents=True)
@@ -118,7 +119,7 @@ def test_what_cannot_be_run_is_passed_over(script: Callable[..., Path], monkeypa
     assert reasons[f"{folders[2]}/rg"] == "taken"
 
 
-def test_what_is_named_and_unusable_is_an_error_and_nothing_else_is_tried(
+def test_unusable_argument_or_variable_raises_without_a_fallback(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(script("bin/rg").parent))
@@ -131,7 +132,7 @@ def test_what_is_named_and_unusable_is_an_error_and_nothing_else_is_tried(
         sync.resolve()
 
 
-def test_none_anywhere_lists_every_place_and_the_ways_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_not_found_error_lists_every_place_and_how_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", os.pathsep.join(["/one", "/two", ""]))
     with pytest.raises(BinaryNotFoundError) as caught:
         list(sync.search("x", cwd=tmp_path))
@@ -140,7 +141,7 @@ def test_none_anywhere_lists_every_place_and_the_ways_out(monkeypatch: pytest.Mo
         "PATH: /one/rg: no such file",
         "PATH: /two/rg: no such file",
         "PATH: '': a relative entry",
-        f"cache: {tmp_path}/cache: no rg in there",
+        f"cache: {tmp_path}/cache: no rg in this folder",
         'pip install "ripwrap[bin]"',
         "RIPWRAP_RG=",
     ):
@@ -156,13 +157,13 @@ def test_none_anywhere_lists_every_place_and_the_ways_out(monkeypatch: pytest.Mo
         ("freebsd14", ["package manager"]),
     ],
 )
-def test_the_ways_out_are_the_platforms(platform: str, ways: list[str]) -> None:
+def test_install_hint_matches_the_platform(platform: str, ways: list[str]) -> None:
     text = resolver.how_to_install(platform)
     for way in [*ways, 'pip install "ripwrap[bin]"']:
         assert way in text
 
 
-def test_explain_lists_everything_and_what_is_taken(
+def test_explain_lists_every_candidate_and_the_one_taken(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cached = script(f"cache/{FOLDER}/rg")
@@ -181,7 +182,7 @@ def test_explain_lists_everything_and_what_is_taken(
     assert [place.source for place in binary.explain(sync.resolve(cached))] == ["argument"]
 
 
-def test_what_was_found_is_remembered_until_something_changes(
+def test_resolved_rg_is_cached_until_something_changes(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = script("one/rg"), script("two/rg")
@@ -193,19 +194,19 @@ def test_what_was_found_is_remembered_until_something_changes(
     assert sync.resolve().source == "RIPWRAP_RG"
 
 
-def test_version_and_features_of_the_matrix(rg: RgBinary) -> None:
+def test_version_and_features_are_read_from_every_rg(rg: RgBinary) -> None:
     assert rg.version == {"13": (13, 0, 0), "14": (14, 1, 0), "15": (15, 2, 0)}[Path(rg.path).parent.name[:2]]
     assert ("pcre2" in rg.features) == (rg.version != (14, 1, 0))
 
 
-def test_an_upgrade_in_place_is_noticed(script: Callable[..., Path]) -> None:
+def test_upgrade_in_place_is_noticed(script: Callable[..., Path]) -> None:
     rg = sync.resolve(script("rg", "#!/bin/sh\necho ripgrep 14.1.1\n"))
     assert rg.version == (14, 1, 1)
     script("rg", "#!/bin/sh\necho ripgrep 15.2.0 and more\n")
     assert rg.version == (15, 2, 0)
 
 
-def test_what_does_not_run_or_is_not_rg_is_a_binary_error(script: Callable[..., Path]) -> None:
+def test_version_of_a_program_that_is_not_rg_raises_binary_error(script: Callable[..., Path]) -> None:
     with pytest.raises(BinaryError, match="not ripgrep"):
         _ = sync.resolve(script("rg", "#!/bin/sh\necho grep 3.8\n")).version
     with pytest.raises(BinaryError, match="cannot be run"):
@@ -214,7 +215,7 @@ def test_what_does_not_run_or_is_not_rg_is_a_binary_error(script: Callable[..., 
         _ = RgBinary("/nowhere/rg", "argument").version
 
 
-def test_the_cache_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_is_the_users_unless_the_variable_names_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("RIPWRAP_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     if sys.platform == "linux":
@@ -223,14 +224,14 @@ def test_the_cache_is_the_users_unless_named(monkeypatch: pytest.MonkeyPatch, tm
         assert "ripwrap" in binary.explain()[-2].path
 
 
-def test_the_wheel_is_found_by_a_python_that_is_not_activated(tmp_path: Path) -> None:
+def test_wheel_is_found_without_an_activated_environment(tmp_path: Path) -> None:
     code = "import ripwrap; print(ripwrap.sync.resolve().source)"
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "wheel"
 
 
-def test_doctor_says_what_is_taken_wherever_it_stands_in_path(
+def test_doctor_names_the_rg_found_in_path(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", os.pathsep.join([str(script("bin/rg").parent), str(tmp_path / "empty")]))
@@ -238,7 +239,7 @@ def test_doctor_says_what_is_taken_wherever_it_stands_in_path(
     assert "rg 15.2.0" in capfd.readouterr().out
 
 
-def test_a_broken_wheel_record_is_passed_over(
+def test_broken_wheel_record_is_skipped(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     about = tmp_path / "target" / "broken_rg-1.0.dist-info"
@@ -252,7 +253,7 @@ def test_a_broken_wheel_record_is_passed_over(
     assert "record cannot be read" in binary.explain()[0].reason
 
 
-def test_an_rg_that_is_too_old_or_is_none_is_refused_with_the_reason(
+def test_too_old_rg_and_other_programs_are_rejected_with_the_reason(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = script("old/rg", "#!/bin/sh\necho ripgrep 12.1.1\n")
@@ -270,7 +271,7 @@ def test_an_rg_that_is_too_old_or_is_none_is_refused_with_the_reason(
         sync.resolve()
 
 
-def test_a_relative_variable_means_the_folder_of_the_moment(
+def test_relative_variable_is_resolved_in_the_current_directory(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = script("one/rg"), script("two/rg")
@@ -281,6 +282,6 @@ def test_a_relative_variable_means_the_folder_of_the_moment(
 
 
 @pytest.mark.anyio
-async def test_the_asynchronous_way_finds_the_same(script: Callable[..., Path]) -> None:
+async def test_async_resolve_finds_the_same_rg(script: Callable[..., Path]) -> None:
     cached = script(f"cache/{FOLDER}/rg")
     assert await binary.resolve() == sync.resolve() == RgBinary(str(cached), "cache")

@@ -9,7 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-import rgs  # noqa: E402 - it lies beside this folder
+from support import rgs  # noqa: E402 - it lies beside this folder
 
 FILES = {
     b"plain.txt": b"one needle\nnothing\nneedle and needle\nafter\n\nfar\nneedle",

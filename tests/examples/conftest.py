@@ -1,36 +1,22 @@
-"""What the examples' tests share: which of them can be run here, and no network for any."""
+"""Shared fixtures of the examples' tests: a log of rg calls, and no downloads."""
 
-import os
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from ripwrap import sync
 
-NEEDED = {"notebook": ("ipykernel", "nbclient", "nbformat"), "pages": ("pandas", "polars", "pyarrow")}
-missing = {name: [one for one in modules if find_spec(one) is None] for name, modules in NEEDED.items()}
-left_out = {name: modules for name, modules in missing.items() if modules}
-collect_ignore = [f"test_{name}.py" for name in left_out]
-if left_out and os.environ.get("RIPWRAP_ALL_EXAMPLES"):
-    raise pytest.UsageError(f"not installed: {', '.join(one for modules in left_out.values() for one in modules)}")
-
-
-def pytest_report_header() -> str:
-    whys = [f"{name} (not installed: {', '.join(modules)})" for name, modules in left_out.items()]
-    return f"examples LEFT OUT: {', '.join(whys) or 'none'}; agents_*.py: tested in `tests/frameworks`"
-
 
 @pytest.fixture(autouse=True)
 def no_download(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test that finds no rg fails, and downloads none."""
+    """Make a test without rg fail instead of downloading one."""
     monkeypatch.setenv("RIPWRAP_OFFLINE", "1")
 
 
 @pytest.fixture
 def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """What each rg that the example starts is given, one line each, but for questions after its version."""
+    """Return a function that gives the arguments of each rg run, one line each, without version queries."""
     log, wrapper = tmp_path / "log", tmp_path / "watched-rg"
     log.touch()
     wrapper.write_text(

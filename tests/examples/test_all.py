@@ -1,4 +1,4 @@
-"""Every example is tested, and says how to run it."""
+"""Checks of all examples: each has a test and says how to run it."""
 
 import ast
 import json
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from examples.runs import EXAMPLES, run
+from support.runs import EXAMPLES, run
+
+pytestmark = pytest.mark.slow
 
 TESTS = Path(__file__).parent
 PROGRAMS = sorted(path.name for path in EXAMPLES.glob("*.py") if not path.name.startswith("agents_"))
@@ -24,26 +26,26 @@ def test_every_example_has_a_test() -> None:
         assert example.stem in test.read_text(encoding="utf-8")
 
 
-def test_every_test_is_of_an_example() -> None:
+def test_every_test_file_has_an_example() -> None:
     stems = {path.stem for path in EXAMPLES.iterdir()}
     assert {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")} - stems == {"all", "pages"}
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_docstring_says_how_to_run_it(name: str) -> None:
+def test_docstring_says_how_to_run_the_example(name: str) -> None:
     says = ast.get_docstring(ast.parse((EXAMPLES / name).read_text(encoding="utf-8"))) or ""
     assert f"`python examples/{name}" in says.partition("\n")[0]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_folder_that_is_not_there_is_told_in_one_line(name: str, folder: Path) -> None:
+def test_missing_folder_gives_a_one_line_error(name: str, folder: Path) -> None:
     first = ["x"] if name in ("grep_then_read.py", "many_repositories.py") else []
     code, out, err = run(name, *first, folder / "no-such-folder")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "no-such-folder" in err
 
 
-def test_the_notebook_is_stored_without_outputs() -> None:
+def test_notebook_is_stored_without_outputs() -> None:
     notebook = json.loads((EXAMPLES / "notebook.ipynb").read_text(encoding="utf-8"))
     assert notebook["nbformat"] == 4
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

@@ -1,4 +1,4 @@
-"""`check_forbidden.py` finds what must not be committed, and leaves no file out in silence."""
+"""`check_forbidden.py` finds text that must not be committed, and reports every file that it cannot check."""
 
 import os
 from collections.abc import Callable
@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from examples.runs import EXAMPLES, run
+from support.runs import EXAMPLES, run
 
-# Not in one piece, so that this file is clean.
+pytestmark = pytest.mark.slow
+
+# Split, so that this file itself is clean.
 BREAK = "break" + "point()"
 KEY = "-----BEGIN RSA PRIVATE " + "KEY-----"
 OURS = "<" * 7 + " HEAD"
@@ -18,7 +20,7 @@ def check(folder: Path, *names: str) -> tuple[int, str, str]:
     return run("check_forbidden.py", *names, cwd=folder)
 
 
-def test_each_find_has_its_line_column_and_rule(plant: Callable[..., Path]) -> None:
+def test_each_finding_has_line_column_and_rule(plant: Callable[..., Path]) -> None:
     folder = plant(
         {
             "b.py": f"é = 1; {BREAK}; {BREAK}\n",
@@ -42,11 +44,11 @@ def test_each_find_has_its_line_column_and_rule(plant: Callable[..., Path]) -> N
     )
 
 
-def test_no_find_is_exit_0_also_of_the_program_itself() -> None:
+def test_examples_themselves_are_clean() -> None:
     assert check(EXAMPLES, *sorted(path.name for path in EXAMPLES.glob("*.py"))) == (0, "", "")
 
 
-def test_no_name_is_too_odd(plant: Callable[..., Path]) -> None:
+def test_files_of_any_name_are_checked(plant: Callable[..., Path]) -> None:
     names = ["-", "--", "-x.py", "--pre=x", ".hidden", "ignored", "n\udcff", "new\nline", "a b*?[]", ".git/config"]
     folder = plant({os.fsencode(name): BREAK + "\n" for name in names} | {".gitignore": "ignored\n"})
     code, out, err = check(folder, *names)
@@ -55,21 +57,21 @@ def test_no_name_is_too_odd(plant: Callable[..., Path]) -> None:
     assert (code, err) == (1, "")
 
 
-@pytest.mark.parametrize("others", [0, 20])  # rg maps a few files into memory, and reads many
-def test_a_binary_file_is_checked_to_its_end(plant: Callable[..., Path], others: int) -> None:
+@pytest.mark.parametrize("others", [0, 20])  # rg maps few files into memory, but reads many
+def test_binary_file_is_checked_to_its_end(plant: Callable[..., Path], others: int) -> None:
     names = [f"{number}.txt" for number in range(others)]
     binary = b"\0\xff\n" * 50_000 + b"\0" + KEY.encode() + b"\n"
     folder = plant({"image.bin": binary, **dict.fromkeys(names, "clean\n")})
     assert check(folder, *names, "image.bin") == (1, f"image.bin:50001:2: private key: \\u0000{KEY}\n", "")
 
 
-def test_a_long_line_is_shown_around_the_find(plant: Callable[..., Path]) -> None:
+def test_long_line_is_clipped_around_the_finding(plant: Callable[..., Path]) -> None:
     folder = plant({"min.js": "x" * 1000 + " " + BREAK + "y" * 1000})
     code, out, _ = check(folder, "min.js")
     assert (code, out) == (1, f"min.js:1:1002: debugger: {'x' * 49} {BREAK}{'y' * 38}\n")
 
 
-def test_thousands_of_files_are_given_to_rg_in_batches(
+def test_thousands_of_files_are_passed_to_rg_in_batches(
     plant: Callable[..., Path], watched: Callable[[], list[str]]
 ) -> None:
     names = [f"a-rather-long-name-of-a-file-number-{number:04}.txt" for number in range(4000)]
@@ -79,7 +81,7 @@ def test_thousands_of_files_are_given_to_rg_in_batches(
     assert len(watched()) == 4 * 10
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_checked(
+def test_unreadable_files_are_named_and_the_others_checked(
     plant: Callable[..., Path], unprivileged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = plant({"a.py": f"{BREAK}\n", "secret": "", "folder/b.py": ""})
@@ -96,16 +98,16 @@ def test_what_cannot_be_read_is_named_and_the_rest_checked(
     ]
 
 
-def test_a_line_that_is_too_long_for_anybody_is_said_to_be_unchecked(plant: Callable[..., Path]) -> None:
+def test_too_long_line_is_reported_as_unchecked(plant: Callable[..., Path]) -> None:
     folder = plant({"huge": KEY + "x" * (21 << 20)})
     assert check(folder, "huge") == (2, "", "not checked: 1 lines were too long to be checked\n")
 
 
-def test_nothing_to_check_is_a_mistake(folder: Path) -> None:
+def test_no_argument_prints_the_usage(folder: Path) -> None:
     assert check(folder) == (2, "", "usage: python examples/check_forbidden.py FILE…\n")
 
 
-def test_without_rg_there_is_no_verdict(plant: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_rg_is_an_error(plant: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     folder = plant({"a.py": "x\n"})
     monkeypatch.setenv("RIPWRAP_RG", str(folder / "no-rg"))
     code, out, err = check(folder, "a.py")

@@ -1,11 +1,13 @@
-"""`dead_code.py` reports what nothing else mentions, and not what something does."""
+"""`dead_code.py` reports definitions that no other text mentions, and only those."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from examples.runs import DEMO, run
+from support.runs import DEMO, run
+
+pytestmark = pytest.mark.slow
 
 SHOP = '''"""A shop."""
 import functools
@@ -55,23 +57,21 @@ shop.py:34: method close
 """
 
 
-def test_what_is_written_only_where_it_is_defined_is_reported(
-    plant: Callable[..., Path], watched: Callable[[], list[str]]
-) -> None:
+def test_unmentioned_definitions_are_reported(plant: Callable[..., Path], watched: Callable[[], list[str]]) -> None:
     folder = plant({"shop.py": SHOP, "README.md": "named_in_readme, UNUSED\n", "data.txt": "ALSO2 not_cached closed\n"})
     assert run("dead_code.py", folder) == (1, DEAD, "")
-    # One rg for the list, one for all the uses.
+    # One rg lists the files, one searches all uses.
     modes = [next(mode for mode in ("--files", "--json") if mode in line) for line in watched()]
     assert modes == ["--files", "--json"]
 
 
-def test_a_name_that_is_defined_twice_is_dead_if_nothing_else_mentions_it(plant: Callable[..., Path]) -> None:
+def test_name_that_is_only_defined_twice_is_reported(plant: Callable[..., Path]) -> None:
     folder = plant({"a.py": "def f(): ...\n", "b.py": "if 1:\n    def f(): ...\n", "c.py": "def g(): ...\ng()\n"})
     assert run("dead_code.py", folder) == (1, "a.py:1: function f\nb.py:2: function f\n", "")
 
 
 @pytest.mark.parametrize("many", [2, 30_000])
-def test_however_many_names_there_are_rg_is_started_once(
+def test_rg_searches_once_for_any_number_of_names(
     plant: Callable[..., Path], watched: Callable[[], list[str]], many: int
 ) -> None:
     defined = "".join(f"def name_{number}(): ...\n" for number in range(many))
@@ -83,7 +83,7 @@ def test_however_many_names_there_are_rg_is_started_once(
     assert len(search) < 100_000
 
 
-def test_what_is_not_python_is_named_and_the_rest_reported(plant: Callable[..., Path]) -> None:
+def test_invalid_python_is_named_and_the_others_are_reported(plant: Callable[..., Path]) -> None:
     folder = plant(
         {
             "a.py": "def f(: ...\n",
@@ -98,10 +98,10 @@ def test_what_is_not_python_is_named_and_the_rest_reported(plant: Callable[..., 
 
 
 @pytest.mark.parametrize("source", ["", "def f(): ...\nf()\n", "x = 1\n"])
-def test_nothing_dead_is_exit_0(plant: Callable[..., Path], source: str) -> None:
+def test_no_dead_code_is_exit_code_0(plant: Callable[..., Path], source: str) -> None:
     assert run("dead_code.py", plant({"a.py": source})) == (0, "", "")
 
 
-def test_the_demo_is_looked_through_by_default() -> None:
+def test_dead_code_checks_the_demo_by_default() -> None:
     assert run("dead_code.py") == (1, "shop/cart.py:4: function total\nshop/till.py:1: function pay\n", "")
     assert run("dead_code.py") == run("dead_code.py", DEMO)

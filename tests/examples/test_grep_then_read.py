@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from examples.runs import DEMO, load, run
+from support.runs import DEMO, load, run
+
+pytestmark = pytest.mark.slow
 
 TRANSCRIPT = """# grep_content {"pattern": "cards (", "fixed_strings": true, "context_lines": 0}
 File: shop/till.py
@@ -30,32 +32,32 @@ shop/till.py:5: # cards (one)
 """
 
 
-def test_the_model_searches_then_reads_then_answers(plant: Callable[..., Path]) -> None:
+def test_model_searches_then_reads_then_answers(plant: Callable[..., Path]) -> None:
     folder = plant({"shop/till.py": "a\nb\nc\nd\n# cards (one)\nf\ng\nh\n# cards (two)\n"})
     assert run("grep_then_read.py", "cards (", folder) == (0, TRANSCRIPT, "")
 
 
-def test_nothing_found_is_said(plant: Callable[..., Path]) -> None:
+def test_answer_without_a_match_says_nothing_found(plant: Callable[..., Path]) -> None:
     code, out, err = run("grep_then_read.py", "cards", plant({"a.txt": "x\n", "b": b"\0 cards"}))
     assert (code, err) == (1, "")
     assert out.endswith("\n\nI found nothing about it.\n")
 
 
-def test_a_file_whose_name_is_not_utf8_cannot_be_read_but_is_named(plant: Callable[..., Path]) -> None:
+def test_file_name_that_is_not_utf8_is_shown_but_not_readable(plant: Callable[..., Path]) -> None:
     code, out, err = run("grep_then_read.py", "cards", plant({b"n\xff.txt": b"cards \xff\n"}))
     assert (code, err) == (0, "")
     assert "File: n�.txt\n  1: cards �\n" in out
     assert out.splitlines()[-1].startswith("n�.txt:1: Error: n�.txt is no file")
 
 
-def test_an_error_is_told_and_no_answer(plant: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_rg_is_printed_and_exits_with_2(plant: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RIPWRAP_RG", "/no/such/rg")
     code, out, _ = run("grep_then_read.py", "cards", plant({"a.txt": "cards\n"}))
     assert code == 2
-    assert out.count("Error: ") == 2  # to the model, and by it
+    assert out.count("Error: ") == 2  # the tool's result, and the model's answer
 
 
-def test_the_demo_is_searched_by_default() -> None:
+def test_grep_then_read_searches_the_demo_by_default() -> None:
     code, out, _ = run("grep_then_read.py", "taxes")
     assert (code, out.splitlines()[-1]) == (0, "shop/cart.py:5: # TODO: taxes")
     assert out == run("grep_then_read.py", "taxes", DEMO)[1]
@@ -82,9 +84,7 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("name", "arguments", "begins"), CALLS)
-def test_a_call_is_answered_whatever_the_model_asks_for(
-    plant: Callable[..., Path], name: str, arguments: str, begins: str
-) -> None:
+def test_every_tool_call_gets_an_answer(plant: Callable[..., Path], name: str, arguments: str, begins: str) -> None:
     folder = plant({"in/a.txt": "one\ntwo\nthree\n", "secret.txt": "secret\n"}) / "in"
     (folder / "link").symlink_to("../secret.txt")
     answer = asyncio.run(load("grep_then_read").Toolbox(str(folder)).call(name, arguments))
@@ -92,7 +92,7 @@ def test_a_call_is_answered_whatever_the_model_asks_for(
     assert "secret\n" not in answer
 
 
-def test_a_model_is_offered_both_tools_with_their_schemas(plant: Callable[..., Path]) -> None:
+def test_model_gets_both_tools_with_schemas(plant: Callable[..., Path]) -> None:
     offers = load("grep_then_read").Toolbox(str(plant({}))).offers()
     assert [offer["name"] for offer in offers] == ["grep_content", "read_lines"]
     assert all(offer["description"] and offer["parameters"]["type"] == "object" for offer in offers)
@@ -105,7 +105,7 @@ def test_a_model_is_offered_both_tools_with_their_schemas(plant: Callable[..., P
     assert offers[1]["parameters"]["required"] == ["path", "line"]
 
 
-def test_a_model_that_never_answers_is_left(plant: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_endless_model_is_stopped(plant: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     example = load("grep_then_read")
 
     async def endless(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any]:

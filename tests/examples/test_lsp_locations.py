@@ -1,4 +1,4 @@
-"""`lsp_locations.py` speaks the Language Server Protocol, counts as it does, and can be interrupted."""
+"""`lsp_locations.py` speaks the Language Server Protocol, with its positions and cancellation."""
 
 import json
 import os
@@ -11,8 +11,10 @@ from typing import Any, Self
 import psutil
 import pytest
 
-from examples.runs import DEMO, command, load
-from waiting import until_blocking
+from support.runs import DEMO, command, load
+from support.waiting import until_blocking
+
+pytestmark = pytest.mark.slow
 
 TILL = """def pay():
     return 1
@@ -109,7 +111,7 @@ def editor(sources: Path) -> Iterator[Editor]:
 
 
 def at(folder: Path, name: str, line: int, start: int, end: int) -> dict[str, Any]:
-    """A `Location` within a line."""
+    """Return a `Location` within a line."""
     span = {"start": {"line": line, "character": start}, "end": {"line": line, "character": end}}
     return {"uri": folder.as_uri() + "/" + name, "range": span}
 
@@ -123,7 +125,7 @@ def mentions(folder: Path) -> list[dict[str, Any]]:
 
 
 def place(folder: Path, line: int, character: int, name: str = "till.py") -> dict[str, Any]:
-    """What a request says of the cursor."""
+    """Return the parameters of a request at a cursor position."""
     uri = folder.as_uri() + "/" + name
     return {"textDocument": {"uri": uri}, "position": {"line": line, "character": character}}
 
@@ -133,11 +135,11 @@ def sort(locations: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("character", [11, 12, 14])
-def test_the_name_at_the_cursor_is_found_where_it_is_defined(editor: Editor, sources: Path, character: int) -> None:
+def test_definition_finds_the_name_at_the_cursor(editor: Editor, sources: Path, character: int) -> None:
     assert editor.result("textDocument/definition", **place(sources, 8, character)) == definitions(sources)
 
 
-def test_the_name_is_found_wherever_it_is_mentioned(editor: Editor, sources: Path) -> None:
+def test_references_find_every_mention_of_the_name(editor: Editor, sources: Path) -> None:
     cursor = place(sources, 0, 7, "n%FF%20%C3%A9.py")
     found = editor.result("textDocument/references", **cursor, context={"includeDeclaration": True})
     assert found == sort(definitions(sources) + mentions(sources))
@@ -145,7 +147,7 @@ def test_the_name_is_found_wherever_it_is_mentioned(editor: Editor, sources: Pat
     assert found == sort(mentions(sources))
 
 
-def test_symbols_are_found_by_a_part_of_their_name(editor: Editor, sources: Path) -> None:
+def test_symbol_query_matches_a_part_of_the_name(editor: Editor, sources: Path) -> None:
     assert editor.result("workspace/symbol", query="PAYM") == [
         {"name": "Payment", "kind": 23, "location": at(sources, "lib.rs", 1, 7, 14)}
     ]
@@ -159,13 +161,13 @@ def test_symbols_are_found_by_a_part_of_their_name(editor: Editor, sources: Path
     ]
 
 
-def test_where_no_name_is_nothing_is_found(editor: Editor, sources: Path) -> None:
+def test_position_without_a_name_gives_no_locations(editor: Editor, sources: Path) -> None:
     assert editor.result("textDocument/definition", **place(sources, 2, 0)) == []
     assert editor.result("textDocument/references", **place(sources, 2, 0)) == []
     assert editor.result("workspace/symbol", query="(?x") == []
 
 
-def test_what_cannot_be_done_is_answered_by_an_error(editor: Editor, sources: Path) -> None:
+def test_invalid_requests_get_error_responses(editor: Editor, sources: Path) -> None:
     assert editor.result("textDocument/hover", **place(sources, 0, 0)) == -32601
     assert editor.result("textDocument/definition", **place(sources, 99, 0)) == []
     assert editor.result("textDocument/definition", **place(sources, -1, 0)) == []
@@ -176,20 +178,20 @@ def test_what_cannot_be_done_is_answered_by_an_error(editor: Editor, sources: Pa
         assert editor.read()["error"]["code"] == -32600
 
 
-def test_a_pipe_is_no_file(editor: Editor, sources: Path) -> None:
+def test_pipe_is_refused_as_a_document(editor: Editor, sources: Path) -> None:
     os.mkfifo(sources / "pipe")
     assert editor.result("textDocument/definition", **place(sources, 0, 0, "pipe")) == -32803
     assert editor.result("textDocument/references", **place(sources, 2, 0)) == []
 
 
 @pytest.mark.parametrize("length", [b"abc", b"-1", b"9" * 21])
-def test_a_header_that_is_none_ends_the_server_with_a_word(sources: Path, length: bytes) -> None:
+def test_invalid_header_ends_the_server_with_a_message(sources: Path, length: bytes) -> None:
     argv, said = command("lsp_locations.py", sources), b"Content-Length: %b\r\n\r\n{}" % length
     done = subprocess.run(argv, input=said, capture_output=True, timeout=30, check=False)
     assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (1, b"", 1)
 
 
-def test_before_and_after_nothing_is_answered(sources: Path) -> None:
+def test_requests_before_initialize_and_after_shutdown_fail(sources: Path) -> None:
     with Editor(sources) as editor:
         assert editor.result("workspace/symbol", query="") == -32002
         assert editor.result("initialize", rootUri=None)["capabilities"]
@@ -199,7 +201,7 @@ def test_before_and_after_nothing_is_answered(sources: Path) -> None:
         editor.notify("exit")
 
 
-def test_a_root_that_is_not_there_is_an_error(sources: Path) -> None:
+def test_missing_root_is_an_error(sources: Path) -> None:
     with Editor() as editor:
         assert editor.result("initialize", rootUri=(sources / "gone").as_uri()) == -32803
         assert editor.result("initialize")["capabilities"]
@@ -207,7 +209,7 @@ def test_a_root_that_is_not_there_is_an_error(sources: Path) -> None:
         assert editor.leave() == 0
 
 
-def test_a_search_ends_when_it_is_cancelled_and_others_go_on(
+def test_cancelling_a_request_ends_its_search_only(
     sources: Path, stand_in: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RIPWRAP_RG", str(stand_in("silent()")))
@@ -220,14 +222,14 @@ def test_a_search_ends_when_it_is_cancelled_and_others_go_on(
         editor.notify("$/cancelRequest", id=first)
         assert editor.read() == {"id": first, "error": {"code": -32800, "message": "cancelled"}}
         until_blocking(lambda: len(server.children()) == 1)
-        editor.notify("$/cancelRequest", id=first)  # which is answered already
+        editor.notify("$/cancelRequest", id=first)  # the server has answered this request already
         editor.notify("$/cancelRequest", id=second)
         assert editor.read()["id"] == second
         assert editor.leave() == 0
 
 
 @pytest.mark.parametrize("word", ["exit", ""])
-def test_without_a_shutdown_the_exit_code_is_1_and_no_rg_is_left(
+def test_exit_without_shutdown_returns_1_and_leaves_no_rg(
     sources: Path, stand_in: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
     monkeypatch.setenv("RIPWRAP_RG", str(stand_in("mute()")))
@@ -248,7 +250,7 @@ def test_without_a_shutdown_the_exit_code_is_1_and_no_rg_is_left(
 
 
 @pytest.mark.anyio
-async def test_the_provider_can_be_used_by_itself(sources: Path) -> None:
+async def test_provider_works_without_the_server(sources: Path) -> None:
     provider = load("lsp_locations").LocationProvider(sources)
     assert await provider.definitions("pay") == definitions(sources)
     assert sort(await provider.references("pay")) == sort(definitions(sources) + mentions(sources))

@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from examples.runs import DEMO, run
+from support.runs import DEMO, run
+
+pytestmark = pytest.mark.slow
 
 LOOPS = pytest.mark.parametrize("loop", [(), ("--trio",)], ids=["asyncio", "trio"])
 
 
 @pytest.fixture
 def repos(plant: Callable[..., Path]) -> Path:
-    """Two repositories, one of them a worktree, and a folder that is none."""
+    """Two repositories, one of them a worktree, and a plain folder."""
     return plant(
         {
             "one/.git/config": "TODO: not searched\n",
@@ -26,13 +28,13 @@ def repos(plant: Callable[..., Path]) -> Path:
 
 
 def hits(out: str) -> tuple[list[str], list[str]]:
-    """The hits, sorted, since the repositories take turns; and the counts."""
+    """Return the hits, sorted because the repositories are searched concurrently, and the counts."""
     shown, _, counts = out.rpartition("\n\n")
     return sorted(shown.splitlines()), counts.splitlines()
 
 
 @LOOPS
-def test_each_repository_below_a_folder_is_searched(repos: Path, loop: tuple[str, ...]) -> None:
+def test_every_repository_below_a_folder_is_searched(repos: Path, loop: tuple[str, ...]) -> None:
     code, out, err = run("many_repositories.py", "TODO", repos, "--limit", "2", *loop)
     assert hits(out) == (
         [f"{repos}/one/a.py:1: # TODO: a", f"{repos}/two/b.py:1: TODO: 1", f"{repos}/two/b.py:2: TODO: 2"],
@@ -41,7 +43,7 @@ def test_each_repository_below_a_folder_is_searched(repos: Path, loop: tuple[str
     assert (code, err) == (0, "")
 
 
-def test_folders_that_are_named_are_searched_as_they_are_and_once(repos: Path) -> None:
+def test_named_folders_are_searched_once_even_without_git(repos: Path) -> None:
     code, out, err = run("many_repositories.py", "TODO", repos / "none", repos / "one", repos / "one", "--limit=3")
     assert hits(out) == (
         [f"{repos}/none/c.py:1: TODO: none", f"{repos}/one/a.py:1: # TODO: a"],
@@ -51,10 +53,10 @@ def test_folders_that_are_named_are_searched_as_they_are_and_once(repos: Path) -
 
 
 @LOOPS
-def test_a_search_ends_when_enough_is_seen(
+def test_limit_ends_each_search(
     stand_in: Callable[..., Path], repos: Path, monkeypatch: pytest.MonkeyPatch, loop: tuple[str, ...]
 ) -> None:
-    # This rg never ends by itself; twenty such searches, four at a time, all come to their end.
+    # This rg never ends by itself; twenty such searches, four at a time, all end.
     monkeypatch.setenv("RIPWRAP_RG", str(stand_in("endless()")))
     folders = [repos / f"{number:02}" for number in range(20)]
     for folder in folders:
@@ -66,10 +68,10 @@ def test_a_search_ends_when_enough_is_seen(
     assert (code, err) == (0, "")
 
 
-def test_no_more_rg_run_at_a_time_than_were_asked_for(
+def test_at_once_limits_the_number_of_rgs(
     stand_in: Callable[..., Path], repos: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    # Each stays while there is time for another to come, and says how many were there.
+    # Each rg waits long enough for another to start, and logs how many run.
     log, here = tmp_path / "log", tmp_path / "here"
     here.mkdir()
     body = f"""
@@ -91,21 +93,21 @@ def test_no_more_rg_run_at_a_time_than_were_asked_for(
     assert max(seen) <= 2
 
 
-def test_nothing_found_is_exit_1(repos: Path) -> None:
+def test_no_match_is_exit_code_1(repos: Path) -> None:
     code, out, err = run("many_repositories.py", "no such thing", repos)
     assert (code, out, err) == (1, f"\n0 in {repos}/one\n0 in {repos}/two\n", "")
 
 
 @LOOPS
-def test_what_is_wrong_with_all_is_said_once(repos: Path, loop: tuple[str, ...]) -> None:
+def test_error_of_all_repositories_is_printed_once(repos: Path, loop: tuple[str, ...]) -> None:
     code, out, err = run("many_repositories.py", "(", repos, *loop)
     assert (code, out) == (2, f"\n0+ in {repos}/one (failed)\n0+ in {repos}/two (failed)\n")
-    assert (err.count("error: "), err.count("unclosed group")) == (2, 1)  # ours, and rg's
+    assert (err.count("error: "), err.count("unclosed group")) == (2, 1)  # the example's and rg's
     assert err.startswith((f"error: {repos}/one, {repos}/two: ", f"error: {repos}/two, {repos}/one: "))
 
 
 @pytest.mark.parametrize("option", ["--limit=0", "--at-once=0", "--limit=x"])
-def test_a_number_that_is_none_is_refused(repos: Path, option: str) -> None:
+def test_invalid_number_is_refused(repos: Path, option: str) -> None:
     code, out, err = run("many_repositories.py", "x", repos, option)
     assert (code, out) == (2, "")
     assert "invalid positive value" in err
@@ -120,6 +122,6 @@ def test_names_that_are_not_utf8_are_shown(plant: Callable[..., Path]) -> None:
     )
 
 
-def test_the_demo_is_searched_by_default() -> None:
+def test_many_repositories_searches_the_demo_by_default() -> None:
     code, out, _ = run("many_repositories.py", "taxes")
     assert (code, out) == (0, f"{DEMO}/shop/cart.py:5: # TODO: taxes\n\n1 in {DEMO}\n")

@@ -1,4 +1,4 @@
-"""`notebook.ipynb` runs as it is, and what it shows is what was found."""
+"""`notebook.ipynb` runs unchanged and shows the results of its searches."""
 
 import re
 import shutil
@@ -7,12 +7,19 @@ from typing import Any
 
 import pytest
 
-from examples.runs import DEMO, EXAMPLES, executed
+pytest.importorskip("ipykernel")
+pytest.importorskip("nbclient")
+pytest.importorskip("nbformat")
+
+
+from support.runs import DEMO, EXAMPLES, executed
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """The code cells after a run."""
+    """The code cells of the notebook after a run, by id."""
     checkout, home = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("home")
     shutil.copytree(DEMO, checkout / "docs" / "demo")
     (checkout / "examples").mkdir()
@@ -21,7 +28,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 
 
 def shown(cell: dict[str, Any], kind: str = "text/html") -> str:
-    """What a cell shows, which is one thing."""
+    """Return the only output of a cell."""
     (output,) = cell["outputs"]
     assert output["output_type"] == "execute_result"
     content = output["data"][kind]
@@ -29,24 +36,24 @@ def shown(cell: dict[str, Any], kind: str = "text/html") -> str:
 
 
 def table(html: str) -> list[list[str]]:
-    """The cells of a table, row by row."""
+    """Return the cells of a table, row by row."""
     rows = re.findall(r"<tr>(.*?)</tr>", html)
     return [re.findall(r"<t[dh]>(.*?)</t[dh]>", row) for row in rows]
 
 
-def test_every_cell_runs_and_writes_no_warning(cells: dict[str, dict[str, Any]]) -> None:
+def test_every_cell_runs_without_warnings(cells: dict[str, dict[str, Any]]) -> None:
     assert [cell["execution_count"] for cell in cells.values()] == [*range(1, len(cells) + 1)]
     kinds = {output["output_type"] for cell in cells.values() for output in cell["outputs"]}
     assert kinds == {"execute_result"}
     assert [name for name, cell in cells.items() if not cell["outputs"]] == ["imports"]
 
 
-def test_the_tree_is_shown(cells: dict[str, dict[str, Any]]) -> None:
+def test_notebook_shows_the_tree(cells: dict[str, dict[str, Any]]) -> None:
     lines = re.sub(r"<[^>]+>", "", shown(cells["tree"])).splitlines()
     assert lines == ["shop/", "    cart.py", "    till.py", "README.txt"]
 
 
-def test_a_result_is_shown_with_its_hits_set_off_and_the_next_page_has_the_rest(
+def test_notebook_marks_hits_and_shows_the_next_page(
     cells: dict[str, dict[str, Any]],
 ) -> None:
     first, second = shown(cells["grep"]), shown(cells["page"])
@@ -56,7 +63,7 @@ def test_a_result_is_shown_with_its_hits_set_off_and_the_next_page_has_the_rest(
     assert "<b>shop/till.py</b>" in second
 
 
-def test_the_table_has_every_hit(cells: dict[str, dict[str, Any]]) -> None:
+def test_table_has_every_hit(cells: dict[str, dict[str, Any]]) -> None:
     assert table(shown(cells["table"])) == [
         ["path", "line", "column", "hit", "text"],
         ["README.txt", "1", "22", "TODO: open", "Nothing is sold here. TODO: open."],
@@ -69,7 +76,7 @@ def test_the_table_has_every_hit(cells: dict[str, dict[str, Any]]) -> None:
     ]
 
 
-def test_the_bars_are_as_long_as_the_counts_say(cells: dict[str, dict[str, Any]]) -> None:
+def test_bar_lengths_are_proportional_to_the_counts(cells: dict[str, dict[str, Any]]) -> None:
     rows = table(shown(cells["bars"]))
     counts = {path: int(count) for path, count, _ in rows}
     widths = {path: int(re.findall(r"width: (\d+)px", bar)[0]) for path, _, bar in rows}
@@ -77,5 +84,5 @@ def test_the_bars_are_as_long_as_the_counts_say(cells: dict[str, dict[str, Any]]
     assert widths == {path: 300 * count // 16 for path, count in counts.items()}
 
 
-def test_a_result_comes_back_from_json(cells: dict[str, dict[str, Any]]) -> None:
+def test_result_survives_json_in_the_notebook(cells: dict[str, dict[str, Any]]) -> None:
     assert shown(cells["json"], "text/plain") == "True"

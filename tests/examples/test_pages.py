@@ -1,4 +1,4 @@
-"""The pages about data frames and notebooks are run here, because their code needs what that of others does not."""
+"""Code of the pages on data frames and notebooks, which needs more packages than other pages."""
 
 import json
 import re
@@ -8,19 +8,29 @@ from typing import Any
 
 import pytest
 
-from examples.runs import DEMO, executed
+pytest.importorskip("pandas")
+pytest.importorskip("polars")
+pytest.importorskip("pyarrow")
+pytest.importorskip("ipykernel")
+pytest.importorskip("nbclient")
+pytest.importorskip("nbformat")
+
+
+from support.runs import DEMO, executed
 from test_docs import BLOCK, ROOT, run
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 PAGES = ROOT / "docs/how-to"
 BLOCKS = list(BLOCK.finditer((PAGES / "data-frames.md").read_text()))
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block["output"].partition("\n")[0])
-def test_a_block_prints_what_stands_below_it(block: "re.Match[str]", tmp_path: Path) -> None:
+def test_data_frames_block_prints_the_output_below_it(block: "re.Match[str]", tmp_path: Path) -> None:
     run(block, tmp_path)
 
 
-def test_the_page_about_notebooks_runs_in_one(tmp_path: Path) -> None:
+def test_notebooks_page_runs_as_one_notebook(tmp_path: Path) -> None:
     code = re.findall(r"^```py(?:thon)?\n(.*?)^```$", (PAGES / "notebooks.md").read_text(), re.MULTILINE | re.DOTALL)
     empty: dict[str, Any] = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
     cells = [{**empty, "id": f"cell-{number}", "source": source} for number, source in enumerate(code)]

@@ -1,9 +1,13 @@
-"""`todo_report.py` reports each mark, and shows it as it is."""
+"""`todo_report.py` reports each mark, with its text escaped for Markdown."""
 
 from collections.abc import Callable
 from pathlib import Path
 
-from examples.runs import DEMO, run
+import pytest
+
+from support.runs import DEMO, run
+
+pytestmark = pytest.mark.slow
 
 REPORT = r"""# To do
 
@@ -43,7 +47,7 @@ REPORT = r"""# To do
 """
 
 
-def test_the_report_has_every_mark_by_file_and_line(plant: Callable[..., Path]) -> None:
+def test_report_has_every_mark_by_file_and_line(plant: Callable[..., Path]) -> None:
     folder = plant(
         {
             "a/one.py": "# TODO(ann): rename __x__ | y\n\nx = 1  # FIXME first  # TODO( bob ): then\nTODO_LIST = 1\n",
@@ -58,7 +62,7 @@ def test_the_report_has_every_mark_by_file_and_line(plant: Callable[..., Path]) 
     assert run("todo_report.py", folder) == (0, REPORT, "")
 
 
-def test_links_are_not_followed(plant: Callable[..., Path]) -> None:
+def test_report_does_not_follow_links(plant: Callable[..., Path]) -> None:
     folder = plant({"one.txt": "TODO: one\n"})
     (folder / "link.txt").symlink_to("one.txt")
     (folder / "broken").symlink_to("nowhere")
@@ -66,15 +70,15 @@ def test_links_are_not_followed(plant: Callable[..., Path]) -> None:
     assert (code, out.count("## "), err) == (0, 1, "")
 
 
-def test_nothing_marked_is_told_by_the_exit_code(plant: Callable[..., Path]) -> None:
+def test_no_mark_is_exit_code_1(plant: Callable[..., Path]) -> None:
     assert run("todo_report.py", plant({"a.txt": "done, todo\n"})) == (1, "Nothing is marked.\n", "")
 
 
-def test_the_demo_is_reported_by_default() -> None:
+def test_todo_report_reports_the_demo_by_default() -> None:
     assert run("todo_report.py") == run("todo_report.py", DEMO)
     assert "| 5 | TODO |  | taxes |\n" in run("todo_report.py")[1]
 
 
-def test_a_file_is_no_folder(plant: Callable[..., Path]) -> None:
+def test_file_instead_of_a_folder_is_an_error(plant: Callable[..., Path]) -> None:
     code, out, err = run("todo_report.py", plant({"a.txt": ""}) / "a.txt")
     assert (code, out, err.count("\n")) == (2, "", 1)

@@ -1,1 +1,1 @@
-"""The agent frameworks themselves, with models of their own that replay; each is left out if it is not installed."""
+"""Tests with the agent frameworks and scripted models; each file is skipped if its framework is not installed."""

@@ -1,15 +1,16 @@
-"""Every block of the page on agents runs offline, and prints what stands below it."""
+"""Every block of the page on agents runs offline and prints the output below it."""
 
 import re
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from frameworks import offline
+from support import offline
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGE = (DOCS / "how-to" / "agents.md").read_text()
@@ -17,13 +18,12 @@ BLOCKS = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", PAGE, 
 
 
 @pytest.mark.parametrize(("code", "printed"), BLOCKS)
-def test_a_block_prints_what_stands_below_it(code: str, printed: str, tmp_path: Path) -> None:
+def test_block_on_the_agents_page_prints_the_output_below_it(code: str, printed: str, tmp_path: Path) -> None:
     for module in re.findall(r"^(?:from|import) (\w+)", code, re.MULTILINE):
-        if find_spec(module) is None:
-            pytest.skip(f"{module} is not installed")
+        pytest.importorskip(module)
     shutil.copytree(DOCS / "demo", tmp_path / "docs" / "demo")
     (tmp_path / "block.py").write_text(code)
-    # LlamaIndex looks at all attributes of its own Pydantic models, deprecated ones among them.
+    # LlamaIndex reads all attributes of its own Pydantic models, including deprecated ones.
     command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", offline.__file__, "block.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,20 +1,23 @@
-"""LlamaIndex takes the tools as they are, and hands over whatever a model says, unchecked."""
+"""LlamaIndex: workspace methods as tools, with arguments that it does not validate."""
 
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("llama_index")
+
 from llama_index.core.agent.workflow import FunctionAgent, ToolCallResult
 from llama_index.core.base.llms.types import ChatMessage, TextBlock, ToolCallBlock
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.tools import FunctionTool
 
-from frameworks.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool, summary
 from ripwrap import Workspace
+from support.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool, summary
 
-# It looks at all attributes of its own Pydantic models, deprecated ones among them.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+# LlamaIndex reads all attributes of its own Pydantic models, including deprecated ones.
+pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 UNCHECKED: tuple[tuple[Call, Call], ...] = (
     (
@@ -29,7 +32,7 @@ UNCHECKED: tuple[tuple[Call, Call], ...] = (
 
 
 def answers(ws: Workspace, calls: Sequence[Call]) -> list[str]:
-    """What an agent's tools answer to a model that makes all these calls at once."""
+    """Run an agent whose model makes these calls at once; return the answers of the tools."""
     made = [
         ToolCallBlock(tool_name=name, tool_kwargs=arguments, tool_call_id=str(number))
         for number, (name, arguments) in enumerate(calls)
@@ -51,40 +54,40 @@ def answers(ws: Workspace, calls: Sequence[Call]) -> list[str]:
 
 
 @each_tool
-def test_a_model_is_told_what_the_signature_says(ws: Workspace, name: str) -> None:
+def test_llama_index_tool_schema_equals_the_signature(ws: Workspace, name: str) -> None:
     method = getattr(ws, name)
     told = FunctionTool.from_defaults(async_fn=method).metadata.to_openai_tool(skip_length_check=True)["function"]
     check(method, Offer(told["name"], told["description"], told["parameters"]))
 
 
 @each_tool
-def test_a_description_of_ones_own_is_short_enough_for_those_who_measure_it(ws: Workspace, name: str) -> None:
+def test_llama_index_accepts_a_summary_as_description(ws: Workspace, name: str) -> None:
     method = getattr(ws, name)
     made = FunctionTool.from_defaults(async_fn=method, description=summary(method))
     told = made.metadata.to_openai_tool()["function"]
     check(method, Offer(told["name"], told["description"], told["parameters"]))
 
 
-def test_an_agent_is_answered_what_the_methods_answer(ws: Workspace) -> None:
+def test_llama_index_tools_return_the_methods_answers(ws: Workspace) -> None:
     check_answers(ws, answers(ws, CALLS))
 
 
 @each_mistake
-def test_a_mistake_is_answered_by_a_text(ws: Workspace, name: str, arguments: dict[str, object]) -> None:
+def test_llama_index_tool_answers_a_mistake_with_a_text(ws: Workspace, name: str, arguments: dict[str, object]) -> None:
     assert answers(ws, [(name, arguments)])[0].startswith("Error: ")
 
 
 @pytest.mark.parametrize(("said", "meant"), UNCHECKED)
-def test_what_it_does_not_check_is_read_as_it_was_meant(ws: Workspace, said: Call, meant: Call) -> None:
+def test_llama_index_arguments_are_coerced_by_the_tool(ws: Workspace, said: Call, meant: Call) -> None:
     one, other = answers(ws, [said, meant])
     assert one == other
 
 
-def test_a_mode_that_is_none_is_answered_by_a_text(ws: Workspace) -> None:
+def test_llama_index_tool_answers_an_invalid_mode_with_a_text(ws: Workspace) -> None:
     (answer,) = answers(ws, [("grep_content", {"pattern": "TODO", "output_mode": "lines"})])
     assert answer.startswith("Error: ")
     assert "files_with_matches" in answer
 
 
-def test_the_example_runs(shop: Path) -> None:
+def test_llama_index_example_runs(shop: Path) -> None:
     check_example("agents_llama_index.py", shop, "-W", "error", "-W", "ignore::DeprecationWarning")

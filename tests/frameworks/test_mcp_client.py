@@ -1,4 +1,4 @@
-"""Frameworks that speak MCP get the same tools from the server that the command starts."""
+"""MCP clients: the server that the command starts offers the same tools."""
 
 import asyncio
 import os
@@ -7,21 +7,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("mcp")
+
 from mcp import Client, StdioServerParameters, types
 
-from frameworks.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
 from ripwrap import Workspace
+from support.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 COMMAND = [sys.executable, "-W", "error", "-m", "ripwrap", "mcp", "--root"]
 
 
 def started(folder: Path) -> StdioServerParameters:
-    # It would hand on little of the environment, and not what keeps the server from the network.
+    # By default the client passes on few variables, and none of those that block the network.
     return StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], str(folder)], env=dict(os.environ))
 
 
 def results(folder: Path, calls: Sequence[Call]) -> list[types.CallToolResult]:
-    """What the server answers to these calls, made at once."""
+    """Make these calls at once and return the server's results."""
 
     async def run() -> list[types.CallToolResult]:
         async with Client(started(folder), read_timeout_seconds=30) as client:
@@ -44,21 +49,21 @@ def offered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, types.Tool]:
 
 
 @each_tool
-def test_a_client_is_told_what_the_signature_says(ws: Workspace, offered: dict[str, types.Tool], name: str) -> None:
+def test_mcp_tool_schema_equals_the_signature(ws: Workspace, offered: dict[str, types.Tool], name: str) -> None:
     told = offered[name]
     check(getattr(ws, name), Offer(told.name, told.description or "", told.input_schema))
 
 
-def test_a_client_is_answered_what_the_methods_answer(ws: Workspace, shop: Path) -> None:
+def test_mcp_tools_return_the_methods_answers(ws: Workspace, shop: Path) -> None:
     check_answers(ws, [text(result) for result in results(shop, CALLS)])
 
 
 @each_mistake
-def test_a_mistake_is_a_result_that_says_so(shop: Path, name: str, arguments: dict[str, object]) -> None:
+def test_mcp_tool_answers_a_mistake_with_an_error_result(shop: Path, name: str, arguments: dict[str, object]) -> None:
     (result,) = results(shop, [(name, arguments)])
     assert result.is_error
     assert text(result)
 
 
-def test_the_example_runs(shop: Path) -> None:
+def test_mcp_client_example_runs(shop: Path) -> None:
     check_example("agents_mcp_client.py", shop)

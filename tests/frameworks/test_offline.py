@@ -1,4 +1,4 @@
-"""That nothing is reached is worth only as much as what would notice it."""
+"""The network guard of the frameworks' tests detects every attempt to connect."""
 
 import subprocess
 import sys
@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from frameworks import offline
+from support import offline
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 SWALLOWED = "import contextlib, socket, urllib.request\nwith contextlib.suppress(OSError):\n    {attempt}\n"
 
@@ -19,7 +21,7 @@ SWALLOWED = "import contextlib, socket, urllib.request\nwith contextlib.suppress
         "urllib.request.urlopen('http://example.invalid', timeout=1)",
     ],
 )
-def test_an_attempt_is_refused_and_told_even_if_its_error_is_swallowed(attempt: str, tmp_path: Path) -> None:
+def test_network_attempt_is_refused_and_reported_even_if_swallowed(attempt: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SWALLOWED.format(attempt=attempt))
     command = [sys.executable, offline.__file__, str(tmp_path / "script.py")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)

@@ -1,16 +1,21 @@
-"""The OpenAI Agents SDK takes the tools as they are."""
+"""OpenAI Agents SDK: workspace methods as tools."""
 
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("agents")
+
 from agents import Agent, FunctionTool, RunConfig, Runner, function_tool
 from agents.items import ToolCallOutputItem
 from agents.testing import ScriptedModel, assistant_message, function_call
 
-from frameworks.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
 from ripwrap import Workspace
+from support.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 
 def tools(ws: Workspace, *, strict: bool = False) -> list[FunctionTool]:
@@ -18,7 +23,7 @@ def tools(ws: Workspace, *, strict: bool = False) -> list[FunctionTool]:
 
 
 def answers(ws: Workspace, calls: Sequence[Call], *, strict: bool = False) -> list[str]:
-    """What an agent's tools answer to a model that makes all these calls at once."""
+    """Run an agent whose model makes these calls at once; return the answers of the tools."""
     made = [function_call(name, arguments, call_id=str(number)) for number, (name, arguments) in enumerate(calls)]
     model = ScriptedModel([made, [assistant_message("done")]])
     agent = Agent("searcher", tools=[*tools(ws, strict=strict)], model=model)
@@ -29,21 +34,21 @@ def answers(ws: Workspace, calls: Sequence[Call], *, strict: bool = False) -> li
 
 @each_tool
 @pytest.mark.parametrize("strict", [False, True])
-def test_a_model_is_told_what_the_signature_says(ws: Workspace, name: str, strict: bool) -> None:
+def test_openai_tool_schema_equals_the_signature(ws: Workspace, name: str, strict: bool) -> None:
     told = next(tool for tool in tools(ws, strict=strict) if tool.name == name)
     check(getattr(ws, name), Offer(told.name, told.description, told.params_json_schema), strict=strict)
     assert (told.params_json_schema.get("additionalProperties") is False) == strict
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_an_agent_is_answered_what_the_methods_answer(ws: Workspace, strict: bool) -> None:
+def test_openai_tools_return_the_methods_answers(ws: Workspace, strict: bool) -> None:
     check_answers(ws, answers(ws, CALLS, strict=strict))
 
 
 @each_mistake
-def test_a_mistake_is_answered_by_a_text(ws: Workspace, name: str, arguments: dict[str, object]) -> None:
+def test_openai_tool_answers_a_mistake_with_a_text(ws: Workspace, name: str, arguments: dict[str, object]) -> None:
     assert answers(ws, [(name, arguments)])[0].startswith("Error: ")
 
 
-def test_the_example_runs(shop: Path) -> None:
+def test_openai_example_runs(shop: Path) -> None:
     check_example("agents_openai.py", shop)

@@ -1,4 +1,8 @@
-"""pydantic-ai takes the tools as they are."""
+"""pydantic-ai: workspace methods as tools."""
+
+import pytest
+
+pytest.importorskip("pydantic_ai")
 
 import asyncio
 from collections.abc import Sequence
@@ -8,18 +12,20 @@ from pydantic_ai import Agent, ModelMessage, ModelResponse, RetryPromptPart, Tex
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from frameworks.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
 from ripwrap import Workspace
+from support.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 
 def back(messages: list[ModelMessage]) -> list[ToolReturnPart | RetryPromptPart]:
-    """What came back to the model."""
+    """Return the tool results that the model received."""
     parts = (part for message in messages for part in message.parts)
     return [part for part in parts if isinstance(part, ToolReturnPart | RetryPromptPart)]
 
 
 def answers(ws: Workspace, calls: Sequence[Call]) -> list[str]:
-    """What an agent's tools answer to a model that makes all these calls at once."""
+    """Run an agent whose model makes these calls at once; return the answers of the tools."""
 
     def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         if back(messages):
@@ -32,29 +38,29 @@ def answers(ws: Workspace, calls: Sequence[Call]) -> list[str]:
 
 
 @each_tool
-def test_a_model_is_told_what_the_signature_says(ws: Workspace, name: str) -> None:
+def test_pydantic_ai_tool_schema_equals_the_signature(ws: Workspace, name: str) -> None:
     model = TestModel(call_tools=[])
     asyncio.run(Agent(model, tools=ws.tools).run("hello"))
     assert model.last_model_request_parameters is not None
     told = model.last_model_request_parameters.tool_defs[name]
     check(getattr(ws, name), Offer(told.name, told.description or "", told.parameters_json_schema))
-    # It makes XML of a docstring that has a section on what is returned.
+    # pydantic-ai turns a docstring with a Returns section into XML.
     assert "<" not in (told.description or "")
 
 
-def test_an_agent_is_answered_what_the_methods_answer(ws: Workspace) -> None:
+def test_pydantic_ai_tools_return_the_methods_answers(ws: Workspace) -> None:
     check_answers(ws, answers(ws, CALLS))
 
 
 @each_mistake
-def test_a_mistake_is_answered_by_a_text(ws: Workspace, name: str, arguments: dict[str, object]) -> None:
+def test_pydantic_ai_tool_answers_a_mistake_with_a_text(ws: Workspace, name: str, arguments: dict[str, object]) -> None:
     assert answers(ws, [(name, arguments)])[0].startswith("Error: ")
 
 
-def test_arguments_made_from_the_schema_alone_are_taken(ws: Workspace) -> None:
+def test_pydantic_ai_tools_accept_arguments_generated_from_the_schema(ws: Workspace) -> None:
     run = asyncio.run(Agent(TestModel(), tools=ws.tools).run("call everything"))
     assert [type(part) for part in back(run.all_messages())] == [ToolReturnPart] * len(ws.tools)
 
 
-def test_the_example_runs(shop: Path) -> None:
+def test_pydantic_ai_example_runs(shop: Path) -> None:
     check_example("agents_pydantic_ai.py", shop)

@@ -1,19 +1,24 @@
-"""smolagents takes the tools of the blocking twin as they are."""
+"""smolagents: blocking workspace methods as tools."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("smolagents")
+
 from smolagents import ActionStep, ChatMessage, CodeAgent, LogLevel, Model, Tool, ToolCallingAgent, ToolOutput, tool
 from smolagents.models import MessageRole, get_tool_json_schema
 
-from frameworks.offers import CALLS, Call, Offer, check, check_blocking_answers, check_example, each_mistake, each_tool
 from ripwrap import sync
+from support.offers import CALLS, Call, Offer, check, check_blocking_answers, check_example, each_mistake, each_tool
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 
 class Replay(Model):
-    """Says one message after the other."""
+    """A model that replays messages."""
 
     def __init__(self, *messages: ChatMessage) -> None:
         super().__init__()
@@ -36,7 +41,7 @@ def tools(ws: sync.Workspace) -> list[Tool]:
 
 
 def answers(ws: sync.Workspace, calls: Sequence[Call]) -> list[str]:
-    """What an agent's tools answer to a model that makes all these calls at once, in threads."""
+    """Run an agent whose model makes these calls at once, in threads; return the answers of the tools."""
     model = Replay(saying(*calls), saying(("final_answer", {"answer": "done"})))
     agent = ToolCallingAgent(tools(ws), model, verbosity_level=LogLevel.OFF)
     events = list(agent.run("find it", stream=True))
@@ -46,33 +51,35 @@ def answers(ws: sync.Workspace, calls: Sequence[Call]) -> list[str]:
 
 
 @each_tool
-def test_a_model_is_told_what_the_signature_says(blocking_ws: sync.Workspace, name: str) -> None:
+def test_smolagents_tool_schema_equals_the_signature(blocking_ws: sync.Workspace, name: str) -> None:
     method = getattr(blocking_ws, name)
     told = get_tool_json_schema(tool(method))["function"]
     check(method, Offer(told["name"], told["description"], told["parameters"]), defaults=False)
 
 
-def test_an_agent_is_answered_what_the_methods_answer(blocking_ws: sync.Workspace) -> None:
+def test_smolagents_tools_return_the_methods_answers(blocking_ws: sync.Workspace) -> None:
     check_blocking_answers(blocking_ws, answers(blocking_ws, CALLS))
 
 
 @each_mistake
-def test_a_mistake_is_answered_by_a_text(blocking_ws: sync.Workspace, name: str, arguments: dict[str, object]) -> None:
+def test_smolagents_tool_answers_a_mistake_with_a_text(
+    blocking_ws: sync.Workspace, name: str, arguments: dict[str, object]
+) -> None:
     assert answers(blocking_ws, [(name, arguments)])[0].startswith("Error: ")
 
 
 @pytest.mark.parametrize("name", ["find_files", "ls", "tree"])
-def test_null_is_what_it_says_may_be_given_for_a_default(blocking_ws: sync.Workspace, name: str) -> None:
+def test_smolagents_tool_accepts_null_for_a_default(blocking_ws: sync.Workspace, name: str) -> None:
     nothing, nulls = answers(blocking_ws, [(name, {}), (name, {"path": None, "limit": None, "include_hidden": None})])
     assert nulls == nothing
 
 
-def test_an_agent_that_writes_code_calls_them(blocking_ws: sync.Workspace) -> None:
+def test_smolagents_code_agent_calls_the_tools(blocking_ws: sync.Workspace) -> None:
     code = "found = grep_content('TODO', file_pattern='*.py')\nfinal_answer(found + ls(path='.'))"
     model = Replay(ChatMessage(MessageRole.ASSISTANT, content=f"<code>\n{code}\n</code>"))
     said = CodeAgent(tools(blocking_ws), model, verbosity_level=LogLevel.OFF).run("find it")
     assert said == blocking_ws.grep_content("TODO", file_pattern="*.py") + blocking_ws.ls()
 
 
-def test_the_example_runs(shop: Path) -> None:
+def test_smolagents_example_runs(shop: Path) -> None:
     check_example("agents_smolagents.py", shop)

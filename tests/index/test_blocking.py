@@ -1,4 +1,4 @@
-"""The blocking twin of the index: the same answers, from scripts and threads, in bounded time."""
+"""The blocking index: the results of the async one, from scripts and threads, within a timeout."""
 
 import inspect
 import os
@@ -17,17 +17,18 @@ import psutil
 import pytest
 from filelock import FileLock
 
-from index.shop import SHOP, held
 from ripwrap import RipwrapError, sync
-from ripwrap.index import Index, Progress, Refreshed, database, health
-from ripwrap.index.store import NAME
+from ripwrap.index import Index, Progress, RefreshResult, maintenance
+from ripwrap.index.storage import database
+from ripwrap.index.storage.files import NAME
+from support.shop import SHOP, held
 
 Plant = Callable[..., Path]
 StandIn = Callable[..., Path]
 
-pytestmark = pytest.mark.once  # about SQLite and files rather than Python
+pytestmark = pytest.mark.slow  # about SQLite and files rather than Python
 TWINS = {"aclose": "close", "__aenter__": "__enter__", "__aexit__": "__exit__"}
-"""What has another name."""
+"""Methods whose blocking twins have another name."""
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ def index(plant: Plant, home: Path) -> Generator[sync.Index]:
         yield index
 
 
-def counts(done: Refreshed) -> tuple[int, int, int, int]:
+def counts(done: RefreshResult) -> tuple[int, int, int, int]:
     return done.added, done.changed, done.removed, done.unchanged
 
 
@@ -51,14 +52,14 @@ def public(kind: type) -> set[str]:
 METHODS = sorted(name for name in public(Index) if inspect.isfunction(getattr(Index, name)))
 
 
-def test_it_has_what_the_asynchronous_one_has() -> None:
+def test_blocking_index_has_the_methods_of_the_async_one() -> None:
     twins = {TWINS.get(name, name) for name in public(Index)}
     assert twins == public(sync.Index) | {"__enter__", "__exit__"}
     assert inspect.signature(sync.Index) == inspect.signature(Index)
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_each_method_takes_the_same_and_a_timeout_and_gives_the_same(name: str) -> None:
+def test_blocking_method_has_the_async_signature_and_a_timeout(name: str) -> None:
     twin, blocking = getattr(Index, name), getattr(sync.Index, TWINS.get(name, name))
     assert inspect.getdoc(blocking) or name in TWINS
     parameters = dict(inspect.signature(blocking).parameters)
@@ -73,7 +74,7 @@ def test_each_method_takes_the_same_and_a_timeout_and_gives_the_same(name: str) 
         assert gives == given
 
 
-def test_it_answers_as_the_asynchronous_one(index: sync.Index, home: Path) -> None:
+def test_blocking_search_returns_what_async_search_returns(index: sync.Index, home: Path) -> None:
     async def asked(query: str) -> list[str]:
         async with Index(index.root, location=home / "other") as other:
             return [place.model_dump_json() for place in await other.search(query, limit=None)]
@@ -83,7 +84,7 @@ def test_it_answers_as_the_asynchronous_one(index: sync.Index, home: Path) -> No
         assert found and found == anyio.run(asked, query)
 
 
-def test_a_refresh_tells_what_it_found_and_how_far_it_is(index: sync.Index, plant: Plant) -> None:
+def test_blocking_refresh_reports_counts_and_progress(index: sync.Index, plant: Plant) -> None:
     told: list[Progress] = []
     assert counts(index.refresh(told.append)) == (3, 0, 0, 0)
     assert (told[0].files, told[-1].files, told[-1].chunks) == (0, 3, 3)
@@ -101,7 +102,7 @@ def test_a_refresh_tells_what_it_found_and_how_far_it_is(index: sync.Index, plan
     assert counts(index.refresh()) == (1, 0, 0, 3)
 
 
-def test_without_a_refresh_answers_are_those_of_the_last_one(index: sync.Index, plant: Plant) -> None:
+def test_blocking_search_without_refresh_uses_the_last_refresh(index: sync.Index, plant: Plant) -> None:
     with pytest.raises(RipwrapError, match=r"there is no index of .* yet.*; refresh\(\) makes it"):
         index.search("cookies", refresh=False)
     index.refresh()
@@ -110,22 +111,22 @@ def test_without_a_refresh_answers_are_those_of_the_last_one(index: sync.Index, 
     assert set(paths(index, "cookies")) == {"new.py", "src/cookies.py", "README.md"}
 
 
-def test_what_is_wrong_is_an_error(index: sync.Index, tmp_path: Path) -> None:
+def test_invalid_query_timeout_and_root_raise(index: sync.Index, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no word in the query"):
         index.search("?!")
-    with pytest.raises(ValueError, match="timeout should be 0 seconds or more"):
+    with pytest.raises(ValueError, match="timeout must be 0 seconds or more"):
         index.refresh(timeout=-1)
     with pytest.raises(FileNotFoundError), sync.Index(tmp_path / "nowhere", location=tmp_path / "home") as nowhere:
         nowhere.refresh()
     file = tmp_path / "file"
     file.touch()
-    for anew in (False, True):
+    for rebuild in (False, True):
         with pytest.raises(NotADirectoryError, match=r"root is not a directory: '.*file'"):
-            sync.Index(file, location=tmp_path / "home").refresh(anew=anew)
+            sync.Index(file, location=tmp_path / "home").refresh(rebuild=rebuild)
     assert not index.location.exists()
 
 
-def test_each_branch_has_a_view_and_gc_removes_those_that_are_gone(index: sync.Index, plant: Plant) -> None:
+def test_prune_removes_views_of_deleted_branches_in_blocking_code(index: sync.Index, plant: Plant) -> None:
     for name in ("gone", "main"):
         plant({".git/HEAD": f"ref: refs/heads/{name}\n", f".git/refs/heads/{name}": "0" * 40, f"{name}.py": "x = 1\n"})
         index.refresh()
@@ -133,12 +134,12 @@ def test_each_branch_has_a_view_and_gc_removes_those_that_are_gone(index: sync.I
     status = index.status()
     assert (status.built, status.view, {view.name for view in status.views}) == (True, "main", {"gone", "main"})
     (index.root / ".git/refs/heads/gone").unlink()
-    collected = index.gc()
+    collected = index.prune()
     assert (collected.views, collected.blobs) == (("gone",), 1)
-    assert index.health().ok
+    assert index.check().ok
 
 
-def test_several_threads_may_use_it_at_once_and_none_is_told_what_is_stale(index: sync.Index, plant: Plant) -> None:
+def test_concurrent_threads_get_no_stale_results(index: sync.Index, plant: Plant) -> None:
     def ask(number: int) -> bool:
         (index.root / f"of{number}.py").write_text(f"word{number} = 1\n")
         with sync.Index(index.root, location=index.location) as another:
@@ -147,55 +148,56 @@ def test_several_threads_may_use_it_at_once_and_none_is_told_what_is_stale(index
     with ThreadPoolExecutor(6) as threads:
         assert list(threads.map(ask, range(18))) == [True] * 18
     assert index.status().files == len(SHOP) + 18
-    assert index.health().ok
+    assert index.check().ok
 
 
 @pytest.mark.usefixtures("leaks_nothing")
-def test_a_listing_that_takes_too_long_is_ended(plant: Plant, home: Path, stand_in: StandIn) -> None:
+def test_refresh_and_search_end_a_listing_at_their_timeout(plant: Plant, home: Path, stand_in: StandIn) -> None:
     index = sync.Index(plant(SHOP), location=home, rg=stand_in("time.sleep(FOR_EVER)"))
     for call in (index.refresh, lambda timeout: index.search("cookies", timeout=timeout)):
-        with pytest.raises(TimeoutError, match=r"it was not done within timeout=0\.3 seconds"):
+        with pytest.raises(TimeoutError, match=r"the call took more than timeout=0\.3 seconds"):
             call(timeout=0.3)
     index.close()
 
 
-def test_what_waits_for_others_too_long_is_ended_and_leaves_what_there_was(index: sync.Index, plant: Plant) -> None:
+def test_timeout_while_another_process_writes_keeps_the_old_state(index: sync.Index, plant: Plant) -> None:
     index.refresh()
     plant({"late.py": "late = 1\n"})
     calls: list[Callable[..., object]] = [
         index.refresh,
-        index.gc,
+        index.prune,
         lambda timeout: index.search("late", timeout=timeout),
     ]
     with held(index.location):
         for call in calls:
-            with pytest.raises(TimeoutError, match=r"it was not done within timeout=0\.3 seconds"):
+            with pytest.raises(TimeoutError, match=r"the call took more than timeout=0\.3 seconds"):
                 call(timeout=0.3)
         assert paths(index, "late", refresh=False) == []
     assert paths(index, "late") == ["late.py"]
 
 
-def test_a_lock_that_another_process_holds_is_not_waited_for_longer_than_was_said(
-    index: sync.Index, home: Path
-) -> None:
+def test_wait_for_the_lock_of_another_process_ends_at_the_timeout(index: sync.Index, home: Path) -> None:
     home.mkdir()
     with FileLock(home / "index.lock"):
-        calls: list[Callable[..., object]] = [index.refresh, lambda timeout: index.refresh(anew=True, timeout=timeout)]
+        calls: list[Callable[..., object]] = [
+            index.refresh,
+            lambda timeout: index.refresh(rebuild=True, timeout=timeout),
+        ]
         for call in calls:
-            with pytest.raises(TimeoutError, match=r"it was not done within timeout=0\.3 seconds"):
+            with pytest.raises(TimeoutError, match=r"the call took more than timeout=0\.3 seconds"):
                 call(timeout=0.3)
     assert counts(index.refresh()) == (3, 0, 0, 0)
 
 
-def test_health_waits_for_no_writer(index: sync.Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_waits_for_no_writer(index: sync.Index, monkeypatch: pytest.MonkeyPatch) -> None:
     index.refresh()
-    monkeypatch.setattr(database, "_WAIT", 600_000)
+    monkeypatch.setattr(database, "_BUSY_TIMEOUT_MS", 600_000)
     with ThreadPoolExecutor(1) as threads, held(index.location):
-        assert threads.submit(index.health).result(timeout=20).ok
+        assert threads.submit(index.check).result(timeout=20).ok
 
 
-def test_no_time_is_an_error_and_much_is_none(index: sync.Index) -> None:
-    calls: list[Callable[..., object]] = [index.refresh, index.status, index.health, index.gc]
+def test_timeout_0_raises_and_a_long_timeout_does_not(index: sync.Index) -> None:
+    calls: list[Callable[..., object]] = [index.refresh, index.status, index.check, index.prune]
     for call in calls:
         with pytest.raises(TimeoutError):
             call(timeout=0)
@@ -204,7 +206,7 @@ def test_no_time_is_an_error_and_much_is_none(index: sync.Index) -> None:
         assert call(timeout=600)
 
 
-def test_it_is_closed_in_the_end_and_opened_again_when_it_is_used_again(index: sync.Index) -> None:
+def test_closed_blocking_index_is_reopened_on_use(index: sync.Index) -> None:
     me = psutil.Process()
     index.refresh()
     index.close()
@@ -221,7 +223,7 @@ def ran(program: str, *arguments: object) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
 
 
-def test_one_that_is_never_closed_is_collected_without_a_warning(plant: Plant, home: Path) -> None:
+def test_unclosed_blocking_index_is_collected_without_a_warning(plant: Plant, home: Path) -> None:
     program = """
         import gc, sys
         from ripwrap import sync
@@ -248,11 +250,13 @@ INTERRUPTED = """
     try:
         index.refresh(tell)
     except KeyboardInterrupt:
-        print("interrupted", psutil.Process().children(), index.health().ok)
+        print("interrupted", psutil.Process().children(), index.check().ok)
 """
 
 
-def test_ctrl_c_leaves_what_there_was_and_no_process(index: sync.Index, plant: Plant, home: Path) -> None:
+def test_ctrl_c_during_a_refresh_keeps_the_old_state_and_no_process(
+    index: sync.Index, plant: Plant, home: Path
+) -> None:
     index.refresh()
     root = plant({f"more/{number}.py": f"def f{number}():\n    return {number}\n" for number in range(200)})
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(INTERRUPTED), str(root), str(home)]
@@ -275,7 +279,7 @@ ENDED = """
     def read(database):
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         database.execute("WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT sum(x) FROM n").fetchone()
-    for call in (index._store.run, index._store.look):
+    for call in (index._store.run, index._store.read_only):
         try:
             call(read)
         except KeyboardInterrupt:
@@ -283,29 +287,29 @@ ENDED = """
 """
 
 
-def test_ctrl_c_ends_a_statement_as_what_it_is(plant: Plant, home: Path) -> None:
+def test_ctrl_c_during_a_statement_raises_keyboard_interrupt(plant: Plant, home: Path) -> None:
     done = ran(ENDED, plant(SHOP), home)
     assert (done.stdout.split(), done.stderr) == (["interrupted"] * 2, "")
 
 
-def test_ctrl_c_is_not_taken_for_a_writer_s_being_at_it(index: sync.Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_is_not_mistaken_for_a_busy_database(index: sync.Index, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt() -> bool:
         raise KeyboardInterrupt
 
     def search(database: sqlite3.Connection) -> None:
         database.set_progress_handler(interrupt, 1)
-        health._searchable(database)
+        maintenance._check_full_text(database)
 
     def compact(database: sqlite3.Connection) -> None:
         database.execute("INSERT INTO vec VALUES (x'00', 'model', zeroblob(4000000))")
         database.execute("DELETE FROM vec")
         database.set_progress_handler(interrupt, 100)
-        health._compact(database)
+        maintenance._compact(database)
 
     index.refresh()
-    monkeypatch.setattr(health, "_WORTH_IT", 0)
+    monkeypatch.setattr(maintenance, "MIN_FREE_BYTES", 0)
     for call in (search, compact):
         with pytest.raises(KeyboardInterrupt):
             index._store.run(call)
         index.close()
-    assert index.health().ok
+    assert index.check().ok

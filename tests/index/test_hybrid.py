@@ -1,4 +1,4 @@
-"""The index with chunks at definitions and with vectors: what is sent, what is kept, and what answers if they fail."""
+"""The index with syntax chunks and vectors: texts that are sent, vectors that are kept, and fallbacks."""
 
 import os
 import re
@@ -16,32 +16,44 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("pydantic_ai")
+pytest.importorskip("openai")
+pytest.importorskip("tokenizers")
+pytest.importorskip("wordllama")
+pytest.importorskip("tree_sitter")
+pytest.importorskip("semble_grammars")
+
 import anyio
 import psutil
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, serving, vectors
 from retrieval.judged import Corpus, Judged
 from retrieval.run import ask
 from ripwrap import EmbeddingError, RankedChunk, RipwrapError, sync
-from ripwrap.index import Index, Progress, semantic
-from ripwrap.index import vectors as vector_search
-from ripwrap.index.apart import Chunker
-from ripwrap.index.embed import Embedder, Limits
-from ripwrap.index.providers import embedder
-from ripwrap.index.query import fused
-from ripwrap.index.store import NAME
+from ripwrap._code.treesitter.worker import SyntaxChunker
+from ripwrap.index import Index, Progress
+from ripwrap.index.embeddings import hybrid
+from ripwrap.index.embeddings import vectors as vector_search
+from ripwrap.index.embeddings.protocol import Embedder, Limits
+from ripwrap.index.embeddings.registry import embedder
+from ripwrap.index.search import fuse
+from ripwrap.index.storage.files import NAME
 from ripwrap.options import FileOptions
-from waiting import until, until_blocking
+from support.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, serving, vectors
+from support.waiting import until, until_blocking
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 Plant = Callable[..., Path]
 
 MODEL = "openai:text-embedding-3-small"
 QUICK = Limits(concurrency=1, delay=0, batch=2, tries=2, pause=0.005, max_pause=1, timeout=20)
 PLAIN: FileOptions = {"hidden": False, "follow": False}
-"""The files that an index with an embedder has, if nothing else is said."""
+"""Default file options of an index with an embedder."""
 
 FATAL = "/*\n" * 10_000
 SHOP = """\
@@ -72,7 +84,7 @@ def openai(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Embedder:
 
 
 class Meaning:
-    """An embedder that knows three things, by any of their names."""
+    """An embedder with one dimension for each of three groups of synonyms."""
 
     THINGS = ("cookie|biscuit", "shop|store|market", "bill|invoice")
 
@@ -111,8 +123,8 @@ def graphs(home: Path) -> list[Path]:
 def parsers() -> list[psutil.Process]:
     found: list[psutil.Process] = []
     for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess):  # or about to be reaped
-            if "apart" in " ".join(child.cmdline()):
+        with suppress(psutil.NoSuchProcess):  # it may have just been reaped
+            if "treesitter.worker" in " ".join(child.cmdline()):
                 found.append(child)
     return found
 
@@ -123,8 +135,8 @@ def branch(root: Path, name: str) -> None:
     (root / ".git/HEAD").write_text(f"ref: refs/heads/{name}\n")
 
 
-def by_words(places: Sequence[RankedChunk]) -> bool:
-    """Whether words alone have answered, and every place says so."""
+def answered_by_words(places: Sequence[RankedChunk]) -> bool:
+    """Return True if words alone answered; check that all chunks say so or none does."""
     said = [any(reason.startswith("without vectors: ") for reason in place.reasons) for place in places]
     assert len(set(said)) == 1
     return said[0]
@@ -134,7 +146,7 @@ def by_words(places: Sequence[RankedChunk]) -> bool:
 
 
 @pytest.mark.anyio
-async def test_a_definition_is_a_place_with_its_name(plant: Plant, home: Path) -> None:
+async def test_search_returns_a_definition_with_its_symbol(plant: Plant, home: Path) -> None:
     async with Index(plant({"shop.py": SHOP}), location=home, chunker="syntax") as index:
         first = (await index.search("total of the prices"))[0]
         assert (first.start_line, first.end_line, first.symbol) == (9, 12, "bill")
@@ -145,18 +157,18 @@ async def test_a_definition_is_a_place_with_its_name(plant: Plant, home: Path) -
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the parser takes its time, and knows of no loop
-async def test_hostile_source_is_indexed_in_windows_and_costs_the_others_nothing(plant: Plant, home: Path) -> None:
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the parser is slow and independent of the event loop
+async def test_hostile_source_is_indexed_in_windows_without_affecting_others(plant: Plant, home: Path) -> None:
     async with Index(plant({"a.py": FATAL, "shop.py": SHOP}), location=home, chunker="syntax") as index:
         done = await index.refresh()
         assert (done.added, done.skipped) == (2, ())
         assert (await index.search("bill"))[0].symbol == "bill"
-        assert (await index.health()).ok
+        assert (await index.check()).ok
     assert parsers() == []
 
 
 @pytest.mark.anyio
-async def test_the_parser_s_process_ends_with_the_index(plant: Plant, home: Path) -> None:
+async def test_parser_process_ends_with_the_index(plant: Plant, home: Path) -> None:
     index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
     await index.refresh()
     assert len(parsers()) == 1
@@ -165,22 +177,24 @@ async def test_the_parser_s_process_ends_with_the_index(plant: Plant, home: Path
     plant({"more.py": SHOP})
     await index.refresh()
     assert len(parsers()) == 1
-    del index  # by who never closes it, too
+    del index  # without closing it
     until_blocking(lambda: parsers() == [])
 
 
 @pytest.mark.anyio
-async def test_a_cancelled_refresh_ends_the_parser_at_once_and_keeps_nothing(plant: Plant, home: Path) -> None:
+async def test_cancelled_refresh_ends_the_parser_and_keeps_the_old_state(plant: Plant, home: Path) -> None:
     index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
     await index.refresh()
     (stopped,) = parsers()
     plant({"more.py": SHOP.replace("bill", "pay")})
-    stopped.suspend()  # as if it hung
+    stopped.suspend()  # simulates a hang
     try:
         with anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
                 group.start_soon(index.refresh)
-                await until(lambda: any("(guard)" in thread.name for thread in threading.enumerate()))  # it is asked
+                await until(
+                    lambda: any("parser-watch" in thread.name for thread in threading.enumerate())
+                )  # it is asked
                 scope.cancel()
         await until(lambda: parsers() == [])
     finally:
@@ -192,7 +206,7 @@ async def test_a_cancelled_refresh_ends_the_parser_at_once_and_keeps_nothing(pla
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-def test_the_parser_s_process_ends_with_one_that_is_killed(plant: Plant, home: Path) -> None:
+def test_parser_process_ends_with_its_killed_parent(plant: Plant, home: Path) -> None:
     program = """
         import sys, anyio
         from ripwrap.index import Index
@@ -209,8 +223,8 @@ def test_the_parser_s_process_ends_with_one_that_is_killed(plant: Plant, home: P
         until_blocking(lambda: not parser.is_running() or parser.status() == psutil.STATUS_ZOMBIE)
 
 
-def test_a_process_that_may_end_soon_is_not_asked_any_more() -> None:
-    with closing(Chunker()) as chunker:
+def test_idle_parser_process_is_replaced_before_it_ends() -> None:
+    with closing(SyntaxChunker()) as chunker:
         chunker.chunks_of("a.py", SHOP)
         (first,) = parsers()
         chunker._used -= 31
@@ -218,20 +232,18 @@ def test_a_process_that_may_end_soon_is_not_asked_any_more() -> None:
         assert parsers() != [first] and len(parsers()) == 1
 
 
-def test_a_process_that_cannot_be_started_is_an_error_and_no_file_without_symbols(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_parser_process_that_cannot_start_raises(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for program in (tmp_path / "nowhere", Path("/bin/false")):
         monkeypatch.setattr(sys, "executable", str(program))
         with (
-            closing(Chunker()) as chunker,
-            pytest.raises(RipwrapError, match=r"cannot be used: .*; pass chunker='windows'"),
+            closing(SyntaxChunker()) as chunker,
+            pytest.raises(RipwrapError, match=r"does not work: .*; pass chunker='windows' to split by lines"),
         ):
             chunker.chunks_of("a.py", SHOP)
         assert parsers() == []
 
 
-def test_a_chunker_that_is_not_installed_is_an_error_if_it_was_asked_for(plant: Plant, home: Path) -> None:
+def test_chunker_syntax_raises_if_it_is_not_installed(plant: Plant, home: Path) -> None:
     program = """
         import sys
         sys.modules["semble_grammars"] = None
@@ -248,8 +260,8 @@ def test_a_chunker_that_is_not_installed_is_an_error_if_it_was_asked_for(plant: 
     assert ran.stdout.splitlines() == ["windows 1", f"RipwrapError chunker='syntax' needs {needed}"]
 
 
-def test_an_unknown_chunker_is_an_error() -> None:
-    with pytest.raises(ValueError, match="chunker should be 'auto', 'syntax' or 'windows', not 'lines'"):
+def test_unknown_chunker_raises() -> None:
+    with pytest.raises(ValueError, match="chunker must be 'auto', 'syntax' or 'windows', got 'lines'"):
         Index(chunker="lines")  # type: ignore[arg-type]
 
 
@@ -257,7 +269,7 @@ def test_an_unknown_chunker_is_an_error() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_text_is_sent_once_however_many_files_and_branches_have_it(
+async def test_equal_texts_of_files_and_branches_are_sent_once(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     root = plant({"a.txt": "alpha\n", "copy.txt": "alpha\n", "b.txt": "beta\n", "blank.txt": " \n\n"})
@@ -280,7 +292,7 @@ async def test_a_text_is_sent_once_however_many_files_and_branches_have_it(
 
 
 @pytest.mark.anyio
-async def test_another_model_embeds_what_it_lacks_and_each_keeps_its_own(
+async def test_each_model_keeps_its_vectors_and_embeds_what_it_lacks(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     root = plant(files(3))
@@ -301,7 +313,7 @@ async def test_another_model_embeds_what_it_lacks_and_each_keeps_its_own(
 
 
 @pytest.mark.anyio
-async def test_another_chunker_cuts_anew_and_sends_only_texts_that_are_new(
+async def test_another_chunker_sends_only_new_texts(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     root = plant({"a.txt": "alpha\n", "shop.py": SHOP})
@@ -312,11 +324,11 @@ async def test_another_chunker_cuts_anew_and_sends_only_texts_that_are_new(
     async with Index(root, location=home, embedder=openai, chunker="syntax") as index:
         assert (await index.refresh()).added == 2
         assert "alpha\n" not in sent(provider) and SHOP[SHOP.index("def bill") :] in sent(provider)
-        assert (await index.gc()).vectors == 1
+        assert (await index.prune()).vectors == 1
 
 
 @pytest.mark.anyio
-async def test_status_says_what_is_sent_where_and_what_is_to_be_sent(
+async def test_status_names_the_destination_and_counts_texts_to_send(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     async with Index(plant(files(3)), location=home, embedder=openai) as index:
@@ -337,22 +349,22 @@ async def test_status_says_what_is_sent_where_and_what_is_to_be_sent(
 @pytest.mark.parametrize(
     ("named", "says"),
     [
-        ("opnai:x", "There is no provider of embeddings of the name 'opnai' .*did you mean 'openai'"),
+        ("opnai:x", "unknown provider of embeddings 'opnai' .*did you mean 'openai'"),
         ("openai:text-embedding-3-small", "needs a key: set OPENAI_API_KEY"),
     ],
 )
-def test_an_embedder_that_cannot_be_is_one_clear_error(named: str, says: str) -> None:
+def test_unknown_embedder_and_missing_key_raise(named: str, says: str) -> None:
     with pytest.raises(EmbeddingError, match=says):
         Index(embedder=named)
 
 
-def test_weights_that_mean_nothing_are_refused() -> None:
+def test_invalid_hybrid_weight_is_rejected() -> None:
     for weight in (-0.1, 1.1, float("nan")):
-        with pytest.raises(ValueError, match="hybrid_weight should be from 0 to 1"):
+        with pytest.raises(ValueError, match="hybrid_weight must be from 0 to 1"):
             Index(embedder=Meaning(), hybrid_weight=weight)
     with pytest.raises(ValueError, match="pass embedder="):
         Index(hybrid_weight=0.5)
-    with pytest.raises(TypeError, match="a name or an Embedder, not int"):
+    with pytest.raises(TypeError, match="a name or an Embedder, got int"):
         Index(embedder=1)  # type: ignore[arg-type]
 
 
@@ -360,7 +372,7 @@ def test_weights_that_mean_nothing_are_refused() -> None:
 
 
 @pytest.mark.anyio
-async def test_a_place_without_any_word_of_the_query_is_found(plant: Plant, home: Path) -> None:
+async def test_chunk_without_a_query_word_is_found_by_meaning(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "def keep_biscuit(): ...\n", "b.py": "def other(): ...\n", "c.py": "def cookies(): ...\n"})
     meaning = Meaning()
     async with Index(root, location=home, embedder=meaning) as index:
@@ -368,13 +380,13 @@ async def test_a_place_without_any_word_of_the_query_is_found(plant: Plant, home
         assert [place.path for place in places] == ["c.py", "a.py"]
         assert [reason for reason in places[1].reasons if "BM25" not in reason] == ["cosine 1.00"]
         assert meaning.queries == ["cookie jar"]
-        assert not by_words(places)
+        assert not answered_by_words(places)
     async with Index(root, location=home, **PLAIN) as index:
         assert [place.path for place in await index.search("cookie jar")] == ["c.py"]
 
 
 @pytest.mark.anyio
-async def test_a_weight_of_0_asks_nobody_and_of_1_is_what_vectors_say(plant: Plant, home: Path) -> None:
+async def test_weight_0_sends_no_query_and_weight_1_uses_only_vectors(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "biscuit\n", "b.py": "jar\n"})
     for weight, found in ((0, ["b.py"]), (1, ["a.py"])):
         meaning = Meaning()
@@ -384,7 +396,7 @@ async def test_a_weight_of_0_asks_nobody_and_of_1_is_what_vectors_say(plant: Pla
 
 
 @pytest.mark.anyio
-async def test_after_any_change_it_answers_as_one_made_anew(plant: Plant, home: Path) -> None:
+async def test_hybrid_search_after_any_change_equals_a_rebuilt_index(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "biscuit\n", "b.py": "store\n" * 3, "c/d.py": "bill\n"})
 
     async def answer(index: Index) -> list[str]:
@@ -407,14 +419,14 @@ async def test_after_any_change_it_answers_as_one_made_anew(plant: Plant, home: 
             change()
             async with Index(root, location=home / f"{number}", embedder=Meaning()) as new:
                 assert await answer(index) == await answer(new)
-        assert (await index.health()).ok
+        assert (await index.check()).ok
 
 
 @pytest.mark.anyio
-async def test_very_many_vectors_are_searched_by_a_file_that_can_be_thrown_away(
+async def test_graph_file_of_many_vectors_can_be_deleted(
     plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vector_search, "MANY", 2)
+    monkeypatch.setattr(vector_search, "MAX_EXACT_VECTORS", 2)
     root = plant({"a.py": "biscuit\n", "b.py": "store\n", "c.py": "bill\n"})
     branch(root, "main")
     async with Index(root, location=home, embedder=Meaning()) as index:
@@ -423,21 +435,21 @@ async def test_very_many_vectors_are_searched_by_a_file_that_can_be_thrown_away(
         file.write_bytes(b"broken")
         plant({"d.py": "cookies and biscuits\n", "e.py": "none\n"})
         assert {place.path for place in await index.search("cookie")} == {"a.py", "d.py"}
-        await index.gc()
+        await index.prune()
         assert file.exists()
         branch(root, "other")
         await index.refresh()
         (root / ".git/refs/heads/main").unlink()
-        await index.gc()
+        await index.prune()
         assert graphs(home) == []
         assert {place.path for place in await index.search("cookie")} == {"a.py", "d.py"}
 
 
 @pytest.mark.anyio
-async def test_without_what_searches_very_many_each_is_looked_at_and_that_is_said_once(
+async def test_missing_usearch_means_exact_search_and_one_warning(
     plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(vector_search, "MANY", 2)
+    monkeypatch.setattr(vector_search, "MAX_EXACT_VECTORS", 2)
     monkeypatch.setitem(sys.modules, "usearch", None)
     root = plant({"a.py": "biscuit\n", "b.py": "store\n", "c.py": "bill\n"})
     async with Index(root, location=home, embedder=Meaning()) as index:
@@ -450,7 +462,7 @@ async def test_without_what_searches_very_many_each_is_looked_at_and_that_is_sai
 
 
 @pytest.mark.anyio
-async def test_what_comes_and_goes_is_all_that_is_read(plant: Plant, home: Path) -> None:
+async def test_only_new_vectors_are_read_after_a_change(plant: Plant, home: Path) -> None:
     root = plant({f"{number}.py": f"biscuit {number}\n" for number in range(20)} | {"copy.py": "biscuit 3\n"})
     branch(root, "main")
     asked: list[str] = []
@@ -471,7 +483,7 @@ async def test_what_comes_and_goes_is_all_that_is_read(plant: Plant, home: Path)
 
 
 @pytest.mark.anyio
-async def test_vectors_that_another_process_has_removed_are_missed(plant: Plant, home: Path) -> None:
+async def test_vectors_removed_by_another_process_are_embedded_again(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "biscuit\n", "b.py": "store\n"})
     meaning = Meaning()
     async with Index(root, location=home, embedder=meaning) as index:
@@ -480,7 +492,7 @@ async def test_vectors_that_another_process_has_removed_are_missed(plant: Plant,
         (root / "b.py").unlink()
         async with Index(root, location=home, **PLAIN) as other:
             await other.refresh()
-            assert (await other.gc()).vectors == 1
+            assert (await other.prune()).vectors == 1
         plant({"b.py": "store\n"})
         assert (await index.refresh()).embedded == 1
         assert [place.path for place in await index.search("market")] == ["b.py"]
@@ -492,7 +504,7 @@ async def test_vectors_that_another_process_has_removed_are_missed(plant: Plant,
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("texts", [1, 12])
-async def test_a_provider_with_vectors_of_another_length_has_all_made_anew_by_a_refresh(
+async def test_refresh_embeds_all_texts_again_if_the_vector_length_changes(
     texts: int, plant: Plant, home: Path, openai: Embedder, provider: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = plant(files(9))
@@ -503,12 +515,12 @@ async def test_a_provider_with_vectors_of_another_length_has_all_made_anew_by_a_
         provider.asked.clear()
         done = await index.refresh()
         assert (done.embedded, done.failed) == (9 + texts, ())
-        assert "has vectors of 5 numbers, which were 8: made anew" in caplog.text
+        assert "has vectors of 5 numbers, which were 8: all texts are embedded again" in caplog.text
         assert max(Counter(sent(provider)).values()) == 2
         status = await index.status()
         assert (status.dimension, status.lacking, rows(index)) == (5, 0, 9 + texts)
-        assert (await index.health()).ok
-        assert not by_words(await index.search("alpha"))
+        assert (await index.check()).ok
+        assert not answered_by_words(await index.search("alpha"))
         provider.asked.clear()
         assert (await index.refresh()).embedded == 0
         assert sent(provider) == []
@@ -516,7 +528,7 @@ async def test_a_provider_with_vectors_of_another_length_has_all_made_anew_by_a_
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("later", [False, True])
-async def test_a_query_of_another_length_is_answered_by_words_until_a_refresh_of_whatever_process(
+async def test_query_vector_of_another_length_falls_back_to_words(
     later: bool, plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     root = plant(files(5))
@@ -524,19 +536,19 @@ async def test_a_query_of_another_length_is_answered_by_words_until_a_refresh_of
         await index.refresh()
         provider.dimension = 5
         places = await index.search("alpha")
-        assert by_words(places)
-        said = f"without vectors: {MODEL} has vectors of another length now; the next refresh makes all anew"
+        assert answered_by_words(places)
+        said = f"without vectors: {MODEL} has vectors of another length now; the next refresh embeds all texts again"
         assert said in places[0].reasons
-        assert rows(index) == 4  # one is to be asked for
+        assert rows(index) == 4  # one was removed, so that the next refresh asks for it
         async with Index(root, location=home, embedder=embedder(MODEL, limits=QUICK)) as other:
             done = await (other if later else index).refresh()
         assert (done.embedded, done.failed) == (5, ())
-        assert not by_words(await (other if later else index).search("alpha"))
+        assert not answered_by_words(await (other if later else index).search("alpha"))
         await other.aclose()
 
 
 @pytest.mark.anyio
-async def test_one_answer_of_another_length_throws_nothing_away(
+async def test_single_answer_of_another_length_removes_no_vectors(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     root = plant(files(4))
@@ -551,7 +563,7 @@ async def test_one_answer_of_another_length_throws_nothing_away(
 
 
 @pytest.mark.anyio
-async def test_a_provider_with_two_lengths_fails_and_is_not_paid_for_ever(
+async def test_provider_that_alternates_lengths_fails_after_one_switch(
     plant: Plant, home: Path, openai: Embedder, provider: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = plant(files(6))
@@ -563,11 +575,11 @@ async def test_a_provider_with_two_lengths_fails_and_is_not_paid_for_ever(
             done = await index.refresh()
         assert [one.reason for one in done.failed] == ["garbage"]
         assert "vectors of 8 numbers instead of 5" in done.failed[0].message
-        assert "goes from vectors of 5 numbers back to 8: it is not followed" in caplog.text
+        assert "goes from vectors of 5 numbers back to 8: the stored vectors stay" in caplog.text
         assert Counter(sent(provider))["alpha number0\n"] == 2
 
     class ByTurns(Meaning):
-        """Each answer has another length than the one before."""
+        """An embedder whose answers alternate between two lengths."""
 
         asked = 0
 
@@ -589,18 +601,20 @@ async def test_a_provider_with_two_lengths_fails_and_is_not_paid_for_ever(
 
 
 @pytest.mark.anyio
-async def test_a_search_throws_no_vectors_away(plant: Plant, home: Path, openai: Embedder, provider: Provider) -> None:
+async def test_search_with_another_vector_length_removes_no_vectors(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
     root = plant(files(4))
     async with Index(root, location=home, embedder=openai) as index:
         await index.refresh()
         provider.dimension = 5
         plant({"new.txt": "new\n"})
-        assert by_words(await index.search("alpha"))
+        assert answered_by_words(await index.search("alpha"))
         assert rows(index) == 4
 
 
 @pytest.mark.anyio
-async def test_a_query_s_vector_and_others_of_another_length_are_not_compared(plant: Plant, home: Path) -> None:
+async def test_query_vector_is_not_compared_with_another_length(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "biscuit\n", "b.py": "cookie\n"})
     meaning = Meaning()
     async with Index(root, location=home, embedder=meaning) as index:
@@ -614,7 +628,7 @@ async def test_a_query_s_vector_and_others_of_another_length_are_not_compared(pl
             return found
 
         meaning.embed = meanwhile  # type: ignore[method-assign]
-        assert by_words(await index.search("cookie"))
+        assert answered_by_words(await index.search("cookie"))
 
 
 # Providers that misbehave
@@ -632,17 +646,17 @@ BAD: dict[str, Behaviour] = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("bad", BAD)
-async def test_words_answer_while_a_provider_fails_and_the_next_refresh_makes_up_for_it(
+async def test_words_answer_while_a_provider_fails_until_the_next_refresh(
     bad: str, plant: Plant, home: Path, openai: Embedder, provider: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
     provider.behaviours = [BAD[bad]] * 100
     async with Index(plant(files(3)), location=home, embedder=openai) as index:
-        assert by_words(await index.search("alpha"))
+        assert answered_by_words(await index.search("alpha"))
         assert "3 texts have no vector yet: " in caplog.text
         asked = len(provider.asked)
-        assert by_words(await index.search("number1"))  # who has just failed is not asked
+        assert answered_by_words(await index.search("number1"))  # a provider that has just failed is not asked
         assert len(provider.asked) == asked
-        done = await index.refresh()  # but by a refresh
+        done = await index.refresh()  # a refresh asks it
         assert len(provider.asked) > asked
         assert done.embedded == 0 and sum(failed.texts for failed in done.failed) == 3
         assert all(failed.message.startswith(MODEL) for failed in done.failed)
@@ -650,11 +664,11 @@ async def test_words_answer_while_a_provider_fails_and_the_next_refresh_makes_up
         provider.behaviours = []
         done = await index.refresh()
         assert (done.embedded, done.failed) == (3, ())
-        assert not by_words(await index.search("alpha"))
+        assert not answered_by_words(await index.search("alpha"))
 
 
 @pytest.mark.anyio
-async def test_too_many_requests_is_tried_again(plant: Plant, home: Path, openai: Embedder, provider: Provider) -> None:
+async def test_http_429_is_retried(plant: Plant, home: Path, openai: Embedder, provider: Provider) -> None:
     async with Index(plant(files(1)), location=home, embedder=openai) as index:
         provider.behaviours = [say(429, {}, Retry_After="0")]
         assert (await index.refresh()).embedded == 1
@@ -662,7 +676,7 @@ async def test_too_many_requests_is_tried_again(plant: Plant, home: Path, openai
 
 
 @pytest.mark.anyio
-async def test_a_provider_that_dies_in_the_middle_has_done_what_it_has_done(
+async def test_vectors_received_before_a_provider_fails_are_kept(
     plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0123456789")
@@ -690,7 +704,7 @@ async def test_a_provider_that_dies_in_the_middle_has_done_what_it_has_done(
 
 
 @pytest.mark.anyio
-async def test_a_text_that_is_rejected_is_sent_again_by_a_refresh_and_not_by_every_search(
+async def test_rejected_text_is_sent_again_by_refresh_and_not_by_search(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     provider.rejects = "number1\n"
@@ -698,25 +712,25 @@ async def test_a_text_that_is_rejected_is_sent_again_by_a_refresh_and_not_by_eve
         done = await index.refresh()
         assert (done.embedded, [(one.reason, one.texts) for one in done.failed]) == (3, [("rejected", 1)])
         provider.asked.clear()
-        assert not by_words(await index.search("alpha"))
+        assert not answered_by_words(await index.search("alpha"))
         assert sent(provider) == ["alpha"]
         assert (await index.refresh()).failed == done.failed
 
 
 @pytest.mark.anyio
-async def test_an_embedder_that_is_back_is_asked_again_after_a_while(
+async def test_failed_embedder_is_tried_again_after_a_while(
     plant: Plant, home: Path, openai: Embedder, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider.behaviours = [say(401, {})]
     async with Index(plant(files(1)), location=home, embedder=openai) as index:
-        assert by_words(await index.search("alpha"))
-        assert by_words(await index.search("alpha"))
-        monkeypatch.setattr(semantic, "COOL", 0.0)
-        assert not by_words(await index.search("alpha"))
+        assert answered_by_words(await index.search("alpha"))
+        assert answered_by_words(await index.search("alpha"))
+        monkeypatch.setattr(hybrid, "RETRY_EMBEDDER_AFTER", 0.0)
+        assert not answered_by_words(await index.search("alpha"))
 
 
 @pytest.mark.anyio
-async def test_while_a_provider_thinks_others_read_and_write(
+async def test_slow_provider_blocks_no_reader_or_writer(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     provider.behaviours = [provider.waits]
@@ -736,7 +750,7 @@ async def test_while_a_provider_thinks_others_read_and_write(
 
 
 @pytest.mark.anyio
-async def test_progress_goes_on_with_texts_and_can_end_it(
+async def test_progress_counts_embedded_texts_and_can_end_the_refresh(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     told: list[Progress] = []
@@ -755,7 +769,7 @@ async def test_progress_goes_on_with_texts_and_can_end_it(
 
 
 @pytest.mark.anyio
-async def test_cancelled_it_keeps_the_batches_that_were_done(
+async def test_cancelled_refresh_keeps_finished_batches(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     async with Index(plant(files(12)), location=home, embedder=openai) as index:
@@ -776,20 +790,20 @@ async def test_cancelled_it_keeps_the_batches_that_were_done(
         provider.asked.clear()
         assert (await index.refresh()).embedded == 12 - kept
         assert len(set(sent(provider))) == 12 - kept
-        assert (await index.health()).ok
+        assert (await index.check()).ok
 
 
 EMBED = """
     import sys, anyio
     from ripwrap.index import Index
-    from ripwrap.index.embed import Limits
-    from ripwrap.index.providers import embedder
+    from ripwrap.index.embeddings.protocol import Limits
+    from ripwrap.index.embeddings.registry import embedder
     model = embedder(sys.argv[3], limits=Limits(concurrency=2, delay=0, batch=2))
     print(anyio.run(Index(sys.argv[1], location=sys.argv[2], embedder=model).refresh).failed)
 """
 
 
-def test_two_processes_at_once_send_a_text_once_and_lose_nothing(
+def test_concurrent_processes_send_each_text_once(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     root = plant(files(40))
@@ -804,13 +818,13 @@ def test_two_processes_at_once_send_a_text_once_and_lose_nothing(
         async with Index(root, location=home, embedder=openai) as index:
             provider.asked.clear()
             assert (await index.refresh()).embedded == 0
-            assert rows(index) == 40 and (await index.health()).ok
+            assert rows(index) == 40 and (await index.check()).ok
 
     anyio.run(look)
 
 
 @pytest.mark.anyio
-async def test_two_indexes_at_once_send_a_text_once(
+async def test_concurrent_indexes_send_each_text_once(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     provider.slowly = 0.02
@@ -823,9 +837,7 @@ async def test_two_indexes_at_once_send_a_text_once(
 
 
 @pytest.mark.anyio
-async def test_while_another_index_embeds_a_search_waits_for_nobody_and_a_refresh_can_be_cancelled(
-    plant: Plant, home: Path
-) -> None:
+async def test_search_does_not_wait_for_another_index_that_embeds(plant: Plant, home: Path) -> None:
     asked: list[bool] = []
     silent, meaning = Silent(), Meaning()
     silent.asked = lambda: asked.append(True)  # type: ignore[method-assign]
@@ -850,10 +862,10 @@ async def test_while_another_index_embeds_a_search_waits_for_nobody_and_a_refres
 
 
 @pytest.mark.anyio
-async def test_a_search_embeds_a_few_texts_and_says_how_many_are_left(
+async def test_search_embeds_few_texts_and_reports_how_many_are_left(
     plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(semantic, "MOMENT", 3)
+    monkeypatch.setattr(hybrid, "MAX_TEXTS_PER_SEARCH", 3)
     meaning = Meaning()
     async with Index(plant(files(8, "cookie")), location=home, embedder=meaning) as index:
         for left in (5, 2):
@@ -867,7 +879,7 @@ async def test_a_search_embeds_a_few_texts_and_says_how_many_are_left(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
-def test_killed_in_the_middle_it_loses_the_batches_under_way_and_nothing_else(
+def test_killed_refresh_loses_only_unfinished_batches(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     def asked(number: int) -> bool:
@@ -884,14 +896,14 @@ def test_killed_in_the_middle_it_loses_the_batches_under_way_and_nothing_else(
 
     async def resume() -> None:
         async with Index(root, location=home, embedder=openai) as index:
-            assert (await index.health()).ok
+            assert (await index.check()).ok
             kept = rows(index)
             assert (await index.refresh()).embedded == 60 - kept
             assert kept > 0 and rows(index) == 60
-            # Twice killed, with two batches of two under way, and one that was to be kept.
+            # Two kills, each with two batches of two in progress and one about to be stored.
             assert len(sent(provider)) <= 60 + 2 * 6
-            assert not by_words(await index.search("alpha"))
-            assert (await index.health()).ok
+            assert not answered_by_words(await index.search("alpha"))
+            assert (await index.check()).ok
 
     anyio.run(resume)
 
@@ -899,7 +911,7 @@ def test_killed_in_the_middle_it_loses_the_batches_under_way_and_nothing_else(
 # Without async
 
 
-def test_blocking_code_finds_by_meaning_with_and_without_a_loop_around_it(plant: Plant, home: Path) -> None:
+def test_blocking_hybrid_search_works_inside_and_outside_a_loop(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "biscuit\n", "b.py": "store\n"})
     with sync.Index(root, location=home, embedder=Meaning()) as index:
 
@@ -915,7 +927,7 @@ def test_blocking_code_finds_by_meaning_with_and_without_a_loop_around_it(plant:
         assert (index.status().model, index.status().lacking) == ("test:meaning", 0)
 
 
-def test_many_threads_send_a_text_once(plant: Plant, home: Path) -> None:
+def test_concurrent_threads_send_each_text_once(plant: Plant, home: Path) -> None:
     meaning = Meaning()
     with (
         sync.Index(plant({"a.py": "biscuit\n"}), location=home, embedder=meaning) as index,
@@ -928,7 +940,7 @@ def test_many_threads_send_a_text_once(plant: Plant, home: Path) -> None:
 
 
 class Silent(Meaning):
-    """One that does not answer until it shall."""
+    """An embedder that does not answer until `speaks` is set."""
 
     speaks = False
 
@@ -941,14 +953,14 @@ class Silent(Meaning):
         return await super().embed(texts, query=query)
 
 
-def test_an_embedder_that_takes_too_long_is_ended_and_the_files_are_kept(plant: Plant, home: Path) -> None:
+def test_timeout_ends_a_slow_embedder_and_keeps_the_files(plant: Plant, home: Path) -> None:
     asked: list[bool] = []
     silent = Silent()
     silent.asked = lambda: asked.append(True)  # type: ignore[method-assign]
     with sync.Index(plant({"a.py": "biscuit\n"}), location=home, embedder=silent) as index:
         before = threading.active_count()
-        while len(asked) < 2:  # no lock stays; and a busy machine may not come so far in its time
-            with pytest.raises(TimeoutError, match="it was not done within timeout=1 seconds"):
+        while len(asked) < 2:  # no lock is left; a busy machine may need more than one timeout
+            with pytest.raises(TimeoutError, match="the call took more than timeout=1 seconds"):
                 index.refresh(timeout=1)
         until_blocking(lambda: threading.active_count() <= before)
         assert (index.status().files, index.status().lacking) == (1, 1)
@@ -956,7 +968,7 @@ def test_an_embedder_that_takes_too_long_is_ended_and_the_files_are_kept(plant: 
         assert index.refresh(timeout=20).embedded == 1
 
 
-def test_ctrl_c_ends_what_waits_for_an_embedder(plant: Plant, home: Path) -> None:
+def test_ctrl_c_ends_a_refresh_that_waits_for_an_embedder(plant: Plant, home: Path) -> None:
     program = """
         import sys, threading, time
         from index.test_hybrid import Silent
@@ -967,7 +979,7 @@ def test_ctrl_c_ends_what_waits_for_an_embedder(plant: Plant, home: Path) -> Non
         try:
             index.refresh()
         except KeyboardInterrupt:
-            while threading.active_count() > 1:  # those that have been told to end need a moment
+            while threading.active_count() > 1:  # threads that were asked to end need a moment
                 time.sleep(0.01)
             print("interrupted")
     """
@@ -990,15 +1002,15 @@ def test_ctrl_c_ends_what_waits_for_an_embedder(plant: Plant, home: Path) -> Non
     assert (stdout, stderr) == ("interrupted\n", "")
 
 
-def test_a_blocking_refresh_whose_time_is_over_ends_the_parser(plant: Plant, home: Path) -> None:
+def test_timeout_of_a_blocking_refresh_ends_the_parser(plant: Plant, home: Path) -> None:
     with sync.Index(plant({"shop.py": SHOP}), location=home, chunker="syntax") as index:
         index.refresh()
         (stopped,) = parsers()
         plant({"more.py": SHOP.replace("bill", "pay")})
-        stopped.suspend()  # as if it hung
+        stopped.suspend()  # simulates a hang
         try:
-            while parsers():  # a busy machine may not come so far in its time
-                with pytest.raises(TimeoutError, match="it was not done within timeout=1 seconds"):
+            while parsers():  # a busy machine may need more than one timeout
+                with pytest.raises(TimeoutError, match="the call took more than timeout=1 seconds"):
                     index.refresh(timeout=1)
         finally:
             if stopped.is_running():
@@ -1012,7 +1024,7 @@ def test_a_blocking_refresh_whose_time_is_over_ends_the_parser(plant: Plant, hom
 
 
 @pytest.mark.anyio
-async def test_vectors_of_a_wrong_size_are_seen_and_made_anew(plant: Plant, home: Path) -> None:
+async def test_vectors_of_a_wrong_size_are_detected_and_rebuilt(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "biscuit\n", "b.py": "store\n"})
     async with Index(root, location=home, embedder=Meaning()) as index:
         await index.refresh()
@@ -1021,16 +1033,16 @@ async def test_vectors_of_a_wrong_size_are_seen_and_made_anew(plant: Plant, home
             database.execute("UPDATE vec SET v = x'0000' WHERE digest = (SELECT min(digest) FROM vec)")
         database.close()
     async with Index(root, location=home, embedder=Meaning()) as index:
-        health = await index.health()
+        health = await index.check()
         assert not health.ok and "Vectors are not of the size" in health.messages[0]
         assert (await index.status()).lacking == 1
         await index.search("cookie", refresh=False)
         assert (await index.refresh()).embedded == 1
-        assert (await index.health()).ok
+        assert (await index.check()).ok
 
 
 @pytest.mark.anyio
-async def test_a_model_that_has_longer_vectors_than_before_makes_them_anew(
+async def test_new_dimension_of_a_model_embeds_all_texts_again(
     plant: Plant, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = plant({"a.py": "biscuit\n", "b.py": "store\n"})
@@ -1038,12 +1050,12 @@ async def test_a_model_that_has_longer_vectors_than_before_makes_them_anew(
         async with Index(root, location=home, embedder=Meaning(dimension=dimension)) as index:
             assert (await index.refresh()).embedded == 2
             assert [place.path for place in await index.search("cookie")] == ["a.py"]
-            assert (await index.health()).ok
-    assert "test:meaning has vectors of 5 numbers, which were 3: made anew" in caplog.text
+            assert (await index.check()).ok
+    assert "test:meaning has vectors of 5 numbers, which were 3: all texts are embedded again" in caplog.text
 
 
 @pytest.mark.anyio
-async def test_gc_keeps_vectors_of_all_models_for_what_there_is_and_no_others(plant: Plant, home: Path) -> None:
+async def test_prune_keeps_vectors_of_all_models_for_existing_texts(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "biscuit\n", "b.py": "store\n"})
     for name in ("test:one", "test:two"):
         async with Index(root, location=home, embedder=Meaning(name)) as index:
@@ -1052,13 +1064,13 @@ async def test_gc_keeps_vectors_of_all_models_for_what_there_is_and_no_others(pl
     async with Index(root, location=home, **PLAIN) as index:
         await index.refresh()
         assert rows(index) == 4
-        assert (await index.gc()).vectors == 2
+        assert (await index.prune()).vectors == 2
         assert rows(index, "SELECT count(DISTINCT model) FROM vec") == 2
-        assert (await index.health()).ok
+        assert (await index.check()).ok
 
 
 @pytest.mark.anyio
-async def test_many_tasks_send_a_text_once(plant: Plant, home: Path) -> None:
+async def test_concurrent_tasks_send_each_text_once(plant: Plant, home: Path) -> None:
     meaning = Meaning()
     async with Index(plant({"a.py": "biscuit\n"}), location=home, embedder=meaning) as index:
         await index.status()
@@ -1068,14 +1080,14 @@ async def test_many_tasks_send_a_text_once(plant: Plant, home: Path) -> None:
     assert meaning.texts == ["biscuit\n"]
 
 
-def test_it_works_in_one_loop_after_another(plant: Plant, home: Path) -> None:
+def test_hybrid_index_works_in_one_event_loop_after_another(plant: Plant, home: Path) -> None:
     index = Index(plant({"a.py": "biscuit\n"}), location=home, embedder=Meaning())
     for backend in ("asyncio", "trio", "asyncio"):
         assert anyio.run(index.search, "cookie", backend=backend)[0].path == "a.py"
     anyio.run(index.aclose)
 
 
-def test_without_a_network_the_offline_embedder_answers(plant: Plant, home: Path) -> None:
+def test_offline_embedder_works_without_a_network(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "def bake_biscuits(): ...\n", "b.py": "def connect_socket(): ...\n"})
     program = """
         import sys, anyio
@@ -1099,35 +1111,35 @@ def test_without_a_network_the_offline_embedder_answers(plant: Plant, home: Path
 # Fused pools
 
 
-def test_ranks_are_summed_with_their_weights() -> None:
-    pool = fused([([(1, 9.0), (2, 8.0), (3, 7.0)], 0.7), ([(3, 0.9), (1, 0.8)], 0.3)])
+def test_fused_scores_are_weighted_sums_of_reciprocal_ranks() -> None:
+    pool = fuse([([(1, 9.0), (2, 8.0), (3, 7.0)], 0.7), ([(3, 0.9), (1, 0.8)], 0.3)])
     assert [number for number, _ in pool] == [1, 3, 2]
     assert dict(pool)[1] == pytest.approx(0.7 / 61 + 0.3 / 62)
     assert dict(pool)[2] == pytest.approx(0.7 / 62)
 
 
-def test_a_pool_without_weight_adds_nothing() -> None:
-    assert fused([([(1, 1.0)], 1), ([(2, 1.0)], 0)]) == [(1, 1 / 61)]
-    assert fused([]) == []
+def test_pool_with_weight_0_adds_no_candidates() -> None:
+    assert fuse([([(1, 1.0)], 1), ([(2, 1.0)], 0)]) == [(1, 1 / 61)]
+    assert fuse([]) == []
 
 
 @given(st.lists(st.lists(st.integers(0, 20), unique=True), min_size=1, max_size=4))
-def test_every_chunk_is_there_once_and_the_best_is_first(pools: list[list[int]]) -> None:
-    pool = fused([([(number, 1.0) for number in one], 1.0) for one in pools])
+def test_fused_pool_has_each_chunk_once_best_first(pools: list[list[int]]) -> None:
+    pool = fuse([([(number, 1.0) for number in one], 1.0) for one in pools])
     assert sorted(number for number, _ in pool) == sorted({number for one in pools for number in one})
     scores = [score for _, score in pool]
     assert scores == sorted(scores, reverse=True)
 
 
 @pytest.mark.parametrize("method", ["index+syntax", "hybrid"])
-def test_the_methods_of_the_benchmark_answer(method: str, plant: Plant) -> None:
+def test_benchmark_methods_with_extras_rank_the_relevant_file_first(method: str, plant: Plant) -> None:
     root = plant({"jar.py": "class Jar:\n    cookie = 1\n", "b.py": "cookie = 1\n", "c.py": "x = 1\n"})
     _, (first,) = ask(Corpus("shop", root, (Judged("cookie jar", ("jar.py",), ""),)), method, rounds=1)
     assert (first.ndcg, first.hit, first.rr, first.recall) == (1, 1, 1, 1)
 
 
 @pytest.mark.anyio
-async def test_neither_hidden_files_nor_what_lies_elsewhere_is_sent(
+async def test_hidden_files_and_link_targets_outside_the_root_are_not_sent(
     plant: Plant, home: Path, provider: Provider, openai: Embedder, tmp_path: Path
 ) -> None:
     (tmp_path / "outside").mkdir()

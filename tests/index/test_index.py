@@ -1,4 +1,4 @@
-"""The index: what a refresh does, that searches are never stale, and what becomes of branches."""
+"""The index: refreshes, searches that are never stale, and views of branches."""
 
 import contextlib
 import logging
@@ -18,14 +18,14 @@ import psutil
 import pytest
 
 import ripwrap
-from index.shop import SHOP, held
 from ripwrap import RipwrapError
-from ripwrap.index import Index, Progress, Refreshed
-from ripwrap.index.store import NAME
+from ripwrap.index import Index, Progress, RefreshResult
+from ripwrap.index.storage.files import NAME
+from support.shop import SHOP, held
 
 Plant = Callable[..., Path]
 
-pytestmark = pytest.mark.once  # about SQLite and files rather than Python
+pytestmark = pytest.mark.slow  # about SQLite and files rather than Python
 
 
 @pytest.fixture
@@ -36,24 +36,24 @@ async def index(plant: Plant, home: Path, anyio_backend: str) -> AsyncIterator[I
 
 @pytest.fixture
 def unread(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], AbstractContextManager[None]]:
-    """While inside of `unread(path)`, that file cannot be opened, as one of somebody else's."""
-    from ripwrap._open import opened
+    """Return a context manager in which opening `path` fails, as with a file of another user."""
+    from ripwrap._safe_open import open_regular_file
 
     @contextlib.contextmanager
     def unread(closed: str) -> Iterator[None]:
         def refuse(root: str, path: str, *, follow: bool) -> int:
             if path == closed:
                 raise PermissionError(13, "Permission denied")
-            return opened(root, path, follow=follow)
+            return open_regular_file(root, path, follow=follow)
 
         with monkeypatch.context() as patch:
-            patch.setattr("ripwrap.index.files.opened", refuse)
+            patch.setattr("ripwrap.index.file_state.open_regular_file", refuse)
             yield
 
     return unread
 
 
-def counts(done: Refreshed) -> tuple[int, int, int, int]:
+def counts(done: RefreshResult) -> tuple[int, int, int, int]:
     return done.added, done.changed, done.removed, done.unchanged
 
 
@@ -65,8 +65,8 @@ async def everything(index: Index, query: str) -> list[str]:
     return [place.model_dump_json() for place in await index.search(query, limit=None)]
 
 
-async def as_new(root: Path, home: Path, query: str) -> list[str]:
-    """What an index answers that is made now."""
+async def rebuilt_answer(root: Path, home: Path, query: str) -> list[str]:
+    """Return the results of a newly built index."""
     async with Index(root, location=home / "new") as index:
         answer = await everything(index, query)
     shutil.rmtree(home / "new")
@@ -74,7 +74,7 @@ async def as_new(root: Path, home: Path, query: str) -> list[str]:
 
 
 @pytest.mark.anyio
-async def test_the_first_search_makes_the_index_and_answers_with_the_place_and_why(index: Index) -> None:
+async def test_first_search_builds_the_index_and_returns_chunk_and_reasons(index: Index) -> None:
     first = (await index.search("where are cookies stored"))[0]
     assert (first.path, first.start_line, first.end_line, first.symbol) == ("src/cookies.py", 1, 2, "store_cookie")
     assert first.text == SHOP["src/cookies.py"]
@@ -82,7 +82,7 @@ async def test_the_first_search_makes_the_index_and_answers_with_the_place_and_w
 
 
 @pytest.mark.anyio
-async def test_in_windows_of_lines_it_answers_as_rank_does(plant: Plant, home: Path) -> None:
+async def test_index_with_window_chunks_ranks_as_rank_does(plant: Plant, home: Path) -> None:
     async with Index(plant(SHOP), location=home, chunker="windows") as index:
         for query in ("cookies", "Cart", "add item to the cart"):
             with_index = await index.search(query)
@@ -93,7 +93,7 @@ async def test_in_windows_of_lines_it_answers_as_rank_does(plant: Plant, home: P
 
 
 @pytest.mark.anyio
-async def test_a_refresh_tells_what_it_found(index: Index, plant: Plant) -> None:
+async def test_refresh_reports_added_changed_removed_and_unchanged_files(index: Index, plant: Plant) -> None:
     assert counts(await index.refresh()) == (3, 0, 0, 0)
     assert counts(await index.refresh()) == (0, 0, 0, 3)
     plant({"src/cart.py": "class Basket: pass\n", "new.txt": "new\n"})
@@ -105,7 +105,9 @@ async def test_a_refresh_tells_what_it_found(index: Index, plant: Plant) -> None
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("query", ["cookies", "Basket", "shop"])
-async def test_after_any_change_it_answers_as_one_made_anew(index: Index, plant: Plant, home: Path, query: str) -> None:
+async def test_search_after_any_change_equals_a_rebuilt_index(
+    index: Index, plant: Plant, home: Path, query: str
+) -> None:
     await index.refresh()
     changes: list[Callable[[], object]] = [
         lambda: plant({"src/cart.py": "class Basket:\n    '''Of cookies.'''\n"}),
@@ -121,12 +123,12 @@ async def test_after_any_change_it_answers_as_one_made_anew(index: Index, plant:
     ]
     for change in changes:
         change()
-        assert await everything(index, query) == await as_new(index.root, home, query)
-    assert (await index.health()).ok
+        assert await everything(index, query) == await rebuilt_answer(index.root, home, query)
+    assert (await index.check()).ok
 
 
 @pytest.mark.anyio
-async def test_content_that_changes_while_size_and_time_do_not_is_seen(index: Index, plant: Plant) -> None:
+async def test_changed_content_with_the_same_size_and_time_is_seen(index: Index, plant: Plant) -> None:
     file = plant({"a.py": "alpha = 1\n"}) / "a.py"
     os.utime(file, ns=(10**18, 10**18))
     assert await paths(index, "alpha") == ["a.py"]
@@ -137,7 +139,7 @@ async def test_content_that_changes_while_size_and_time_do_not_is_seen(index: In
 
 
 @pytest.mark.anyio
-async def test_what_is_written_again_and_again_at_once_is_always_seen(index: Index, plant: Plant) -> None:
+async def test_rapid_rewrites_are_always_seen(index: Index, plant: Plant) -> None:
     for number in range(100, 140):
         plant({"a.py": f"word{number} = 1\n"})
         assert await paths(index, f"word{number}") == ["a.py"]
@@ -145,7 +147,7 @@ async def test_what_is_written_again_and_again_at_once_is_always_seen(index: Ind
 
 
 @pytest.mark.anyio
-async def test_a_file_that_is_only_touched_is_not_cut_again(index: Index) -> None:
+async def test_touched_file_is_not_chunked_again(index: Index) -> None:
     await index.refresh()
     os.utime(index.root / "README.md", ns=(1, 1))
     done = await index.refresh()
@@ -153,13 +155,13 @@ async def test_a_file_that_is_only_touched_is_not_cut_again(index: Index) -> Non
 
 
 @pytest.mark.anyio
-async def test_ignored_files_are_not_indexed_and_hidden_ones_are(index: Index, plant: Plant) -> None:
+async def test_hidden_files_are_indexed_and_ignored_ones_are_not(index: Index, plant: Plant) -> None:
     plant({".gitignore": "secret\n", "secret": "cookies\n", ".hidden": "cookies\n", ".git/config": "cookies\n"})
     assert set(await paths(index, "cookies")) == {".hidden", "README.md", "src/cookies.py"}
 
 
 @pytest.mark.anyio
-async def test_the_order_and_number_of_threads_make_no_view(plant: Plant, home: Path) -> None:
+async def test_sort_and_threads_options_share_one_view(plant: Plant, home: Path) -> None:
     root = plant(SHOP)
     async with Index(root, location=home) as index, Index(root, location=home, sort="path", threads=1) as ordered:
         await index.refresh()
@@ -168,7 +170,7 @@ async def test_the_order_and_number_of_threads_make_no_view(plant: Plant, home: 
 
 
 @pytest.mark.anyio
-async def test_options_choose_the_files(plant: Plant, home: Path) -> None:
+async def test_file_options_select_the_indexed_files(plant: Plant, home: Path) -> None:
     root = plant(SHOP)
     async with Index(root, location=home, glob="*.md") as documents, Index(root, location=home) as everywhere:
         assert await paths(documents, "cookies") == ["README.md"]
@@ -178,7 +180,7 @@ async def test_options_choose_the_files(plant: Plant, home: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_binary_files_are_counted_and_read_once(index: Index, plant: Plant) -> None:
+async def test_binary_files_are_reported_as_skipped(index: Index, plant: Plant) -> None:
     plant({"a.bin": b"cookies\0cookies", "late.bin": b"cookies\n" * 20_000 + b"\0"})
     for _ in range(2):
         done = await index.refresh()
@@ -188,7 +190,7 @@ async def test_binary_files_are_counted_and_read_once(index: Index, plant: Plant
 
 
 @pytest.mark.anyio
-async def test_of_a_large_file_the_first_million_bytes_are_indexed(index: Index, plant: Plant) -> None:
+async def test_only_the_first_million_bytes_of_a_large_file_are_indexed(index: Index, plant: Plant) -> None:
     plant({"generated.txt": "needle\n" + "filler words here\n" * 3_000_000 + "haystack\n"})
     done = await index.refresh()
     assert done.cut == 1
@@ -198,7 +200,7 @@ async def test_of_a_large_file_the_first_million_bytes_are_indexed(index: Index,
 
 
 @pytest.mark.anyio
-async def test_a_file_that_may_not_be_read_is_told_and_tried_each_time(
+async def test_unreadable_file_is_reported_and_retried_on_every_refresh(
     index: Index, unread: Callable[[str], AbstractContextManager[None]], caplog: pytest.LogCaptureFixture
 ) -> None:
     with unread("README.md"):
@@ -208,9 +210,9 @@ async def test_a_file_that_may_not_be_read_is_told_and_tried_each_time(
             done = await index.refresh()
             assert counts(done) == (0, 0, 0, 3)
             assert [(one.reason, one.files, one.example) for one in done.skipped] == [("unreadable", 1, "README.md")]
-            assert caplog.text.count("README.md could not be read: Permission denied") == 1
+            assert caplog.text.count("could not read README.md: Permission denied") == 1
         status = await index.status()
-        assert (status.files, status.views[0].files, (await index.health()).ok) == (2, 3, True)
+        assert (status.files, status.views[0].files, (await index.check()).ok) == (2, 3, True)
     assert await paths(index, "shop") == ["README.md"]
     with unread("README.md"):
         (index.root / "README.md").chmod(0o200)
@@ -219,7 +221,7 @@ async def test_a_file_that_may_not_be_read_is_told_and_tried_each_time(
         assert await paths(index, "shop") == []
     done = await index.refresh()
     assert (counts(done), done.skipped) == ((0, 1, 0, 2), ())
-    assert (await index.health()).ok
+    assert (await index.check()).ok
     with unread("README.md"):
         await index.refresh()
         (index.root / "README.md").unlink()
@@ -228,11 +230,11 @@ async def test_a_file_that_may_not_be_read_is_told_and_tried_each_time(
 
 
 @pytest.mark.anyio
-async def test_nothing_is_written_for_a_file_that_still_may_not_be_read(
+async def test_file_that_stays_unreadable_causes_no_write(
     index: Index, unread: Callable[[str], AbstractContextManager[None]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ripwrap.index.files._FRESH_NS", 0)
-    monkeypatch.setattr("ripwrap.index.files._COARSE_NS", 0)
+    monkeypatch.setattr("ripwrap.index.file_state._CLOCK_STEP_NS", 0)
+    monkeypatch.setattr("ripwrap.index.file_state._COARSE_CLOCK_STEP_NS", 0)
     with unread("README.md"):
         await index.refresh()
         before = (await index.status()).changed_at
@@ -242,7 +244,7 @@ async def test_nothing_is_written_for_a_file_that_still_may_not_be_read(
 
 
 def nest(root: Path) -> None:
-    """Folders in each other, deeper than a path may be long, with a file half-way and one at the end."""
+    """Nest folders deeper than the longest path, with one file half-way and one at the end."""
     here = os.getcwd()
     try:
         os.chdir(root)
@@ -256,7 +258,7 @@ def nest(root: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_the_longest_names_and_the_deepest_folders_are_found_as_far_as_rg_goes(
+async def test_longest_names_and_deepest_folders_that_rg_lists_are_indexed(
     index: Index, caplog: pytest.LogCaptureFixture
 ) -> None:
     (index.root / ("x" * 255)).write_text("biscuit\n")
@@ -270,7 +272,7 @@ async def test_the_longest_names_and_the_deepest_folders_are_found_as_far_as_rg_
 
 
 @pytest.mark.anyio
-async def test_a_file_that_may_not_be_looked_at_is_told(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_file_whose_stat_fails_is_reported_as_unreadable(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.stat
 
     def refuse(path: Any, **options: Any) -> os.stat_result:
@@ -279,20 +281,20 @@ async def test_a_file_that_may_not_be_looked_at_is_told(index: Index, monkeypatc
         return real(path, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("ripwrap.index.files.os.stat", refuse)
+        patch.setattr("ripwrap.index.file_state.os.stat", refuse)
         done = await index.refresh()
     assert [(one.reason, one.files, one.example) for one in done.skipped] == [("unreadable", 1, "README.md")]
     assert counts(done) == (2, 0, 0, 0)
 
 
 @pytest.mark.anyio
-async def test_pipes_are_left_alone(index: Index) -> None:
+async def test_pipes_are_not_read(index: Index) -> None:
     os.mkfifo(index.root / "pipe")
     assert counts(await index.refresh()) == (3, 0, 0, 0)
 
 
 @pytest.mark.anyio
-async def test_names_and_texts_that_are_not_utf_8_are_found_as_they_are(index: Index, plant: Plant) -> None:
+async def test_paths_and_texts_that_are_not_utf8_are_found(index: Index, plant: Plant) -> None:
     plant({b"caf\xe9.txt": b"na\xefve cookies\n", "wide.txt": "\ufeffcookies für alle\n".encode("utf-16-le")})
     found = {place.path: place for place in await index.search("cookies")}
     latin = found[os.fsdecode(b"caf\xe9.txt")]
@@ -301,24 +303,24 @@ async def test_names_and_texts_that_are_not_utf_8_are_found_as_they_are(index: I
     assert found["wide.txt"].text == "cookies für alle\n"
     (index.root / os.fsdecode(b"caf\xe9.txt")).unlink()
     assert len(await paths(index, "cookies")) == 3
-    assert (await index.health()).ok
+    assert (await index.check()).ok
 
 
 @pytest.mark.anyio
-async def test_an_empty_query_is_an_error_and_no_limit_is_no_work(index: Index) -> None:
+async def test_invalid_query_or_limit_raises_and_limit_0_does_no_work(index: Index) -> None:
     for query in ("", "  ", "?!"):
         with pytest.raises(ValueError, match="there is no word in the query"):
             await index.search(query)
-    with pytest.raises(ValueError, match="limit should be 0 or more"):
+    with pytest.raises(ValueError, match="limit must be 0 or more"):
         await index.search("cookies", limit=-1)
-    with pytest.raises(TypeError, match="a query should be a str, not int"):
+    with pytest.raises(TypeError, match="a query must be a str, got int"):
         await index.search(1)  # type: ignore[arg-type]
     assert await index.search("cookies", limit=0) == []
     assert not index.location.exists()
 
 
 @pytest.mark.anyio
-async def test_an_empty_folder_has_an_index_that_finds_nothing(folder: Path, home: Path) -> None:
+async def test_empty_folder_has_an_index_that_finds_nothing(folder: Path, home: Path) -> None:
     async with Index(folder, location=home) as index:
         assert await index.search("anything") == []
         assert (await index.status()).built
@@ -326,7 +328,7 @@ async def test_an_empty_folder_has_an_index_that_finds_nothing(folder: Path, hom
 
 
 @pytest.mark.anyio
-async def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path, home: Path) -> None:
+async def test_missing_root_raises(tmp_path: Path, home: Path) -> None:
     async with Index(tmp_path / "nowhere", location=home) as index:
         with pytest.raises(FileNotFoundError):
             await index.refresh()
@@ -337,7 +339,7 @@ async def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path, home: Path
 
 
 @pytest.mark.anyio
-async def test_without_a_refresh_answers_are_those_of_the_last_one(index: Index, plant: Plant) -> None:
+async def test_search_without_refresh_uses_the_last_refresh(index: Index, plant: Plant) -> None:
     with pytest.raises(RipwrapError, match=r"there is no index of .* yet.*; refresh\(\) makes it"):
         await index.search("cookies", refresh=False)
     await index.refresh()
@@ -347,7 +349,7 @@ async def test_without_a_refresh_answers_are_those_of_the_last_one(index: Index,
 
 
 @pytest.mark.anyio
-async def test_progress_is_told_in_order_and_can_end_the_refresh(index: Index, plant: Plant) -> None:
+async def test_progress_is_reported_in_order_and_can_end_the_refresh(index: Index, plant: Plant) -> None:
     plant({f"many/{number}.txt": "word\n" for number in range(200)})
     told: list[Progress] = []
     await index.refresh(told.append)
@@ -356,7 +358,7 @@ async def test_progress_is_told_in_order_and_can_end_the_refresh(index: Index, p
     assert told[-1].chunks == 203
     told.clear()
     await index.refresh(told.append)
-    assert told == [] or told[-1].chunks == 0  # what was written a moment ago may be read again
+    assert told == [] or told[-1].chunks == 0  # a file written a moment ago may be read again
 
     plant({"late.txt": "word\n"})
 
@@ -370,9 +372,7 @@ async def test_progress_is_told_in_order_and_can_end_the_refresh(index: Index, p
 
 
 @pytest.mark.anyio
-async def test_the_project_can_keep_its_index_which_is_neither_listed_nor_indexed(
-    plant: Plant, nobody_s_cache: Path
-) -> None:
+async def test_index_in_the_project_is_not_listed_or_indexed(plant: Plant, nobody_s_cache: Path) -> None:
     root, marks = plant(SHOP), nobody_s_cache / "index" / "marks"
     os.makedirs(marks, 0o700, exist_ok=True)
     before = os.listdir(marks)
@@ -380,12 +380,12 @@ async def test_the_project_can_keep_its_index_which_is_neither_listed_nor_indexe
         assert counts(await index.refresh()) == (3, 0, 0, 0)
         assert counts(await index.refresh()) == (0, 0, 0, 3)
     assert (root / ".ripwrap/.gitignore").read_text() == "*\n"
-    assert len(os.listdir(marks)) == len(before) + 1  # and none where the user has them
+    assert len(os.listdir(marks)) == len(before) + 1  # and none for an index in the user's cache
     assert not [path async for path in ripwrap.files(cwd=root) if path.startswith(".ripwrap")]
 
 
 @pytest.mark.anyio
-async def test_the_user_s_cache_has_it_by_default(
+async def test_index_is_in_the_users_cache_by_default(
     plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
@@ -400,7 +400,7 @@ async def test_the_user_s_cache_has_it_by_default(
 
 
 @pytest.mark.anyio
-async def test_status_says_what_there_is(index: Index, home: Path) -> None:
+async def test_status_describes_the_index(index: Index, home: Path) -> None:
     status = await index.status()
     assert (status.built, status.files, status.views, status.changed_at) == (False, 0, (), None)
     assert status.bytes == 0
@@ -413,11 +413,11 @@ async def test_status_says_what_there_is(index: Index, home: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_files_without_text_are_files(index: Index, plant: Plant) -> None:
+async def test_empty_files_are_counted(index: Index, plant: Plant) -> None:
     plant({"empty": ""})
     await index.refresh()
     assert (await index.status()).files == 4
-    assert (await index.health()).ok
+    assert (await index.check()).ok
 
 
 def on(root: Path, head: str) -> None:
@@ -433,7 +433,7 @@ def branch(root: Path, name: str) -> None:
 
 
 @pytest.mark.anyio
-async def test_each_branch_has_a_view_and_content_that_is_known_is_not_cut_again(index: Index, plant: Plant) -> None:
+async def test_branches_have_views_and_share_chunks_of_equal_content(index: Index, plant: Plant) -> None:
     branch(index.root, "main")
     assert (await index.refresh()).chunks == 3
     branch(index.root, "feature/cakes")
@@ -456,7 +456,7 @@ async def test_each_branch_has_a_view_and_content_that_is_known_is_not_cut_again
 
 
 @pytest.mark.anyio
-async def test_many_branches_do_not_crowd_out_the_current_one(index: Index, plant: Plant) -> None:
+async def test_other_branches_do_not_crowd_out_the_current_one(index: Index, plant: Plant) -> None:
     branch(index.root, "main")
     plant({"only.py": "word\n"})
     await index.refresh()
@@ -471,7 +471,7 @@ async def test_many_branches_do_not_crowd_out_the_current_one(index: Index, plan
 
 
 @pytest.mark.anyio
-async def test_heads_of_all_kinds_have_a_view(index: Index) -> None:
+async def test_every_kind_of_head_has_a_view(index: Index) -> None:
     heads = {
         "1234567890123456789012345678901234567890\n": "detached HEAD",
         "ref: refs/heads/a/b\n": "a/b",
@@ -488,7 +488,7 @@ async def test_heads_of_all_kinds_have_a_view(index: Index) -> None:
 
 
 @pytest.mark.anyio
-async def test_gc_removes_views_of_branches_that_are_gone_and_what_only_they_had(index: Index, plant: Plant) -> None:
+async def test_prune_removes_views_and_content_of_deleted_branches(index: Index, plant: Plant) -> None:
     for name in ("gone", "packed", "main"):
         branch(index.root, name)
         plant({f"{name}.py": f"{name} = 'cookies'\n"})
@@ -497,28 +497,28 @@ async def test_gc_removes_views_of_branches_that_are_gone_and_what_only_they_had
     (index.root / ".git/refs/heads/gone").unlink()
     (index.root / ".git/refs/heads/packed").unlink()
     (index.root / ".git/packed-refs").write_text("# pack-refs with: peeled\n" + "0" * 40 + " refs/heads/packed\n")
-    collected = await index.gc()
+    collected = await index.prune()
     assert (collected.views, collected.blobs, collected.chunks) == (("gone",), 1, 1)
     assert {view.name for view in (await index.status()).views} == {"main", "packed"}
-    assert (await index.health()).messages == ()
+    assert (await index.check()).messages == ()
     shutil.rmtree(index.root / ".git")
     await index.refresh()
-    assert set((await index.gc()).views) == {"main", "packed"}
+    assert set((await index.prune()).views) == {"main", "packed"}
     assert set(await paths(index, "cookies")) == {"src/cookies.py", "README.md"}
 
 
 @pytest.mark.anyio
-async def test_gc_gives_back_space(index: Index, plant: Plant) -> None:
+async def test_prune_frees_disk_space(index: Index, plant: Plant) -> None:
     plant({f"many/{number}.txt": f"word{number} " * 4_000 for number in range(100)})
     await index.refresh()
     shutil.rmtree(index.root / "many")
     await index.refresh()
-    assert (await index.gc()).bytes > 1_000_000
+    assert (await index.prune()).bytes > 1_000_000
     assert set(await paths(index, "cookies")) == {"src/cookies.py", "README.md"}
 
 
 @pytest.mark.anyio
-async def test_worktrees_share_an_index_and_have_views_of_their_own(
+async def test_worktrees_share_an_index_and_have_separate_views(
     plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
@@ -543,11 +543,11 @@ async def test_worktrees_share_an_index_and_have_views_of_their_own(
         assert Index(tree / "src").location == Index(root / "src").location
         assert {view.name for view in (await main.status()).views} == {"main", "fix"}
         shutil.rmtree(tree)
-        assert (await main.gc()).views == ("fix",)
+        assert (await main.prune()).views == ("fix",)
 
 
 @pytest.mark.anyio
-async def test_a_submodule_has_the_branch_that_it_is_on(plant: Plant, tmp_path: Path, home: Path) -> None:
+async def test_submodule_has_the_view_of_its_own_branch(plant: Plant, tmp_path: Path, home: Path) -> None:
     root = plant({"sub/a.py": "word\n", ".git/modules/sub/HEAD": "ref: refs/heads/topic\n"})
     (root / "sub/.git").write_text("gitdir: ../.git/modules/sub\n")
     async with Index(root / "sub", location=home) as index:
@@ -556,7 +556,7 @@ async def test_a_submodule_has_the_branch_that_it_is_on(plant: Plant, tmp_path: 
 
 
 @pytest.mark.anyio
-async def test_many_tasks_may_use_it_at_once(index: Index) -> None:
+async def test_concurrent_tasks_get_the_same_results(index: Index) -> None:
     found: list[list[str]] = []
 
     async def ask() -> None:
@@ -569,7 +569,7 @@ async def test_many_tasks_may_use_it_at_once(index: Index) -> None:
 
 
 @pytest.mark.anyio
-async def test_it_is_closed_in_the_end_and_opened_again_when_it_is_used_again(index: Index) -> None:
+async def test_closed_index_is_reopened_on_use(index: Index) -> None:
     me = psutil.Process()
     await index.refresh()
     await index.aclose()
@@ -581,7 +581,7 @@ async def test_it_is_closed_in_the_end_and_opened_again_when_it_is_used_again(in
     assert not (index.location / f"{NAME}-wal").exists()
 
 
-def test_it_works_in_one_loop_after_another(plant: Plant, home: Path) -> None:
+def test_index_works_in_one_event_loop_after_another(plant: Plant, home: Path) -> None:
     index = Index(plant(SHOP), location=home)
     for backend in ("asyncio", "trio", "asyncio"):
         assert anyio.run(paths, index, "cart", backend=backend) == ["src/cart.py"]
@@ -589,7 +589,7 @@ def test_it_works_in_one_loop_after_another(plant: Plant, home: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_another_chunker_makes_it_anew_and_keeps_embeddings(
+async def test_another_chunker_rebuilds_the_index_and_keeps_vectors(
     index: Index, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "ripwrap")
@@ -601,17 +601,17 @@ async def test_another_chunker_makes_it_anew_and_keeps_embeddings(
         database.execute("INSERT INTO vec VALUES (x'00', 'model', x'0000')")
         database.execute("INSERT INTO model VALUES ('model', 1, 0)")
     database.close()
-    health = await index.health()
+    health = await index.check()
     assert health.ok and "It was made with chunker other-1" in health.messages[0]
     assert not (await index.status()).built
     assert counts(await index.refresh()) == (3, 0, 0, 0)
-    assert "of another chunker" in caplog.text
-    assert (await index.health()).ok
+    assert "made by another chunker" in caplog.text
+    assert (await index.check()).ok
     assert index._store.run(lambda database: database.execute("SELECT count(*) FROM vec").fetchone()) == (1,)
-    assert (await index.gc()).vectors == 1
+    assert (await index.prune()).vectors == 1
 
 
-def test_sqlite_is_loaded_with_the_first_use_alone() -> None:
+def test_sqlite_is_imported_on_first_use() -> None:
     code = "import sys, ripwrap.index; print('sqlite3' in sys.modules, 'filelock' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
@@ -619,7 +619,7 @@ def test_sqlite_is_loaded_with_the_first_use_alone() -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("where", ["", "src"])
-async def test_an_index_may_share_a_folder_with_what_is_indexed(plant: Plant, where: str, anyio_backend: str) -> None:
+async def test_index_may_lie_in_the_indexed_folder(plant: Plant, where: str, anyio_backend: str) -> None:
     root = plant(SHOP)
     async with Index(root, location=root / where) as index:
         first = await index.refresh()
@@ -629,19 +629,31 @@ async def test_an_index_may_share_a_folder_with_what_is_indexed(plant: Plant, wh
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("where", ["", "src", ".ripwrap"])
-async def test_only_an_index_s_own_files_are_left_out_of_it(plant: Plant, where: str, anyio_backend: str) -> None:
+async def test_only_files_of_the_index_are_excluded_from_it(plant: Plant, where: str, anyio_backend: str) -> None:
     theirs = ["index.lock.txt", "index.sqlite3.md", "vectors-notes.md", "vectors-1-x.usearch.md", "vectors-2.usearch"]
     root = plant({os.path.join(where, name): "cookies\n" for name in theirs})
     async with Index(root, location=root / where, hidden=True) as index:
         expected = set() if where == ".ripwrap" else {os.path.join(where, name) for name in theirs}
         for _ in range(2):
             assert set(await paths(index, "cookies")) == expected
-        await index.gc()
+        await index.prune()
         assert (await index.status()).files == len(expected)
     async with Index(root / where, location=root / where, hidden=True) as index:
         assert set(await paths(index, "cookies")) == set(theirs)
 
 
-def test_an_empty_location_is_none() -> None:
-    with pytest.raises(ValueError, match="location should name a folder"):
+def test_empty_location_is_rejected() -> None:
+    with pytest.raises(ValueError, match="location must name a folder"):
         Index(location="")
+
+
+@pytest.mark.anyio
+async def test_deprecated_names_warn_with_their_replacement(index: Index) -> None:
+    with pytest.warns(DeprecationWarning, match=r"use rebuild="):
+        await index.refresh(anew=True)
+    with pytest.warns(DeprecationWarning, match=r"use check\(\)"):
+        assert (await index.health()).ok
+    with pytest.warns(DeprecationWarning, match=r"use prune\(\)"):
+        assert (await index.gc()).views == ()
+    with pytest.warns(DeprecationWarning, match=r"use ripwrap\.index\.RefreshResult"):
+        assert ripwrap.index.__getattr__("Refreshed") is RefreshResult

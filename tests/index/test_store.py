@@ -1,4 +1,4 @@
-"""The index's file: killed writers, several processes, damage, and folders that are not to be written to."""
+"""The database of an index: killed writers, concurrent processes, damage, foreign files and read-only folders."""
 
 import logging
 import os
@@ -19,20 +19,21 @@ import anyio
 import pytest
 
 import ripwrap
-from index.shop import held
+from _ripgrep.test_cancellation import attempt_every_await, cancel_at_await
 from ripwrap import RipwrapError
-from ripwrap.binary.probe import CANCELLED
-from ripwrap.binary.resolver import in_thread
-from ripwrap.index import Collected, Index, Progress, Refreshed, database, marks
-from ripwrap.index.database import reading, writing
-from ripwrap.index.schema import SCHEMA
-from ripwrap.index.store import NAME
-from test_cancellation import is_reached, until_it_is_too_late
-from waiting import until
+from ripwrap._concurrency import CANCELLED, in_thread
+from ripwrap.index import Index, Progress, PruneResult, RefreshResult
+from ripwrap.index.storage import database
+from ripwrap.index.storage import ownership as marks
+from ripwrap.index.storage.database import read_transaction, write_transaction
+from ripwrap.index.storage.files import NAME
+from ripwrap.index.storage.schema import SCHEMA_VERSION
+from support.shop import held
+from support.waiting import until
 
 Plant = Callable[..., Path]
 
-pytestmark = pytest.mark.once  # about SQLite and files rather than Python
+pytestmark = pytest.mark.slow  # about SQLite and files rather than Python
 
 REFRESH = """
 import sys, anyio
@@ -57,7 +58,7 @@ async def index(plant: Plant, home: Path, anyio_backend: str) -> AsyncIterator[I
 
 @pytest.fixture
 async def kept(plant: Plant, own_cache: Path, anyio_backend: str) -> AsyncIterator[Index]:
-    """An index where nobody else has files: in the user's cache."""
+    """Yield an index in the user's cache, where no other program has files."""
     async with Index(plant({"a.py": "def cookies(): ...\n", "b.md": "# Cookies\n"})) as index:
         assert index.location.is_relative_to(own_cache)
         yield index
@@ -90,9 +91,9 @@ async def paths(index: Index, query: str = "cookies", *, refresh: bool = True) -
     return {place.path for place in await index.search(query, refresh=refresh)}
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_writer_that_is_killed_at_any_moment_loses_nothing_but_its_refresh(plant: Plant, tmp_path: Path) -> None:
+def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_path: Path) -> None:
     chance = random.Random(9)
     home = tmp_path / "home"
     took = 1.0
@@ -115,7 +116,7 @@ def test_a_writer_that_is_killed_at_any_moment_loses_nothing_but_its_refresh(pla
 
         async def sound(root: Path = root) -> None:
             async with Index(root, location=home) as index:
-                health = await index.health()
+                health = await index.check()
                 assert health.ok, health
                 if (await index.status()).built:
                     await index.search(QUERIES[0], refresh=False)
@@ -125,8 +126,8 @@ def test_a_writer_that_is_killed_at_any_moment_loses_nothing_but_its_refresh(pla
     assert killed >= 5
 
 
-@pytest.mark.once
-def test_of_two_processes_one_writes_and_the_other_finds_nothing_left_to_do(plant: Plant, home: Path) -> None:
+@pytest.mark.slow
+def test_concurrent_processes_chunk_each_file_once(plant: Plant, home: Path) -> None:
     root = plant(many(400))
     both = [child(root, home, 2) for _ in range(2)]
     said = [one.communicate(timeout=50) for one in both]
@@ -135,9 +136,9 @@ def test_of_two_processes_one_writes_and_the_other_finds_nothing_left_to_do(plan
     assert sorted(chunks)[:-1] == [0, 0, 0] and max(chunks) > 400
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.anyio
-async def test_who_reads_while_another_writes_has_what_there_was_before(index: Index, plant: Plant) -> None:
+async def test_reader_sees_the_old_state_while_another_writes(index: Index, plant: Plant) -> None:
     await index.refresh()
     plant({"new.py": "cookies\n"})
     async with Index(index.root, location=index.location) as reader:
@@ -153,22 +154,22 @@ async def test_who_reads_while_another_writes_has_what_there_was_before(index: I
             await until(middle.is_set)
             assert await paths(reader, refresh=False) == {"a.py", "b.md"}
             assert (await index.status()).files == 2
-            assert (await index.health()).ok
-            group.start_soon(reader.refresh)  # waits its turn
+            assert (await index.check()).ok
+            group.start_soon(reader.refresh)  # waits for the lock
             on.set()
         assert await paths(reader, refresh=False) == {"a.py", "b.md", "new.py"}
 
 
 @pytest.mark.anyio
-async def test_who_has_listed_before_another_wrote_lists_again(
+async def test_refresh_lists_again_if_another_process_wrote_meanwhile(
     index: Index, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await index.refresh()
     async with Index(index.root, location=index.location) as other:
-        real = other._refresh
+        real = other._write_files
         times = 0
 
-        def late(*arguments: object, **options: object) -> Refreshed | None:
+        def late(*arguments: object, **options: object) -> RefreshResult | None:
             nonlocal times
             times += 1
             if times == 1:
@@ -176,17 +177,15 @@ async def test_who_has_listed_before_another_wrote_lists_again(
                 anyio.run(index.refresh)
             return real(*arguments, **options)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(other, "_refresh", late)
+        monkeypatch.setattr(other, "_write_files", late)
         done = await other.refresh()
         assert (times, done.added, done.removed) == (2, 0, 0)
         assert "new.py" in await paths(other)
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.anyio
-async def test_a_file_cut_off_anywhere_is_made_anew(
-    kept: Index, plant: Plant, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_truncated_database_is_rebuilt(kept: Index, plant: Plant, caplog: pytest.LogCaptureFixture) -> None:
     plant(many(30))
     expected = await paths(kept)
     await kept.aclose()
@@ -195,15 +194,15 @@ async def test_a_file_cut_off_anywhere_is_made_anew(
     for at in [0, 1, 99, 100, 4096, *(chance.randrange(len(whole)) for _ in range(15))]:
         (kept.location / NAME).write_bytes(whole[:at])
         assert await paths(kept) == expected
-        assert (await kept.health()).ok
+        assert (await kept.check()).ok
         await kept.aclose()
-    assert "is made anew: it is damaged" in caplog.text
+    assert "is rebuilt: it is damaged" in caplog.text
 
 
-@pytest.mark.once
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.anyio
-async def test_junk_in_any_page_is_seen_and_changes_no_answer(kept: Index, plant: Plant) -> None:
+async def test_damaged_page_is_detected_and_changes_no_result(kept: Index, plant: Plant) -> None:
     plant(many(30))
     expected = await paths(kept)
     await kept.aclose()
@@ -211,24 +210,24 @@ async def test_junk_in_any_page_is_seen_and_changes_no_answer(kept: Index, plant
     for page in range(len(whole) // 4096):
         junk = whole[: page * 4096] + b"\xa5" * 4096 + whole[(page + 1) * 4096 :]
         (kept.location / NAME).write_bytes(junk)
-        assert not (await kept.health()).ok
+        assert not (await kept.check()).ok
         assert await paths(kept) == expected
         await kept.aclose()
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("content", [b"", b"this is no database" * 1000, b"SQLite format 3\0" + b"\xff" * 8000])
-async def test_what_is_no_database_is_made_anew(kept: Index, content: bytes) -> None:
+async def test_file_in_the_cache_that_is_no_database_is_rebuilt(kept: Index, content: bytes) -> None:
     kept.location.mkdir(parents=True)
     (kept.location / NAME).write_bytes(content)
-    assert (await kept.health()).ok is (not content)
+    assert (await kept.check()).ok is (not content)
     assert not (await kept.status()).built
     assert await paths(kept) == {"a.py", "b.md"}
-    assert (await kept.health()).ok
+    assert (await kept.check()).ok
 
 
 @pytest.mark.anyio
-async def test_a_file_that_is_damaged_while_it_is_open_is_made_anew(index: Index, plant: Plant) -> None:
+async def test_database_damaged_while_open_is_rebuilt(index: Index, plant: Plant) -> None:
     plant(many(30))
     expected = await paths(index)
     await index.aclose()
@@ -236,12 +235,12 @@ async def test_a_file_that_is_damaged_while_it_is_open_is_made_anew(index: Index
     with (index.location / NAME).open("r+b") as file:
         file.seek(4096)
         file.write(b"\xa5" * 40_000)
-    assert not (await index.health()).ok
+    assert not (await index.check()).ok
     assert await paths(index) == expected
 
 
 @pytest.mark.anyio
-async def test_a_file_that_is_gone_while_it_is_open_is_made_anew(index: Index) -> None:
+async def test_database_deleted_while_open_is_rebuilt(index: Index) -> None:
     await index.refresh()
     for name in os.listdir(index.location):
         (index.location / name).unlink()
@@ -251,7 +250,7 @@ async def test_a_file_that_is_gone_while_it_is_open_is_made_anew(index: Index) -
 
 
 @pytest.mark.anyio
-async def test_tables_of_a_newer_version_are_made_anew(index: Index, caplog: pytest.LogCaptureFixture) -> None:
+async def test_database_with_a_newer_schema_is_rebuilt(index: Index, caplog: pytest.LogCaptureFixture) -> None:
     await index.refresh()
     await index.aclose()
     database = sqlite3.connect(index.location / NAME)
@@ -259,15 +258,15 @@ async def test_tables_of_a_newer_version_are_made_anew(index: Index, caplog: pyt
         database.execute("UPDATE meta SET value = '99' WHERE key = 'schema'")
         database.execute("DROP TABLE tree")
     database.close()
-    assert (await index.health()).messages == (
-        f"Its tables are of version 99, and {SCHEMA} is ours: refresh() makes it anew.",
+    assert (await index.check()).messages == (
+        f"Its tables have version 99 instead of {SCHEMA_VERSION}: refresh() rebuilds it.",
     )
     assert await paths(index) == {"a.py", "b.md"}
-    assert f"is made anew: its tables are of version 99, and {SCHEMA} is ours" in caplog.text
+    assert f"is rebuilt: its tables have version 99 instead of {SCHEMA_VERSION}" in caplog.text
 
 
 def tables(*statements: str) -> bytes:
-    """Another program's database."""
+    """Return the bytes of another program's database."""
     database = sqlite3.connect(":memory:")
     for statement in ("CREATE TABLE precious (thing)", *statements):
         database.execute(statement)
@@ -287,14 +286,14 @@ FOREIGN = {
 }
 
 
-async def is_left(index: Index, files: dict[str, bytes]) -> None:
-    """Whoever uses the index is told that a file is not ours, and nothing is written or removed."""
+async def check_left_untouched(index: Index, files: dict[str, bytes]) -> None:
+    """Check that every use raises for a foreign file and that no file is changed or removed."""
     index.location.mkdir(exist_ok=True)
     for name, content in files.items():
         (index.location / name).write_bytes(content)
-    calls: list[Callable[[], Awaitable[object]]] = [index.refresh, lambda: index.search("word"), index.gc]
-    for call in [*calls, index.status, index.health] if NAME in files else calls:
-        with pytest.raises(RipwrapError, match=r"is left as it is, .*; remove it, or pass another location="):
+    calls: list[Callable[[], Awaitable[object]]] = [index.refresh, lambda: index.search("word"), index.prune]
+    for call in [*calls, index.status, index.check] if NAME in files else calls:
+        with pytest.raises(RipwrapError, match=r"is left untouched; remove it, or pass another location="):
             await call()
     await index.aclose()
     assert {file.name: file.read_bytes() for file in index.location.iterdir()} == files
@@ -302,11 +301,11 @@ async def is_left(index: Index, files: dict[str, bytes]) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("content", FOREIGN)
-async def test_somebody_s_file_in_a_folder_that_is_named_is_left_as_it_is(index: Index, content: str) -> None:
-    await is_left(index, {NAME: FOREIGN[content]})
+async def test_foreign_file_at_a_named_location_is_left_untouched(index: Index, content: str) -> None:
+    await check_left_untouched(index, {NAME: FOREIGN[content]})
     (index.location / NAME).unlink()
     if content not in ("letter", "junk"):
-        await is_left(index, {"index.lock": FOREIGN[content]})
+        await check_left_untouched(index, {"index.lock": FOREIGN[content]})
         (index.location / "index.lock").unlink()
     assert await paths(index) == {"a.py", "b.md"}
 
@@ -315,22 +314,22 @@ async def test_somebody_s_file_in_a_folder_that_is_named_is_left_as_it_is(index:
 @pytest.mark.parametrize(
     "name", [f"{NAME}-wal", f"{NAME}-journal", f"{NAME}-shm", "vectors-1-0123456789abcdef.usearch"]
 )
-async def test_somebody_s_file_beside_where_an_index_would_be_is_left_as_it_is(index: Index, name: str) -> None:
-    await is_left(index, {name: FOREIGN["notes"]})
-    await is_left(index, {name: FOREIGN["notes"], NAME: b""})
+async def test_foreign_file_next_to_the_database_is_left_untouched(index: Index, name: str) -> None:
+    await check_left_untouched(index, {name: FOREIGN["notes"]})
+    await check_left_untouched(index, {name: FOREIGN["notes"], NAME: b""})
     (index.location / name).unlink()
     assert await paths(index) == {"a.py", "b.md"}
 
 
 @pytest.mark.anyio
-async def test_what_an_index_leaves_behind_is_its_own(index: Index, home: Path) -> None:
+async def test_leftover_files_of_an_index_are_recognised(index: Index, home: Path) -> None:
     await index.refresh()
     files = {name: (home / name).read_bytes() for name in (f"{NAME}-wal", f"{NAME}-shm")}
     await index.aclose()
     writer = sqlite3.connect(home / NAME, isolation_level=None)
     writer.execute("PRAGMA journal_mode = DELETE")
     writer.execute("BEGIN")
-    writer.execute("PRAGMA cache_size = 1")  # which makes it write before it commits
+    writer.execute("PRAGMA cache_size = 1")  # makes SQLite write before it commits
     writer.execute("INSERT INTO vec SELECT randomblob(9), 'model', randomblob(9999) FROM chunk")
     files[f"{NAME}-journal"] = (home / f"{NAME}-journal").read_bytes()
     writer.close()
@@ -345,12 +344,12 @@ async def test_what_an_index_leaves_behind_is_its_own(index: Index, home: Path) 
 
 
 @pytest.mark.anyio
-async def test_somebody_s_file_that_comes_to_the_place_of_an_open_index_is_left_as_it_is(index: Index) -> None:
+async def test_foreign_file_that_replaces_an_open_index_is_left_untouched(index: Index) -> None:
     await index.refresh()
     (index.location / "notes").write_bytes(FOREIGN["notes"])
     (index.location / "notes").replace(index.location / NAME)
     for _ in range(2):
-        with pytest.raises(RipwrapError, match="is left as it is"):
+        with pytest.raises(RipwrapError, match="is left untouched"):
             await index.search("cookies")
         await index.aclose()
     assert (index.location / NAME).read_bytes() == FOREIGN["notes"]
@@ -358,16 +357,16 @@ async def test_somebody_s_file_that_comes_to_the_place_of_an_open_index_is_left_
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("content", FOREIGN)
-async def test_a_file_that_a_repository_brought_along_is_left_as_it_is(
+async def test_foreign_file_shipped_in_a_repository_is_left_untouched(
     plant: Plant, own_cache: Path, content: str
 ) -> None:
     root = plant({"a": "word\n"})
     async with Index(root, location="project") as index:
-        await is_left(index, {NAME: FOREIGN[content]})
+        await check_left_untouched(index, {NAME: FOREIGN[content]})
         (index.location / NAME).unlink()
         await index.refresh()
         await index.aclose()
-        if content not in ("database", "program"):  # where this user has made one, it is a damaged one
+        if content not in ("database", "program"):  # here it counts as this user's damaged index
             (index.location / NAME).write_bytes(FOREIGN[content])
             assert await paths(index, "word") == {"a"}
 
@@ -378,24 +377,24 @@ def junk_at_the_end(file: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
-    "no contents": ("DELETE FROM blob", "anew"),
-    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 1, x'00', 'text', NULL)", "anew"),
-    "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "anew"),
-    "files of nothing": ("INSERT INTO tree VALUES (99, 'x', NULL, 0, 0, 0, NULL)", "anew"),
-    "words": ("UPDATE fts_data SET block = x'00' WHERE id > 10", "anew"),
-    "a page": (junk_at_the_end, "anew"),
+    "no contents": ("DELETE FROM blob", "rebuild"),
+    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 1, x'00', 'text', NULL)", "rebuild"),
+    "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "rebuild"),
+    "files of nothing": ("INSERT INTO tree VALUES (99, 'x', NULL, 0, 0, 0, NULL)", "rebuild"),
+    "words": ("UPDATE fts_data SET block = x'00' WHERE id > 10", "rebuild"),
+    "a page": (junk_at_the_end, "rebuild"),
     "a whole table": ("DROP TABLE vec", "refresh"),
     "a trigger": ("CREATE TRIGGER evil AFTER INSERT ON tree BEGIN SELECT 1; END", "refresh"),
     "a version": ("UPDATE meta SET value = '99' WHERE key = 'schema'", "refresh"),
     "a chunker": ("UPDATE meta SET value = 'other' WHERE key = 'chunker'", "refresh"),
-    "vectors": ("INSERT INTO vec VALUES (x'00', 'model', x'0000')", "gc"),
-    "unused contents": ("INSERT INTO blob (path, digest) VALUES ('x', x'00')", "gc"),
+    "vectors": ("INSERT INTO vec VALUES (x'00', 'model', x'0000')", "prune"),
+    "unused contents": ("INSERT INTO blob (path, digest) VALUES ('x', x'00')", "prune"),
 }
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("damage", DAMAGE)
-async def test_what_is_advised_mends_it(index: Index, plant: Plant, damage: str) -> None:
+async def test_remedy_named_by_check_repairs_the_index(index: Index, plant: Plant, damage: str) -> None:
     plant(many(3))
     expected = await index.search("cookies", limit=None)
     await index.aclose()
@@ -406,31 +405,31 @@ async def test_what_is_advised_mends_it(index: Index, plant: Plant, damage: str)
         connection.close()
     else:
         how(index.location / NAME)
-    health = await index.health()
+    health = await index.check()
     assert health.ok is (damage in ("unused contents", "a chunker"))
     said = " ".join(health.messages)
-    assert [word for word in ("refresh(anew=True)", "refresh() makes it anew", "gc()") if word in said] == [
-        {"anew": "refresh(anew=True)", "refresh": "refresh() makes it anew", "gc": "gc()"}[remedy]
+    assert [word for word in ("refresh(rebuild=True)", "refresh() rebuilds it", "prune()") if word in said] == [
+        {"rebuild": "refresh(rebuild=True)", "refresh": "refresh() rebuilds it", "prune": "prune()"}[remedy]
     ]
-    if remedy == "gc":
-        await index.gc()
+    if remedy == "prune":
+        await index.prune()
     else:
-        await index.refresh(anew=remedy == "anew")
-    health = await index.health()
+        await index.refresh(rebuild=remedy == "rebuild")
+    health = await index.check()
     assert (health.ok, health.messages) == (True, ())
     assert await index.search("cookies", limit=None) == expected
 
 
 @pytest.mark.anyio
-async def test_made_anew_it_begins_with_nothing(index: Index, plant: Plant, home: Path) -> None:
-    assert (await index.refresh(anew=True)).added == 2
+async def test_rebuild_starts_from_an_empty_index(index: Index, plant: Plant, home: Path) -> None:
+    assert (await index.refresh(rebuild=True)).added == 2
     assert (await index.refresh()).added == 0
     async with Index(index.root, location=home) as other:
         await other.search("cookies")
         (home / "vectors-1-00112233445566aa.usearch").write_bytes(b"old")
         (home / "vectors-notes.md").write_bytes(b"mine")
         plant({"c.py": "cookies\n"})
-        done = await index.refresh(anew=True)
+        done = await index.refresh(rebuild=True)
         assert (done.added, done.unchanged, done.chunks) == (3, 0, 3)
         assert sorted(name for name in os.listdir(home) if "vectors" in name) == ["vectors-notes.md"]
         assert await paths(other, refresh=False) == {"a.py", "b.md", "c.py"}
@@ -438,17 +437,17 @@ async def test_made_anew_it_begins_with_nothing(index: Index, plant: Plant, home
         assert "d.py" in await paths(other)
         await index.aclose()
     assert "d.py" in await paths(index, refresh=False)
-    assert (await index.health()).ok
+    assert (await index.check()).ok
     index.root.rename(index.root.with_name("moved"))
     with pytest.raises(FileNotFoundError):
-        await index.refresh(anew=True)
+        await index.refresh(rebuild=True)
     assert (home / NAME).exists()
     index.root.with_name("moved").rename(index.root)
     assert await paths(index, refresh=False) == {"a.py", "b.md", "c.py", "d.py"}
 
 
 @pytest.mark.anyio
-async def test_gc_leaves_what_another_chunker_has_cut(index: Index, home: Path) -> None:
+async def test_prune_keeps_chunks_of_another_chunker(index: Index, home: Path) -> None:
     await index.refresh()
     await index.aclose()
     connection = sqlite3.connect(home / NAME, isolation_level=None)
@@ -456,7 +455,7 @@ async def test_gc_leaves_what_another_chunker_has_cut(index: Index, home: Path) 
     connection.execute("INSERT INTO vec SELECT digest, 'model', x'0000' FROM chunk")
     connection.execute("INSERT INTO vec VALUES (x'00', 'model', x'0000')")
     connection.execute("INSERT INTO model VALUES ('model', 1, 0)")
-    collected = await index.gc()
+    collected = await index.prune()
     assert (collected.views, collected.blobs, collected.chunks, collected.vectors) == ((), 0, 0, 1)
     counts = "SELECT (SELECT count(*) FROM tree), (SELECT count(*) FROM chunk), (SELECT count(*) FROM vec)"
     assert connection.execute(counts).fetchone() == (2, 2, 2)
@@ -466,30 +465,30 @@ async def test_gc_leaves_what_another_chunker_has_cut(index: Index, home: Path) 
 
 
 @pytest.mark.anyio
-async def test_gc_makes_no_index(kept: Index, index: Index) -> None:
-    nothing = Collected(views=(), blobs=0, chunks=0, vectors=0, bytes=0)
+async def test_prune_creates_no_index(kept: Index, index: Index) -> None:
+    nothing = PruneResult(views=(), blobs=0, chunks=0, vectors=0, bytes=0)
     for one in (kept, index):
-        assert await one.gc() == nothing
+        assert await one.prune() == nothing
         assert not one.location.exists()
     index.location.mkdir()
     (index.location / NAME).touch()
-    assert await index.gc() == nothing
+    assert await index.prune() == nothing
     assert {file.name: file.stat().st_size for file in index.location.iterdir()} == {NAME: 0}
     assert (await index.refresh()).added == 2
     await index.aclose()
     with (index.location / NAME).open("r+b") as file:
         file.truncate(5000)
-    assert await index.gc() == nothing
+    assert await index.prune() == nothing
     assert not (index.location / NAME).exists()
 
 
 @pytest.mark.anyio
-async def test_another_program_s_database_in_the_cache_is_left_as_it_is(kept: Index) -> None:
+async def test_database_of_another_program_in_the_cache_is_left_untouched(kept: Index) -> None:
     kept.location.mkdir(parents=True)
     (kept.location / NAME).write_bytes(FOREIGN["program"])
-    calls: list[Callable[[], Awaitable[object]]] = [kept.refresh, kept.status, kept.health]
+    calls: list[Callable[[], Awaitable[object]]] = [kept.refresh, kept.status, kept.check]
     for call in calls:
-        with pytest.raises(RipwrapError, match="is left as it is"):
+        with pytest.raises(RipwrapError, match="is left untouched"):
             await call()
     database = sqlite3.connect(kept.location / NAME)
     assert database.execute("SELECT name FROM sqlite_master").fetchall() == [("precious",)]
@@ -497,18 +496,18 @@ async def test_another_program_s_database_in_the_cache_is_left_as_it_is(kept: In
 
 
 @pytest.mark.anyio
-async def test_a_file_whose_beginning_is_whole_is_known_and_made_anew_wherever_it_is(index: Index) -> None:
+async def test_truncated_database_at_a_named_location_is_rebuilt(index: Index) -> None:
     expected = await paths(index)
     await index.aclose()
     whole = (index.location / NAME).read_bytes()
     for at in (0, 100, 5000, len(whole) - 1):
         (index.location / NAME).write_bytes(whole[:at])
         assert await paths(index) == expected
-        assert (await index.health()).ok
+        assert (await index.check()).ok
         await index.aclose()
 
 
-def test_a_file_says_whose_it_is_before_anything_is_in_it(plant: Plant, home: Path) -> None:
+def test_database_of_a_writer_killed_at_its_creation_is_recognised(plant: Plant, home: Path) -> None:
     running = child(plant(many(60)), home, 1)
     with running:
         while not ((home / NAME).exists() and (home / NAME).stat().st_size):
@@ -519,21 +518,21 @@ def test_a_file_says_whose_it_is_before_anything_is_in_it(plant: Plant, home: Pa
 
 
 @pytest.mark.anyio
-async def test_a_location_that_is_a_file_is_an_error(plant: Plant, tmp_path: Path) -> None:
+async def test_location_that_is_a_file_raises(plant: Plant, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     async with Index(plant({"a": "word\n"}), location=tmp_path / "file") as index:
-        with pytest.raises(RipwrapError, match=r"an index cannot be kept in .*file.*; pass another location="):
+        with pytest.raises(RipwrapError, match=r"could not make the folder .*file.*; pass another location="):
             await index.refresh()
     assert (tmp_path / "file").read_text() == "precious"
 
 
 @pytest.mark.anyio
-async def test_a_link_that_a_repository_brought_along_is_not_followed(plant: Plant, tmp_path: Path) -> None:
+async def test_link_shipped_in_a_repository_is_not_followed(plant: Plant, tmp_path: Path) -> None:
     root, elsewhere = plant({"a": "word\n"}), tmp_path / "elsewhere"
     os.mkdir(elsewhere)
     os.symlink(elsewhere, root / ".ripwrap")
     async with Index(root, location="project") as index:
-        calls: list[Callable[[], Awaitable[object]]] = [index.refresh, index.gc]
+        calls: list[Callable[[], Awaitable[object]]] = [index.refresh, index.prune]
         for call in calls:
             with pytest.raises(RipwrapError, match=r"is a symbolic link, .* remove it, or pass another location="):
                 await call()
@@ -542,7 +541,7 @@ async def test_a_link_that_a_repository_brought_along_is_not_followed(plant: Pla
     (elsewhere / "precious").write_text("precious")
     os.symlink(elsewhere / "precious", root / ".ripwrap" / NAME)
     async with Index(root, location="project") as index:
-        calls = [index.refresh, index.gc, index.status, index.health]
+        calls = [index.refresh, index.prune, index.status, index.check]
         for call in calls:
             with pytest.raises(RipwrapError, match=r"is a symbolic link, .* remove it, or pass another location="):
                 await call()
@@ -554,7 +553,7 @@ async def test_a_link_that_a_repository_brought_along_is_not_followed(plant: Pla
 @pytest.mark.parametrize(
     "name", [".gitignore", "index.lock", f"{NAME}-wal", f"{NAME}-shm", "vectors-1-00112233445566aa.usearch"]
 )
-async def test_nothing_beside_an_index_may_be_a_link(plant: Plant, tmp_path: Path, name: str) -> None:
+async def test_link_next_to_the_database_raises_and_is_not_followed(plant: Plant, tmp_path: Path, name: str) -> None:
     root, precious = plant({"a": "word\n"}), tmp_path / "precious"
     precious.write_text("precious")
     (root / ".ripwrap").mkdir()
@@ -571,16 +570,16 @@ async def test_nothing_beside_an_index_may_be_a_link(plant: Plant, tmp_path: Pat
 
 
 @pytest.mark.anyio
-async def test_what_is_no_file_at_all_is_not_opened(plant: Plant) -> None:
+async def test_database_path_that_is_a_folder_raises(plant: Plant) -> None:
     root = plant({"a": "word\n"})
     (root / ".ripwrap" / NAME).mkdir(parents=True)
     async with Index(root, location="project") as index:
-        with pytest.raises(RipwrapError, match="is no regular file; remove it"):
+        with pytest.raises(RipwrapError, match="is not a regular file; remove it"):
             await index.refresh()
 
 
 @pytest.mark.anyio
-async def test_a_gitignore_that_is_there_is_kept(plant: Plant, own_cache: Path) -> None:
+async def test_existing_gitignore_is_kept(plant: Plant, own_cache: Path) -> None:
     root = plant({"a": "word\n"})
     (root / ".ripwrap").mkdir()
     (root / ".ripwrap/.gitignore").write_text("mine\n")
@@ -592,7 +591,7 @@ async def test_a_gitignore_that_is_there_is_kept(plant: Plant, own_cache: Path) 
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(marks, "_MARKS", {})
+    monkeypatch.setattr(marks, "_PROCESS_MARKS", {})
     return tmp_path / "cache"
 
 
@@ -606,8 +605,8 @@ def change(root: Path, *statements: str) -> None:
 LIE = "UPDATE chunk SET text = 'a lie about cookies'"
 
 
-async def told(root: Path) -> tuple[bool, str, bool]:
-    """Whether an index in the project counts as built; what a search finds in it; and whether it then counts."""
+async def search_project(root: Path) -> tuple[bool, str, bool]:
+    """Search an index in the project; return if it was built before, the text found, and if it is built now."""
     async with Index(root, location="project") as index:
         before = (await index.status()).built
         found = [place.text for place in await index.search("cookies")]
@@ -615,27 +614,27 @@ async def told(root: Path) -> tuple[bool, str, bool]:
 
 
 @pytest.mark.anyio
-async def test_an_index_that_a_repository_brought_along_is_made_anew(
+async def test_index_shipped_in_a_repository_is_rebuilt(
     plant: Plant, own_cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = plant({"a": "cookies\n"})
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache.with_name("theirs")))
-    await told(root)
+    await search_project(root)
     change(root, LIE)
     (root / ".ripwrap/vectors-1-00112233445566aa.usearch").write_text("a lie")
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(own_cache))
-    assert await told(root) == (False, "cookies", True)
+    assert await search_project(root) == (False, "cookies", True)
     assert not (root / ".ripwrap/vectors-1-00112233445566aa.usearch").exists()
-    assert "is made anew: nothing tells that this user made it there" in caplog.text
+    assert "is rebuilt: it does not have the ownership mark" in caplog.text
     caplog.clear()
     change(root, LIE)  # by this user, who may
-    assert await told(root) == (True, "a lie about cookies", True)
+    assert await search_project(root) == (True, "a lie about cookies", True)
     change(root, "DELETE FROM meta WHERE key = 'mark'")
-    assert await told(root) == (False, "cookies", True)
+    assert await search_project(root) == (False, "cookies", True)
     (mark,) = (own_cache / "index/marks").iterdir()
     mark.write_text("")
     change(root, "UPDATE meta SET value = '' WHERE key = 'mark'")
-    assert await told(root) == (False, "cookies", True)
+    assert await search_project(root) == (False, "cookies", True)
     assert os.listdir(mark.parent) == [mark.name]
 
 
@@ -654,43 +653,43 @@ async def test_an_index_that_a_repository_brought_along_is_made_anew(
         ],
     ],
 )
-async def test_an_index_with_other_tables_than_ours_is_made_anew(
+async def test_index_with_a_foreign_schema_is_rebuilt(
     plant: Plant, own_cache: Path, statements: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     root = plant({"a": "cookies\n"})
-    await told(root)
+    await search_project(root)
     change(root, LIE, *statements)
     with anyio.fail_after(20):
-        assert await told(root) == (False, "cookies", True)
-    assert "is made anew: it has other tables than ours, or triggers or views" in caplog.text
+        assert await search_project(root) == (False, "cookies", True)
+    assert "is rebuilt: its tables are not those of an index, or it has triggers or views" in caplog.text
 
 
 @pytest.mark.anyio
-async def test_an_index_whose_chunker_is_another_stays_this_user_s(plant: Plant, own_cache: Path) -> None:
+async def test_rebuild_for_another_chunker_keeps_the_owner(plant: Plant, own_cache: Path) -> None:
     root = plant({"a": "cookies\n"})
-    await told(root)
+    await search_project(root)
     change(root, "UPDATE meta SET value = 'other' WHERE key = 'chunker'")
-    assert await told(root) == (False, "cookies", True)
+    assert await search_project(root) == (False, "cookies", True)
     change(root, LIE)
-    assert await told(root) == (True, "a lie about cookies", True)
+    assert await search_project(root) == (True, "a lie about cookies", True)
 
 
 @pytest.mark.anyio
-async def test_without_a_cache_each_process_makes_an_index_in_the_project_anew(
+async def test_each_process_rebuilds_a_project_index_without_a_cache(
     plant: Plant, own_cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = plant({"a": "cookies\n"})
     (own_cache.parent / "cache").write_text("no folder")
-    assert await told(root) == (False, "cookies", True)
-    assert "cannot keep who made it: " in caplog.text
+    assert await search_project(root) == (False, "cookies", True)
+    assert "cannot store who made it: " in caplog.text
     change(root, LIE)
-    assert await told(root) == (True, "a lie about cookies", True)
-    monkeypatch.setattr(marks, "_MARKS", {})  # as another process has it
-    assert await told(root) == (False, "cookies", True)
+    assert await search_project(root) == (True, "a lie about cookies", True)
+    monkeypatch.setattr(marks, "_PROCESS_MARKS", {})  # as another process has it
+    assert await search_project(root) == (False, "cookies", True)
 
 
 @pytest.mark.anyio
-async def test_who_waits_for_an_index_leaves_threads_to_others(index: Index, plant: Plant) -> None:
+async def test_waiting_searches_leave_threads_to_other_tasks(index: Index, plant: Plant) -> None:
     await index.refresh()
     plant({"new.py": "cookies\n"})
     with held(index.location) as other:
@@ -718,7 +717,7 @@ anyio.run(main)
 
 
 def unprivileged(*arguments: object) -> list[str]:
-    """What two searches say, the second without a refresh, without root's right to write anywhere."""
+    """Return the output of a search with and one without a refresh, without root's right to write anywhere."""
     rights = "-dac_override,-dac_read_search"
     drop = ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"] if os.geteuid() == 0 else []
     command = [*drop, sys.executable, "-c", UNPRIVILEGED, *map(str, arguments)]
@@ -736,7 +735,7 @@ def unprivileged(*arguments: object) -> list[str]:
         (0o555, 0o444, {}),
     ],
 )
-def test_what_cannot_be_written_to_answers_while_nothing_has_changed(
+def test_read_only_index_is_searched_while_nothing_has_changed(
     plant: Plant, home: Path, mode: int, of_file: int, change: dict[str | bytes, str | bytes]
 ) -> None:
     root = plant({"a.py": "cookies\n", "b.bin": b"cookies\0", "gone.py": "cookies\n"})
@@ -744,7 +743,7 @@ def test_what_cannot_be_written_to_answers_while_nothing_has_changed(
 
     async def make() -> None:
         async with Index(root, location=home) as index:
-            # Written just before they are read, files may be younger than they look, and are read again.
+            # Files written just before they are read may change within the same timestamp, so they are read again.
             await index.refresh(lambda _: plant({"a.py": "cookies\n", "b.bin": b"cookies\0"}))
             assert (-1,) in index._store.run(sizes)
             (root / "gone.py").unlink()
@@ -758,18 +757,18 @@ def test_what_cannot_be_written_to_answers_while_nothing_has_changed(
     home.chmod(mode)
     os.utime(root / "a.py", ns=(1, 1))
     plant({"b.py": "secret\n"})
-    (root / "b.py").chmod(0)  # which would not be in the index anyway
+    (root / "b.py").chmod(0)  # the index would skip it in any case
     answers = unprivileged(root, home, rg)
     (root / "b.py").unlink()
     plant(change) if change else (root / "a.py").unlink()
     refused, old = unprivileged(root, home, rg)
     home.chmod(0o755)
     assert answers == ["['a.py']", "['a.py']"]
-    assert refused.startswith("RipwrapError the index ") and "it cannot be written to; pass another" in refused
+    assert refused.startswith("RipwrapError the index ") and "readonly database: pass another" in refused
     assert "refresh=False" in refused and old == "['a.py']"
 
 
-def test_where_no_index_can_be_made_that_is_said(plant: Plant, home: Path) -> None:
+def test_unwritable_location_raises_with_a_hint(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "cookies\n"})
     rg = ripwrap.sync.resolve().path
     home.mkdir()
@@ -778,13 +777,13 @@ def test_where_no_index_can_be_made_that_is_said(plant: Plant, home: Path) -> No
         for said in unprivileged(root, home, rg):
             assert said.startswith("RipwrapError the index ") and "pass another location=" in said.lower()
         for said in unprivileged(root, home / "below", rg):
-            assert "an index cannot be kept in" in said and "Permission denied" in said
+            assert "could not make the folder" in said and "Permission denied" in said
     finally:
         home.chmod(0o755)
 
 
 @pytest.mark.anyio
-async def test_what_can_only_be_read_is_never_thrown_away(
+async def test_read_only_database_is_never_rebuilt(
     kept: Index, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await kept.refresh()
@@ -810,12 +809,12 @@ async def test_what_can_only_be_read_is_never_thrown_away(
         assert await paths(kept, refresh=False) == {"a.py", "b.md"}
         await kept.aclose()
     assert modes == ["rwc", "ro", "ro&immutable=1"] * 2
-    assert caplog.text.count("it may be old") == 1
+    assert caplog.text.count("results may be old") == 1
     monkeypatch.undo()
     change = "UPDATE meta SET value = '99' WHERE key = '{}'"
     for key, said in (
         ("chunker", "because it was made by another chunker"),
-        ("schema", "because its tables are of version 99"),
+        ("schema", "because its tables have version 99"),
         ("", "file is not a database"),
     ):
         if key:
@@ -833,7 +832,7 @@ async def test_what_can_only_be_read_is_never_thrown_away(
 
 
 @pytest.mark.anyio
-async def test_without_space_the_old_state_remains(index: Index, plant: Plant) -> None:
+async def test_full_disk_keeps_the_old_state(index: Index, plant: Plant) -> None:
     await index.refresh()
 
     def limit(database: sqlite3.Connection) -> None:
@@ -842,21 +841,21 @@ async def test_without_space_the_old_state_remains(index: Index, plant: Plant) -
 
     index._store.run(limit)
     plant(many(100))
-    with pytest.raises(RipwrapError, match=r"database or disk is full: there is no space left"):
+    with pytest.raises(RipwrapError, match=r"database or disk is full: free some space"):
         await index.refresh()
     assert await paths(index, refresh=False) == {"a.py", "b.md"}
     assert len(await paths(index)) == 10  # a new connection has no such limit
 
 
 @pytest.mark.anyio
-async def test_who_waits_for_a_writer_for_too_long_is_told(
+async def test_wait_for_a_busy_writer_ends_with_an_error(
     index: Index, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await index.refresh()
-    monkeypatch.setattr(database, "_PATIENCE", 0.2)
+    monkeypatch.setattr(database, "_WRITE_LOCK_TIMEOUT", 0.2)
     plant({"new.py": "cookies\n"})
     with held(index.location):
-        with pytest.raises(RipwrapError, match="another process uses it all the time"):
+        with pytest.raises(RipwrapError, match="another process is using it"):
             await index.refresh()
         assert await paths(index, refresh=False) == {"a.py", "b.md"}
         monkeypatch.undo()
@@ -867,7 +866,7 @@ async def test_who_waits_for_a_writer_for_too_long_is_told(
 
 
 @pytest.mark.anyio
-async def test_cancelled_at_whatever_await_the_old_state_remains(index: Index, plant: Plant) -> None:
+async def test_refresh_cancelled_at_any_await_keeps_the_old_state(index: Index, plant: Plant) -> None:
     await index.refresh()
 
     async def refreshed() -> int:
@@ -876,19 +875,19 @@ async def test_cancelled_at_whatever_await_the_old_state_remains(index: Index, p
 
     async def attempt(at: int) -> bool:
         plant({"new.py": f"cookies and word{at}\n"})
-        reached = await is_reached(at, refreshed())
+        reached = await cancel_at_await(at, refreshed())
         old = await index.search(f"word{at - 1} word{at}", refresh=False)
         assert len(old) <= 1 + (at == 1)
         assert [place.path for place in await index.search(f"word{at}")] == ["new.py"]
         assert await index.search(f"word{at - 1}") == []
         return reached
 
-    assert await until_it_is_too_late(attempt) > 3
-    assert (await index.health()).ok
+    assert await attempt_every_await(attempt) > 3
+    assert (await index.check()).ok
 
 
 @pytest.mark.anyio
-async def test_cancelled_in_the_middle_it_ends_soon_and_leaves_the_old_state(index: Index, plant: Plant) -> None:
+async def test_refresh_cancelled_while_writing_keeps_the_old_state(index: Index, plant: Plant) -> None:
     await index.refresh()
     plant(many(200))
     middle = threading.Event()
@@ -914,7 +913,7 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
 
 
 @pytest.mark.anyio
-async def test_a_statement_that_lasts_ends_soon_when_it_is_cancelled(index: Index, plant: Plant) -> None:
+async def test_cancelled_statement_ends_soon(index: Index, plant: Plant) -> None:
     await index.refresh()
     plant({"new.py": "cookies\n"})
     begun = threading.Event()
@@ -924,7 +923,7 @@ async def test_a_statement_that_lasts_ends_soon_when_it_is_cancelled(index: Inde
         database.execute(ENDLESS).fetchone()
 
     def write(database: sqlite3.Connection) -> None:
-        with writing(database):
+        with write_transaction(database):
             database.execute("DELETE FROM chunk")
             begun.set()
             database.execute(f"INSERT INTO chunk (text) {ENDLESS}")
@@ -932,7 +931,7 @@ async def test_a_statement_that_lasts_ends_soon_when_it_is_cancelled(index: Inde
     calls: list[Callable[[], object]] = [
         partial(index._store.run, read),
         partial(index._store.run, write),
-        partial(index._store.look, read),
+        partial(index._store.read_only, read),
     ]
     for call in calls:
         begun.clear()
@@ -946,33 +945,33 @@ async def test_a_statement_that_lasts_ends_soon_when_it_is_cancelled(index: Inde
         token = CANCELLED.set(over)
         try:
             threading.Timer(0.05, over.set).start()
-            with pytest.raises(TimeoutError, match="nobody waits for this index any more"):
+            with pytest.raises(TimeoutError, match="the call of the index was cancelled"):
                 call()
         finally:
             CANCELLED.reset(token)
     assert await paths(index) == {"a.py", "b.md", "new.py"}
-    assert (await index.health()).ok
+    assert (await index.check()).ok
 
 
 @pytest.mark.anyio
-async def test_what_is_said_to_have_failed_was_not_done(
+async def test_transaction_reported_as_timed_out_is_not_committed(
     home: Path, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_STEPS", 1)  # so that it is asked after each step whether anybody waits
+    monkeypatch.setattr(database, "_INSTRUCTIONS_PER_CHECK", 1)  # check after each step
     over = threading.Event()
 
     def write(connection: sqlite3.Connection) -> None:
-        with writing(connection):
+        with write_transaction(connection):
             connection.execute("DELETE FROM view")
             over.set()
 
     def read(connection: sqlite3.Connection) -> None:
-        with reading(connection):
+        with read_transaction(connection):
             over.set()
 
     def wait(connection: sqlite3.Connection) -> None:
         over.set()
-        with writing(connection):
+        with write_transaction(connection):
             raise AssertionError("it was begun")
 
     async with Index(plant({"a": "word\n"}), location=home) as index:
@@ -989,7 +988,7 @@ async def test_what_is_said_to_have_failed_was_not_done(
             assert (await index.status()).built is (call is not write)
 
 
-def test_an_index_may_be_used_in_a_forked_process(plant: Plant, home: Path) -> None:
+def test_index_can_be_used_in_a_forked_process(plant: Plant, home: Path) -> None:
     code = """
 import os, sys, anyio
 from ripwrap.index import Index
@@ -1009,13 +1008,13 @@ assert len(anyio.run(index.search, "cookies")) == 1
 
 
 @pytest.mark.anyio
-async def test_what_is_left_to_the_garbage_collector_is_closed_without_a_warning(plant: Plant, home: Path) -> None:
+async def test_garbage_collected_index_is_closed_without_a_warning(plant: Plant, home: Path) -> None:
     index = Index(plant({"a": "word\n"}), location=home)
     await index.refresh()
     del index
 
 
-def test_the_logger_is_quiet_about_what_is_ordinary(plant: Plant, home: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_ordinary_use_logs_nothing(plant: Plant, home: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "ripwrap")
     index = Index(plant({"a": "word\n"}), location=home)
     for _ in range(2):

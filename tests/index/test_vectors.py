@@ -1,30 +1,36 @@
-"""Vectors as bytes, the nearest of them, and fused lists."""
+"""Vectors: normalisation, storage as bytes, and exact and approximate search."""
 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+
+pytest.importorskip("numpy")
+pytest.importorskip("usearch")
+
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripwrap.index import vectors
-from ripwrap.index.vectors import Approximate, Rows, nearest, pack, unpack
+from ripwrap.index.embeddings import vectors
+from ripwrap.index.embeddings.vectors import Approximate, Rows, find_nearest, pack, unpack
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 RANDOM = np.random.default_rng(9)
 
 
 def some(count: int, dimension: int = 16) -> vectors.Matrix:
-    return vectors.normalised(RANDOM.standard_normal((count, dimension)))
+    return vectors.normalise(RANDOM.standard_normal((count, dimension)))
 
 
 # What an embedder answered
 
 
 @pytest.mark.parametrize("answer", [[[3, 4], [0, 2]], np.array([[3.0, 4.0], [0.0, 2.0]], "f2"), ((3.0, 4), (0, 2))])
-def test_rows_are_normalised(answer: Any) -> None:
-    assert np.allclose(vectors.matrix(answer, 2), np.array([[0.6, 0.8], [0, 1]]))
-    assert vectors.matrix(answer, 2).dtype == np.float32
+def test_embedder_answer_becomes_normalised_float32_rows(answer: Any) -> None:
+    assert np.allclose(vectors.to_matrix(answer, 2), np.array([[0.6, 0.8], [0, 1]]))
+    assert vectors.to_matrix(answer, 2).dtype == np.float32
 
 
 @pytest.mark.parametrize(
@@ -34,25 +40,25 @@ def test_rows_are_normalised(answer: Any) -> None:
         ([[1, 2], [3]], "different lengths"),
         ([[1, 2], [3, float("nan")]], "NaN"),
         ([[1, 2], [3, float("-inf")]], "NaN or infinity"),
-        ([["1", "2"], ["3", "4"]], "no list of vectors"),
-        ([[True, False], [True, True]], "no list of vectors"),
+        ([["1", "2"], ["3", "4"]], "not a list of vectors"),
+        ([[True, False], [True, True]], "not a list of vectors"),
         ([[], []], "0 numbers"),
-        ([1, 2], "no list of vectors"),
-        (None, "no list of vectors"),
-        ("junk", "no list of vectors"),
-        ({"a": 1}, "no list of vectors"),
+        ([1, 2], "not a list of vectors"),
+        (None, "not a list of vectors"),
+        ("junk", "not a list of vectors"),
+        ({"a": 1}, "not a list of vectors"),
         ([[1, 2], None], "different lengths|no list"),
-        ([[[1, 2]], [[1, 2]]], "no list of vectors"),
+        ([[[1, 2]], [[1, 2]]], "not a list of vectors"),
     ],
 )
-def test_what_is_no_matrix_is_refused_in_words(answer: Any, says: str) -> None:
+def test_answer_that_is_not_a_matrix_raises_with_the_reason(answer: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        vectors.matrix(answer, 2)
+        vectors.to_matrix(answer, 2)
 
 
 @given(st.lists(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=3, max_size=3), min_size=1))
-def test_whatever_is_finite_gets_the_length_one_or_zero(rows: list[list[float]]) -> None:
-    found = vectors.matrix(rows, len(rows))
+def test_finite_rows_are_normalised_to_length_one_or_zero(rows: list[list[float]]) -> None:
+    found = vectors.to_matrix(rows, len(rows))
     lengths = np.linalg.norm(found.astype(np.float64), axis=1)
     assert np.all((abs(lengths - 1) < 1e-6) | (lengths == 0))
     assert [not any(row) for row in rows] == (lengths == 0).tolist()
@@ -61,7 +67,7 @@ def test_whatever_is_finite_gets_the_length_one_or_zero(rows: list[list[float]])
 # Bytes
 
 
-def test_stored_rows_come_back_to_a_thousandth_in_little_endian() -> None:
+def test_packed_rows_are_little_endian_half_floats() -> None:
     rows = some(50)
     blobs = pack(rows)
     assert {len(blob) for blob in blobs} == {32}
@@ -70,19 +76,19 @@ def test_stored_rows_come_back_to_a_thousandth_in_little_endian() -> None:
     assert pack(np.array([[1.0, -2.0]], ">f4")) == [b"\x00\x3c\x00\xc0"]
 
 
-def test_no_rows() -> None:
+def test_empty_matrix_is_packed_unpacked_and_searched() -> None:
     assert pack(np.empty((0, 4), np.float32)) == []
     assert unpack([], 4).shape == (0, 4)
-    assert nearest(unpack([], 4), np.ones(4, np.float32), 5)[0].tolist() == []
+    assert find_nearest(unpack([], 4), np.ones(4, np.float32), 5)[0].tolist() == []
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\0" * 7, b"\0" * 16])
-def test_a_damaged_row_is_told_and_not_shifted_into_the_next(damaged: bytes) -> None:
+def test_damaged_row_raises_with_its_position(damaged: bytes) -> None:
     with pytest.raises(ValueError, match=f"vector 1 has {len(damaged)} bytes instead of 8"):
         unpack([b"\0" * 8, damaged, b"\0" * 8], 4)
 
 
-def test_every_half_is_widened_as_numpy_would() -> None:
+def test_widen_equals_numpy_for_every_half_float() -> None:
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16).reshape(-1, 4)
     assert vectors.widen(every).tobytes() == every.astype(np.float32).tobytes()
     assert vectors.widen(every[::2, ::-1]).tobytes() == every[::2, ::-1].astype(np.float32).tobytes()
@@ -93,10 +99,10 @@ def test_every_half_is_widened_as_numpy_would() -> None:
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
 @pytest.mark.parametrize("k", [1, 10, 4999, 5000, 9000])
-def test_the_nearest_are_those_that_sorting_finds(k: int, kind: Any) -> None:
+def test_nearest_rows_equal_a_full_sort(k: int, kind: Any) -> None:
     rows, query = some(5000).astype(kind), some(1)[0]
     scores = rows.astype(np.float64) @ query
-    numbers, found = nearest(rows, query, k)
+    numbers, found = find_nearest(rows, query, k)
     assert len(numbers) == min(k, 5000)
     assert np.allclose(np.sort(found), np.sort(scores)[-len(numbers) :], atol=1e-8)
     assert np.allclose(scores[numbers], found, atol=1e-8)
@@ -104,12 +110,10 @@ def test_the_nearest_are_those_that_sorting_finds(k: int, kind: Any) -> None:
 
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=40), st.integers(0, 12), st.integers(1, 7))
-def test_all_that_are_as_good_as_the_last_are_found_whatever_the_blocks(
-    values: list[float], k: int, block: int
-) -> None:
+def test_nearest_includes_all_ties_for_any_block_size(values: list[float], k: int, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vectors, "_BLOCK", block)
-        numbers, scores = nearest(np.array(values, np.float16)[:, None], np.ones(1, np.float32), k)
+        patch.setattr(vectors, "_BLOCK_ROWS", block)
+        numbers, scores = find_nearest(np.array(values, np.float16)[:, None], np.ones(1, np.float32), k)
     last = sorted(values, reverse=True)[:k][-1:]
     expected = [number for number, value in enumerate(values) if last and value >= last[0]]
     assert numbers.tolist() == expected
@@ -117,24 +121,22 @@ def test_all_that_are_as_good_as_the_last_are_found_whatever_the_blocks(
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
-def test_equal_rows_are_equally_good_wherever_they_are(kind: Any) -> None:
+def test_equal_rows_have_equal_scores_at_any_position(kind: Any) -> None:
     rows = some(1003, 256).astype(kind)
     rows[::17] = rows[5]
-    numbers, found = nearest(rows, some(1, 256)[0] * 0.1 + rows[5].astype(np.float32), 10)
+    numbers, found = find_nearest(rows, some(1, 256)[0] * 0.1 + rows[5].astype(np.float32), 10)
     assert set(numbers.tolist()) == {5, *range(0, 1003, 17)}
     assert len(set(found.tolist())) == 1
 
 
 def stored(rows: Any) -> dict[bytes, bytes]:
-    """Rows under the names of their numbers."""
+    """Return packed rows, keyed by the bytes of their numbers."""
     return {number.to_bytes(16): blob for number, blob in enumerate(pack(rows))}
 
 
-@pytest.mark.parametrize("kept", [vectors._KEPT, 0])
-def test_rows_that_come_and_go_are_found_as_if_they_had_always_been_there(
-    kept: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vectors, "_KEPT", kept)  # float32, and float16
+@pytest.mark.parametrize("kept", [vectors._MAX_FLOAT32_BYTES, 0])
+def test_added_and_removed_rows_are_searched_like_rebuilt_ones(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors, "_MAX_FLOAT32_BYTES", kept)  # float32, and float16
     every = stored(some(300))
     new, names = Rows(16), list(every)
     new.add({name: every[name] for name in names[200:]})
@@ -154,14 +156,14 @@ def test_rows_that_come_and_go_are_found_as_if_they_had_always_been_there(
     assert (len(new), new.search(query, 20)) == (0, [])
 
 
-def test_rows_become_small_when_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_are_kept_as_half_floats(monkeypatch: pytest.MonkeyPatch) -> None:
     every = stored(some(400))
     names, query = list(every), some(1)[0]
     rows = Rows(16)
     rows.add({name: every[name] for name in names[:200]})
     before = rows.search(query, 300)
     assert rows._matrix.dtype == np.float32
-    monkeypatch.setattr(vectors, "_KEPT", 16 * 4 * 300)
+    monkeypatch.setattr(vectors, "_MAX_FLOAT32_BYTES", 16 * 4 * 300)
     rows.add({name: every[name] for name in names[200:]})
     assert rows._matrix.dtype == np.float16
     assert set(before) <= set(rows.search(query, 400))
@@ -171,14 +173,14 @@ def test_rows_become_small_when_they_are_many(monkeypatch: pytest.MonkeyPatch) -
 
 
 def crowd(count: int) -> tuple[vectors.Ids, vectors.Halves]:
-    """Rows that lie in groups, as those of real texts do."""
+    """Return rows in clusters, as vectors of real texts are."""
     centres = RANDOM.standard_normal((50, 32))
-    rows = vectors.normalised(centres[np.arange(count) % 50] + RANDOM.standard_normal((count, 32)))
+    rows = vectors.normalise(centres[np.arange(count) % 50] + RANDOM.standard_normal((count, 32)))
     return np.arange(count, dtype=np.int64) * 3 + 5, rows.astype(np.float16)
 
 
 def exact(ids: vectors.Ids, rows: vectors.Halves, query: Any, k: int) -> dict[int, float]:
-    numbers, cosines = nearest(rows, query, k)
+    numbers, cosines = find_nearest(rows, query, k)
     return dict(zip(ids[numbers].tolist(), cosines.tolist(), strict=True))
 
 
@@ -188,16 +190,16 @@ def recall(approximate: Any, ids: vectors.Ids, rows: vectors.Halves, k: int = 10
     return sum(map(len, both)) / (k * len(queries))
 
 
-def test_many_are_found_approximately_and_their_cosines_are_exact() -> None:
+def test_approximate_search_has_high_recall_and_exact_cosines() -> None:
     ids, rows = crowd(3000)
     many = Approximate(ids, rows)
     assert recall(many, ids, rows) > 0.95
     every = exact(ids, rows, rows[7], 3000)
     assert all(cosine == every[found] for found, cosine in many.search(rows[7], 10))
-    assert vectors.MANY == 200_000
+    assert vectors.MAX_EXACT_VECTORS == 200_000
 
 
-def test_the_graph_follows_the_rows(tmp_path: Path) -> None:
+def test_graph_follows_added_and_removed_rows(tmp_path: Path) -> None:
     ids, rows = crowd(3000)
     file = tmp_path / "vectors.usearch"
     graph = Approximate(ids[:2900], rows[:2900], file=file)
@@ -206,14 +208,14 @@ def test_the_graph_follows_the_rows(tmp_path: Path) -> None:
     again = Approximate(ids[100:], rows[100:], file=file)
     assert recall(again, ids[100:], rows[100:]) > 0.95
     assert {found for found, _ in again.search(rows[0], 500)} <= set(ids[100:].tolist())
-    again.follow(ids[:10], rows[:10])  # most are gone: made anew
+    again.follow(ids[:10], rows[:10])  # most are gone: rebuilt
     assert {found for found, _ in again.search(rows[0], 500)} == set(ids[:10].tolist())
     again.follow(ids[:0], rows[:0])
     assert again.search(rows[0], 5) == []
     assert [path.name for path in tmp_path.iterdir()] == ["vectors.usearch"]
 
 
-def test_rows_in_any_order_are_the_same_rows(tmp_path: Path) -> None:
+def test_row_order_does_not_change_the_graph(tmp_path: Path) -> None:
     ids, rows = crowd(500)
     file = tmp_path / "vectors.usearch"
     before = Approximate(ids, rows, file=file).search(rows[3], 5)
@@ -224,7 +226,7 @@ def test_rows_in_any_order_are_the_same_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", [b"", b"junk", b"\0" * 5000, None])
-def test_a_file_that_is_broken_or_cut_off_is_made_anew(broken: bytes | None, tmp_path: Path) -> None:
+def test_damaged_graph_file_is_rebuilt(broken: bytes | None, tmp_path: Path) -> None:
     ids, rows = crowd(500)
     file = tmp_path / "vectors.usearch"
     expected = Approximate(ids, rows, file=file).search(rows[3], 5)
@@ -233,7 +235,7 @@ def test_a_file_that_is_broken_or_cut_off_is_made_anew(broken: bytes | None, tmp
     assert file.stat().st_size > 5000
 
 
-def test_a_file_of_another_model_is_made_anew(tmp_path: Path) -> None:
+def test_graph_file_of_another_model_is_rebuilt(tmp_path: Path) -> None:
     ids, rows = crowd(500)
     file = tmp_path / "vectors.usearch"
     Approximate(ids, some(500, 48), file=file)

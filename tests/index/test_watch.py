@@ -1,4 +1,4 @@
-"""Watching: a refresh at first, one for each burst of changes, one for another branch; and nothing stays behind."""
+"""Watching: a refresh at the start, after each burst of changes and after a branch switch, and no leaks."""
 
 import asyncio
 import gc
@@ -13,22 +13,25 @@ from contextlib import aclosing, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
-from ripwrap import RipwrapError, sync
-from ripwrap.index import Index, Refreshed
-from waiting import until
+pytest.importorskip("watchfiles")
 
-pytestmark = [pytest.mark.anyio]
+import anyio
+
+from ripwrap import RipwrapError, sync
+from ripwrap.index import Index, RefreshResult
+from support.waiting import until
+
+pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.anyio]
 
 Plant = Callable[..., Path]
-SECONDS = 20  # A busy machine may need them; each wait ends long before.
+SECONDS = 20  # Upper bound for a busy machine; each wait ends long before.
 
 
 @pytest.fixture(autouse=True)
-def no_thread_stays() -> Iterator[None]:
-    """No thread of watchfiles, or of ours, more than before; anyio keeps its own for a while."""
+def no_thread_leaks() -> Iterator[None]:
+    """Check that no thread of watchfiles or ripwrap is left; anyio keeps idle workers for a while."""
     before = _tasks()
     yield
     gc.collect()
@@ -40,7 +43,7 @@ def no_thread_stays() -> Iterator[None]:
 
 
 def _tasks() -> set[str]:
-    """Names of this process's threads, as the system has them, but those that wait for work."""
+    """Return the system's names of this process's threads that watch files."""
     if not sys.platform.startswith("linux"):
         return set()
     names: set[str] = set()
@@ -55,17 +58,17 @@ def _tasks() -> set[str]:
 
 
 @asynccontextmanager
-async def watching(root: Path, home: Path | str) -> AsyncIterator[AsyncGenerator[Refreshed]]:
+async def watching(root: Path, home: Path | str) -> AsyncIterator[AsyncGenerator[RefreshResult]]:
     async with Index(root, location=home) as index, aclosing(index.watch()) as refreshes:
         yield refreshes
 
 
-async def following(refreshes: AsyncGenerator[Refreshed]) -> Refreshed:
+async def following(refreshes: AsyncGenerator[RefreshResult]) -> RefreshResult:
     with anyio.fail_after(SECONDS):
         return await anext(refreshes)
 
 
-def counts(done: Refreshed) -> tuple[int, int, int]:
+def counts(done: RefreshResult) -> tuple[int, int, int]:
     return done.added, done.changed, done.removed
 
 
@@ -74,7 +77,7 @@ def git(root: Path, *arguments: str) -> None:
     subprocess.run(["git", *identity, *arguments], cwd=root, check=True, capture_output=True)
 
 
-async def test_the_first_refresh_catches_up_and_changes_follow(plant: Plant, home: Path, anyio_backend: str) -> None:
+async def test_watch_refreshes_at_first_and_after_each_change(plant: Plant, home: Path, anyio_backend: str) -> None:
     root = plant({"a.py": "a\n", "b.py": "b\n"})
     async with watching(root, home) as refreshes:
         assert counts(await following(refreshes)) == (2, 0, 0)
@@ -88,7 +91,7 @@ async def test_the_first_refresh_catches_up_and_changes_follow(plant: Plant, hom
         assert counts(await following(refreshes)) == (1, 0, 0)
 
 
-async def test_changes_that_come_together_are_one_refresh(plant: Plant, home: Path, anyio_backend: str) -> None:
+async def test_changes_in_a_burst_cause_one_refresh(plant: Plant, home: Path, anyio_backend: str) -> None:
     root = plant({"a.py": "a\n"})
     async with watching(root, home) as refreshes:
         await following(refreshes)
@@ -97,7 +100,7 @@ async def test_changes_that_come_together_are_one_refresh(plant: Plant, home: Pa
         assert counts(await following(refreshes)) == (8, 0, 0)
 
 
-def test_it_is_time_when_it_is_quiet_and_not_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiter_waits_for_a_quiet_moment_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ripwrap.index import watch
 
     class Clock:
@@ -110,7 +113,7 @@ def test_it_is_time_when_it_is_quiet_and_not_before(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(watch, "time", clock)
 
     def changes(*, without_end: bool) -> Generator[set[Any]]:
-        """As watchfiles gives them: what has changed, or nothing, each a tenth of a second after the one before."""
+        """Yield changes or nothing every tenth of a second, as watchfiles does."""
         for something in (False, True, True, False, False, True):
             clock.now += 0.1
             yield {"x"} if something else set()
@@ -126,9 +129,7 @@ def test_it_is_time_when_it_is_quiet_and_not_before(tmp_path: Path, monkeypatch:
         assert clock.now - begun == pytest.approx(took, abs=0.11)
 
 
-async def test_what_changed_while_nobody_waited_is_told_afterwards(
-    plant: Plant, home: Path, anyio_backend: str
-) -> None:
+async def test_changes_between_two_waits_are_reported(plant: Plant, home: Path, anyio_backend: str) -> None:
     from ripwrap.index.watch import _Waiter
 
     root = plant({"a.py": "a\n"})
@@ -137,54 +138,54 @@ async def test_what_changed_while_nobody_waited_is_told_afterwards(
         with closing(_Waiter(root, home)) as another:
             another.begin()
             (root / "b.py").write_text("b\n")
-            assert another.wait(time.monotonic() + SECONDS)  # it was told, and it is quiet since
+            assert another.wait(time.monotonic() + SECONDS)  # the change has arrived, and it is quiet since
         assert counts(await following(refreshes)) == (1, 0, 0)
 
 
-async def test_a_file_that_may_not_be_read_any_more_is_told(
+async def test_file_that_becomes_unreadable_is_reported(
     plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch, anyio_backend: str
 ) -> None:
-    from ripwrap._open import opened
+    from ripwrap._safe_open import open_regular_file
 
     root = plant({"a.py": "a\n", "b.py": "b\n"})
 
     def refuse(root: str, path: str, *, follow: bool) -> int:  # as root, too
         if path == "b.py":
             raise PermissionError(13, "Permission denied")
-        return opened(root, path, follow=follow)
+        return open_regular_file(root, path, follow=follow)
 
     async with watching(root, home) as refreshes:
         await following(refreshes)
-        monkeypatch.setattr("ripwrap.index.files.opened", refuse)
+        monkeypatch.setattr("ripwrap.index.file_state.open_regular_file", refuse)
         (root / "b.py").chmod(0)
         done = await following(refreshes)
         assert (counts(done), [one.reason for one in done.skipped]) == ((0, 1, 0), ["unreadable"])
 
 
-async def test_ignored_files_git_and_the_index_itself_are_nothing_to_tell(plant: Plant, anyio_backend: str) -> None:
+async def test_ignored_files_git_and_the_index_cause_no_result(plant: Plant, anyio_backend: str) -> None:
     root = plant({"a.py": "a\n", ".gitignore": "*.log\n", ".git/HEAD": "ref: refs/heads/main\n", ".git/x": "x\n"})
     async with watching(root, "project") as refreshes:
         assert counts(await following(refreshes)) == (2, 0, 0)
         (root / "noise.log").write_text("x\n")
         (root / ".git" / "index").write_text("x\n")
         (root / ".ripwrap" / "other").write_text("x\n")
-        with anyio.move_on_after(1.5) as scope:  # thrice what counts as quiet
+        with anyio.move_on_after(1.5) as scope:  # three times the quiet period
             await anext(refreshes)
         assert scope.cancelled_caught
 
 
-async def test_the_index_and_git_do_not_wake_it(plant: Plant, home: Path, anyio_backend: str) -> None:
-    from ripwrap.index.watch import watched
+async def test_files_of_the_index_and_git_cause_no_refresh(plant: Plant, home: Path, anyio_backend: str) -> None:
+    from ripwrap.index.watch import watch_folder
 
     root = plant({"a.py": "a\n", ".git/HEAD": "ref: refs/heads/main\n", ".ripwrap/x": "x\n"})
     refreshed = 0
 
-    async def refresh() -> Refreshed:
+    async def refresh() -> RefreshResult:
         nonlocal refreshed
         refreshed += 1
-        return Refreshed(added=1, changed=0, removed=0, unchanged=0, skipped=(), cut=0, chunks=0, seconds=0)
+        return RefreshResult(added=1, changed=0, removed=0, unchanged=0, skipped=(), cut=0, chunks=0, seconds=0)
 
-    async with aclosing(watched(root, root / ".ripwrap", refresh)) as refreshes:
+    async with aclosing(watch_folder(root, root / ".ripwrap", refresh)) as refreshes:
         await following(refreshes)
         (root / ".ripwrap" / "y").write_text("y\n")
         (root / ".git" / "HEAD.lock").write_text("y\n")
@@ -195,9 +196,7 @@ async def test_the_index_and_git_do_not_wake_it(plant: Plant, home: Path, anyio_
 
 
 @pytest.mark.parametrize("above", [False, True], ids=["in the root itself", "above it"])
-async def test_an_index_in_a_folder_that_has_what_is_indexed_keeps_nothing_from_us(
-    above: bool, plant: Plant, anyio_backend: str
-) -> None:
+async def test_index_inside_an_indexed_folder_hides_no_changes(above: bool, plant: Plant, anyio_backend: str) -> None:
     root = plant({"below/a.py": "a\n"})
     root = root / "below" if above else root
     async with watching(root, root.parent if above else root) as refreshes:
@@ -209,8 +208,8 @@ async def test_an_index_in_a_folder_that_has_what_is_indexed_keeps_nothing_from_
         assert counts(await following(refreshes)) == (1, 0, 0)
 
 
-def test_only_an_index_s_own_files_are_left_out_where_others_are(tmp_path: Path) -> None:
-    from ripwrap.index.store import FOLDER, own_files
+def test_filter_ignores_only_files_of_the_index(tmp_path: Path) -> None:
+    from ripwrap.index.storage.files import FOLDER, own_files
     from ripwrap.index.watch import _Filter
 
     vectors = "vectors-1-00112233445566aa.usearch"
@@ -228,7 +227,9 @@ def test_only_an_index_s_own_files_are_left_out_where_others_are(tmp_path: Path)
         assert not wakes(None, str(tmp_path / folder / "index.sqlite3"))
 
 
-async def test_another_branch_is_told_although_no_file_differs(plant: Plant, home: Path, anyio_backend: str) -> None:
+async def test_branch_switch_without_changed_files_causes_a_refresh(
+    plant: Plant, home: Path, anyio_backend: str
+) -> None:
     root = plant({"a.py": "a\n"})
     git(root, "init", "--initial-branch=main")
     git(root, "add", ".")
@@ -246,7 +247,7 @@ async def test_another_branch_is_told_although_no_file_differs(plant: Plant, hom
             assert (await index.status()).view == "main"
 
 
-async def test_the_branch_of_a_worktree_and_of_a_folder_in_a_repository_is_watched(
+async def test_branches_of_worktrees_and_subfolders_are_watched(
     plant: Plant, home: Path, tmp_path: Path, anyio_backend: str
 ) -> None:
     root = plant({"sub/a.py": "a\n"})
@@ -264,17 +265,17 @@ async def test_the_branch_of_a_worktree_and_of_a_folder_in_a_repository_is_watch
             assert (await index.status()).view == branch
 
 
-async def test_cancelled_or_closed_from_another_task_it_ends_at_once(
+async def test_cancelled_watch_ends_at_once(
     plant: Plant, home: Path, anyio_backend: str, children: Callable[[], Any]
 ) -> None:
     root = plant({"a.py": "a\n"})
     async with Index(root, location=home) as index:
-        told: list[Refreshed] = []
+        told: list[RefreshResult] = []
 
         async def follow() -> None:
             async with aclosing(index.watch()) as refreshes:
                 async for done in refreshes:
-                    told.append(done)  # noqa: PERF401 - it is looked at meanwhile
+                    told.append(done)  # noqa: PERF401 - the list is read while it grows
 
         async with anyio.create_task_group() as group:
             group.start_soon(follow)
@@ -284,11 +285,11 @@ async def test_cancelled_or_closed_from_another_task_it_ends_at_once(
             group.cancel_scope.cancel()
         assert anyio.current_time() - begun < 5
         assert [child for child in children() if child.name() == "rg"] == []
-        await index.refresh()  # and the index is still good for something
+        await index.refresh()  # and the index can still be used
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_task_of_asyncio_that_is_cancelled_ends_at_once(plant: Plant, home: Path, anyio_backend: str) -> None:
+async def test_cancelled_asyncio_task_that_watches_ends_at_once(plant: Plant, home: Path, anyio_backend: str) -> None:
     root = plant({"a.py": "a\n"})
     for turns in (0, 1, 3, 50):  # before it begins, while it begins, and while it waits
         async with Index(root, location=home) as index:
@@ -306,7 +307,7 @@ async def test_a_task_of_asyncio_that_is_cancelled_ends_at_once(plant: Plant, ho
                 await task
 
 
-async def test_a_loop_that_is_left_leaves_nothing(
+async def test_break_out_of_watch_leaves_no_process(
     plant: Plant, home: Path, anyio_backend: str, children: Callable[[], Any]
 ) -> None:
     root = plant({"a.py": "a\n"})
@@ -321,21 +322,21 @@ async def test_a_loop_that_is_left_leaves_nothing(
             await anext(refreshes)
 
 
-async def test_descriptors_are_given_back(plant: Plant, home: Path, anyio_backend: str) -> None:
+async def test_watch_releases_its_descriptors(plant: Plant, home: Path, anyio_backend: str) -> None:
     root = plant({"a.py": "a\n"})
 
     async def once() -> None:
         async with watching(root, home) as refreshes:
             await following(refreshes)
 
-    await once()  # what is loaded and opened for all
+    await once()  # load modules and open what is shared
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         await once()
     await until(lambda: len(os.listdir("/proc/self/fd")) <= before)
 
 
-async def test_an_error_of_a_refresh_is_raised(plant: Plant, home: Path, anyio_backend: str) -> None:
+async def test_error_in_a_refresh_is_raised_by_watch(plant: Plant, home: Path, anyio_backend: str) -> None:
     root = plant({"below/a.py": "a\n"}) / "below"
     async with watching(root, home) as refreshes:
         await following(refreshes)
@@ -348,7 +349,7 @@ async def test_an_error_of_a_refresh_is_raised(plant: Plant, home: Path, anyio_b
             await following(refreshes)
 
 
-async def test_without_its_package_one_error_says_which(
+async def test_missing_watchfiles_raises_with_the_install_command(
     plant: Plant, home: Path, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "watchfiles", None)
@@ -357,7 +358,7 @@ async def test_without_its_package_one_error_says_which(
             await following(refreshes)
 
 
-async def test_many_watch_at_once(plant: Plant, home: Path, anyio_backend: str) -> None:
+async def test_fifty_indexes_watch_at_once(plant: Plant, home: Path, anyio_backend: str) -> None:
     root = plant({f"{number}/a.py": "a\n" for number in range(50)})
     waiting = 0
 
@@ -371,21 +372,21 @@ async def test_many_watch_at_once(plant: Plant, home: Path, anyio_backend: str) 
     logging.getLogger("watchfiles").setLevel(logging.WARNING)
     with anyio.fail_after(50):
         async with anyio.create_task_group() as group:
-            for number in range(50):  # more than anyio has threads for all
+            for number in range(50):  # more than anyio's default thread limit
                 group.start_soon(follow, number)
             await until(lambda: waiting == 50)
             for number in range(50):
                 (root / str(number) / "b.py").write_text("b\n")
 
 
-def test_blocking_code_is_told_of_changes_within_its_time(plant: Plant, home: Path) -> None:
+def test_blocking_watch_yields_changes_until_its_timeout(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "a\n"})
     with sync.Index(root, location=home) as index, closing(index.watch(timeout=SECONDS)) as refreshes:
         assert counts(next(refreshes)) == (1, 0, 0)
         (root / "b.py").write_text("b\n")
         assert counts(next(refreshes)) == (1, 0, 0)
     with sync.Index(root, location=home) as index, closing(index.watch(timeout=0.5)) as refreshes:
-        told: list[Refreshed] = []
+        told: list[RefreshResult] = []
         with pytest.raises(TimeoutError, match="timeout="):
             told.extend(refreshes)
         assert [counts(done) for done in told] in ([(0, 0, 0)], [])  # none if the machine is busy

@@ -1,11 +1,11 @@
-"""What a type checker sees: mypy and pyright check this file; for both an `ignore` that is not needed is an error."""
+"""Types as mypy and pyright see them; for both an `ignore` that is not needed is an error."""
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
 from typing import Literal, assert_type
 
 import ripwrap
-from ripwrap import FileCount, GrepResult, Match, Message, Range, SearchOptions, TreeEntry, TreeText, sync
+from ripwrap import FileCount, GrepResult, Match, Message, Range, SearchOptions, Tree, TreeEntry, sync
 
 
 async def asynchronous() -> None:
@@ -13,16 +13,16 @@ async def asynchronous() -> None:
     assert_type(ripwrap.search_messages(["x", "y"], cwd="."), AsyncGenerator[Message, None])
     assert_type(ripwrap.files(glob="*.py"), AsyncGenerator[str, None])
     assert_type(ripwrap.tree(limit=None), AsyncGenerator[TreeEntry, None])
-    assert_type(await ripwrap.tree_text(), TreeText)
+    assert_type(await ripwrap.tree_text(), Tree)
     assert_type(ripwrap.files_with_matches("x"), AsyncGenerator[str, None])
     assert_type(ripwrap.files_without_match(["x"]), AsyncGenerator[str, None])
     assert_type(ripwrap.count("x", include_zero=True), AsyncGenerator[FileCount, None])
     assert_type(ripwrap.count_matches("x"), AsyncGenerator[FileCount, None])
     assert_type(await ripwrap.file_types(), dict[str, tuple[str, ...]])
-    result = await ripwrap.grep("x", max_matches=None, context=1, timeout=None)
+    result = await ripwrap.grep("x", limit=None, context=1, timeout=None)
     assert_type(result, GrepResult)
     assert_type(result.files[0].matches[0].before[0].type, Literal["context"])
-    assert_type(result.stop_reason, Literal["end", "max_matches", "max_files", "timeout"])
+    assert_type(result.stop_reason, Literal["end", "limit", "max_files", "timeout"])
     async with aclosing(ripwrap.search("x", limit=1)) as matches:
         async for match in matches:
             assert_type(match.path, str | None)
@@ -38,7 +38,7 @@ def blocking() -> None:
     assert_type(sync.files(), Generator[str, None, None])
     assert_type(sync.count("x"), Generator[FileCount, None, None])
     assert_type(sync.grep("x", offset=1), GrepResult)
-    assert_type(sync.tree_text(), TreeText)
+    assert_type(sync.tree_text(), Tree)
     for message in sync.search_messages("x"):
         if message.type == "summary":
             assert_type(message.errors, tuple[ripwrap.PathError, ...])
@@ -64,6 +64,6 @@ def wrong_options_are_errors() -> None:
     sync.search("x", glob=1)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
-def test_the_checkers_have_something_to_check() -> None:
-    """Both sessions of `types` run over this file; here it only has to be importable."""
+def test_typing_module_is_importable() -> None:
+    """Both sessions of `types` check this file; pytest only imports it."""
     assert callable(asynchronous) and callable(blocking)

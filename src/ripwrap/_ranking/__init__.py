@@ -1,5 +1,10 @@
-"""Words in, places out: what ranks pieces of files by a query, the same with and without an index; pure, no I/O.
+"""Rank chunks of files by a query, the same with and without an index; no I/O but SQLite.
 
-A query becomes words and symbols (`tokens`), a file becomes chunks (`chunks`), SQLite's FTS5 gives a pool of them with
-their BM25, and `score` puts those in order. `choose` says, without an index, which files are worth reading.
+query         text of a query to words and symbols, text of files to words of FTS5
+selection     without an index: which files to read, by how often rg finds each word in them
+document      bytes of a file to text, a ranked chunk to a result
+fts           SQLite's FTS5: chunks in, a pool of the best by BM25 out
+scoring       a pool to a ranking
+definitions   lines that define a name
+paths         words in a path, and kinds of files that count less
 """

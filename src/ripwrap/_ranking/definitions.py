@@ -1,9 +1,9 @@
-"""Where a name is defined, told from a line in any of the usual languages: pure."""
+"""Find the line that defines a name, in any of the usual languages, by regular expressions; pure."""
 
 import re
 from functools import lru_cache
 
-from ripwrap._ranking.tokens import composed
+from ripwrap._ranking.query import to_nfc
 
 _KEYWORDS = (
     r"class|def|function\*?|func|fun|fn|interface|struct|enum|trait|type|typedef|module|namespace|protocol|object|record|union"
@@ -14,12 +14,13 @@ _MODIFIERS = (
     r"|inline|virtual|partial|data|open|override|case|local|const|constexpr|typedef|implicit|lazy|readonly|suspend|inner|value"
     r"|pub(?:\([\w:]+\))?"
 )
-BEFORE = rf"\b(?:{_KEYWORDS})[ \t]+(?:\([^()\n]*\)[ \t]*)?(?:[\w.:]+(?:\.|::))?"
-"""What stands before the name, for Python and for rg."""
+DEFINITION_PREFIX = rf"\b(?:{_KEYWORDS})[ \t]+(?:\([^()\n]*\)[ \t]*)?(?:[\w.:]+(?:\.|::))?"
+"""Pattern for a keyword and modifiers before a defined name, for Python and for rg."""
 
 _END = r"(?![\w$])"
 
-# What follows where these words are prose, as in "a class jar, which is large", is neither of these two.
+# The keywords are English words, too, as in "a class jar, which is large". So a name counts only if code follows: a
+# bracket or operator anywhere in a line, or at the beginning of a line also its end, a colon or a further keyword.
 _IN_CODE = rf"{_END}(?=[!?]?\(|[ \t]*[\[{{<=;]|[ \t]+(?:extends|implements)\b)"
 _AT_THE_START = (
     rf"{_END}(?=[!?]?[ \t]*(?:[:(].*)?\r?$|[ \t]+(?:with|where|final|private|struct|interface|func|map|chan)\b"
@@ -27,14 +28,14 @@ _AT_THE_START = (
 )
 
 
-def defines(text: str, symbol: str) -> bool:
-    """Whether a definition of this name begins in a text."""
-    return line_of_definition(text, symbol) is not None
+def has_definition(text: str, symbol: str) -> bool:
+    """Return True if a definition of a name begins in a text."""
+    return definition_line(text, symbol) is not None
 
 
-def line_of_definition(text: str, symbol: str) -> int | None:
-    """Which line of a text, from 0, has the first definition of a name; `None` if there is none."""
-    text = composed(text)
+def definition_line(text: str, symbol: str) -> int | None:
+    """Return the index of the line with the first definition of a name, or None."""
+    text = to_nfc(text)
     found = _definition(symbol).search(text) if symbol in text else None
     return None if found is None else text.count("\n", 0, found.end())
 
@@ -42,9 +43,11 @@ def line_of_definition(text: str, symbol: str) -> int | None:
 @lru_cache(maxsize=128)
 def _definition(symbol: str) -> re.Pattern[str]:
     name = re.escape(symbol)
+    # Alternatives: a keyword before the name within a line, and at its beginning; a macro of C; a function assigned to
+    # a name (JavaScript); a variable at the left margin; a signature with its body (C, C++, Java, C#).
     return re.compile(
-        rf"{BEFORE}{name}{_IN_CODE}"
-        rf"|^[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*{BEFORE}{name}{_AT_THE_START}"
+        rf"{DEFINITION_PREFIX}{name}{_IN_CODE}"
+        rf"|^[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*{DEFINITION_PREFIX}{name}{_AT_THE_START}"
         rf"|#[ \t]*define[ \t]+{name}{_END}"
         rf"|^[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?{name}\s*[:=]\s*"
         rf"(?:async\s+)?(?:function\b|class\b|\([^()\n]*\)\s*=>|\w+\s*=>)"

@@ -1,6 +1,6 @@
-"""Where is rg? `resolve()` answers, `install()` brings one, `explain()` says why it is the one."""
+"""Find and install rg: `resolve()` finds it, `install()` downloads it, `explain()` lists every candidate."""
 
-from ripwrap.binary.places import Candidate
+from ripwrap.binary.candidates import Candidate
 from ripwrap.binary.probe import RgBinary, Source
 from ripwrap.binary.resolver import explain, install, resolve
 

@@ -1,7 +1,7 @@
-"""One program out of a tar.gz or zip, safely: names are compared and never joined, sizes bounded, links refused.
+"""Copy one program out of a tar.gz or zip safely: sizes are limited, links refused, names never joined to a path.
 
-Nothing is extracted in the sense of `extractall`: the one member that is expected is copied, as a stream, into a file
-that the caller opened. An archive that holds anything which rg's releases never hold is refused as a whole.
+Only the expected member is copied, as a stream, into a file that the caller opened; nothing calls `extractall`. An
+archive is refused as a whole if it has anything that releases of rg never have.
 """
 
 import errno
@@ -15,18 +15,22 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, TypeVar
 
-from ripwrap.binary.releases import MAX_BINARY
+from ripwrap.binary.releases import MAX_BINARY_BYTES
 from ripwrap.errors import ExtractionFailedError
 
 Info = TypeVar("Info")
 
-_CHUNK = 64 * 1024
-_MAX_READ = 1024 * 1024
-_MAX_MEMBERS = 1000  # Releases have about 15.
-_MAX_UNPACKED = 2 * MAX_BINARY  # All members together, in bytes.
+CHUNK_BYTES = 64 * 1024
+MAX_READ_BYTES = 1024 * 1024
+MAX_MEMBERS = 1000
+"""Members of an archive; releases have about 15."""
+
+MAX_UNPACKED_BYTES = 2 * MAX_BINARY_BYTES
+"""Bytes of all members together."""
+
 _MAGIC = {"tar.gz": b"\x1f\x8b", "zip": b"PK\x03\x04"}
-_DEFLATE64 = 9
-_BROKEN = (
+DEFLATE64_METHOD = 9
+_DAMAGE_ERRORS = (
     tarfile.TarError,
     zipfile.BadZipFile,
     zlib.error,
@@ -43,14 +47,14 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
     """Copy one member of an archive into an open file.
 
     Args:
-        archive: The archive, seekable, at any position.
-        name: Its file name, whose ending says what it is.
-        member: The member's whole name, e.g. `ripgrep-15.2.0-x86_64-apple-darwin/rg`.
-        into: Where its bytes go.
+        archive: Archive, seekable, at any position.
+        name: File name of the archive; its ending gives the format.
+        member: Full name of the member, e.g. `ripgrep-15.2.0-x86_64-apple-darwin/rg`.
+        into: File to write the bytes to.
 
     Raises:
-        ExtractionFailedError: The archive is broken, is not what its name says, lacks the member or has it twice, holds
-            links or names that lead elsewhere, is too large, or needs the extra `deflate64`.
+        ExtractionFailedError: The archive is broken, is not of the format in its name, lacks the member or has it
+            twice, has links or names that lead out of its folder, is too large, or needs the extra `deflate64`.
     """
     kind = "zip" if name.endswith(".zip") else "tar.gz"
     archive.seek(0)
@@ -59,105 +63,107 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
     if not start.startswith(_MAGIC[kind]):
         raise ExtractionFailedError(f"{name} is not a {kind} archive: it starts with {start!r}")
     try:
-        chunks = _from_zip(archive, name, member) if kind == "zip" else _from_tar(archive, name, member)
+        chunks = _read_zip(archive, name, member) if kind == "zip" else _read_tar(archive, name, member)
         _copy(chunks, name, into)
     except NotImplementedError as error:
         raise ExtractionFailedError(f"{name} is compressed in a way that Python cannot read: {error}") from error
-    except _BROKEN as error:
-        # An offset that no file can have is the archive's, all other numbers are the disk's.
+    except _DAMAGE_ERRORS as error:
+        # EINVAL is an impossible offset in the archive; other error numbers come from the disk.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         raise ExtractionFailedError(f"{name} is broken: {error}; download it again") from error
 
 
 def _copy(chunks: Iterator[bytes], name: str, into: IO[bytes]) -> None:
-    """Write what the archive really gives, whatever size it declares."""
+    """Write the chunks; the limit counts their bytes, because an archive may declare a wrong size."""
     size = 0
     for chunk in chunks:
         size += len(chunk)
-        if size > MAX_BINARY:
-            raise ExtractionFailedError(f"{name} holds a program of more than {MAX_BINARY} bytes")
+        if size > MAX_BINARY_BYTES:
+            raise ExtractionFailedError(
+                f"{name} has a program of more than {MAX_BINARY_BYTES} bytes, so it is not a release of rg"
+            )
         into.write(chunk)
 
 
-def _from_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
+def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
     with _Gunzip(fileobj=archive, mode="rb") as unzipped, tarfile.open(fileobj=unzipped, mode="r:") as tar:
         members: list[tarfile.TarInfo] = []
         unpacked = 0
         for info in tar:
             unpacked += info.size
-            if unpacked > _MAX_UNPACKED:
-                raise ExtractionFailedError(f"{name} unpacks to more than {_MAX_UNPACKED} bytes")
-            _check(name, info.name, safe=info.isdir() or (info.isreg() and not info.issparse()), count=len(members))
+            if unpacked > MAX_UNPACKED_BYTES:
+                raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+            _check_member(
+                name, info.name, safe=info.isdir() or (info.isreg() and not info.issparse()), count=len(members)
+            )
             members.append(info)
-        while unzipped.read(_CHUNK):  # to its end, where the checksum is, which `tarfile` does not reach
-            if unzipped.tell() > _MAX_UNPACKED:
-                raise ExtractionFailedError(f"{name} unpacks to more than {_MAX_UNPACKED} bytes")
+        while unzipped.read(CHUNK_BYTES):  # gzip's checksum is at the end, which `tarfile` does not read
+            if unzipped.tell() > MAX_UNPACKED_BYTES:
+                raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
         found = [info for info in members if info.name == member and info.isreg()]
-        opened = tar.extractfile(_only(found, name, member))
-        while opened is not None and (chunk := opened.read(_CHUNK)):
+        opened = tar.extractfile(_get_only(found, name, member))
+        while opened is not None and (chunk := opened.read(CHUNK_BYTES)):
             yield chunk
 
 
 class _Gunzip(gzip.GzipFile):
-    """Reads no more at once than any header needs: `tarfile` would take a name of gigabytes into memory."""
+    """Gzip file that limits the size of a read: `tarfile` would read a name of gigabytes into memory."""
 
     def read(self, size: int | None = -1) -> bytes:
-        """At most `_MAX_READ` bytes; more is an error."""
-        if size is None or not 0 <= size <= _MAX_READ:
-            raise tarfile.ReadError(f"it asks for {size} bytes at once")
+        """Read up to `size` bytes; raise `ReadError` if `size` is over `MAX_READ_BYTES`."""
+        if size is None or not 0 <= size <= MAX_READ_BYTES:
+            raise tarfile.ReadError(f"a header declares {size} bytes")
         return super().read(size)
 
 
-def _from_zip(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
+def _read_zip(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
     with zipfile.ZipFile(archive) as unzipped:
         members = unzipped.infolist()
-        if sum(info.file_size for info in members) > _MAX_UNPACKED:
-            raise ExtractionFailedError(f"{name} unpacks to more than {_MAX_UNPACKED} bytes")
+        if sum(info.file_size for info in members) > MAX_UNPACKED_BYTES:
+            raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
         for count, info in enumerate(members):
             mode = info.external_attr >> 16
             safe = stat.S_IFMT(mode) in (0, stat.S_IFREG, stat.S_IFDIR) and not info.flag_bits & 1
-            _check(name, info.filename, safe=safe, count=count)
-        found = _only([info for info in members if info.filename == member and not info.is_dir()], name, member)
-        if found.compress_type == _DEFLATE64:
-            yield from _deflate64(archive, unzipped, found, name)
+            _check_member(name, info.filename, safe=safe, count=count)
+        found = _get_only([info for info in members if info.filename == member and not info.is_dir()], name, member)
+        if found.compress_type == DEFLATE64_METHOD:
+            yield from _read_deflate64(archive, unzipped, found, name)
             return
         with unzipped.open(found) as opened:
-            while chunk := opened.read(_CHUNK):
+            while chunk := opened.read(CHUNK_BYTES):
                 yield chunk
 
 
-def _check(archive: str, member: str, *, safe: bool, count: int) -> None:
+def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
     parts = member.replace("\\", "/").split("/")
     if not safe or not member or member.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         raise ExtractionFailedError(
-            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of its folder; releases never do"
+            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of its folder; download a release"
         )
-    if count >= _MAX_MEMBERS:
-        raise ExtractionFailedError(f"{archive} is refused: it has more than {_MAX_MEMBERS} members")
+    if count >= MAX_MEMBERS:
+        raise ExtractionFailedError(f"{archive} is refused: it has more than {MAX_MEMBERS} members")
 
 
-def _only(found: list[Info], archive: str, member: str) -> Info:
+def _get_only(found: list[Info], archive: str, member: str) -> Info:
     if len(found) != 1:
-        raise ExtractionFailedError(
-            f"{archive} should hold {member!r} once, as a regular file, and has it {len(found)} times"
-        )
+        raise ExtractionFailedError(f"{archive} must have {member!r} as a regular file once, got it {len(found)} times")
     return found[0]
 
 
-def _deflate64(archive: IO[bytes], unzipped: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
-    """A member that the standard library cannot read; no release has one, a mirror that packs anew may."""
+def _read_deflate64(archive: IO[bytes], unzipped: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
+    """Yield the bytes of a Deflate64 member, which `zipfile` cannot read; releases have none, a mirror may."""
     try:
         inflate64 = importlib.import_module("inflate64")
     except ModuleNotFoundError:
-        yield from _patched(unzipped, info, name)
+        yield from _read_with_zipfile_deflate64(unzipped, info, name)
         return
-    # The local header: 30 bytes, then a name and an extra field of their own lengths.
+    # The local header (APPNOTE.TXT 4.3.7): 30 bytes, then a name and an extra field, whose lengths end the 30 bytes.
     archive.seek(info.header_offset)
     header = archive.read(30)
     archive.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
     inflater, left, checksum = inflate64.Inflater(), info.compress_size, 0
-    while left and (packed := archive.read(min(left, _CHUNK))):
+    while left and (packed := archive.read(min(left, CHUNK_BYTES))):
         left -= len(packed)
         chunk: bytes = inflater.inflate(packed)
         checksum = zlib.crc32(chunk, checksum)
@@ -166,13 +172,13 @@ def _deflate64(archive: IO[bytes], unzipped: zipfile.ZipFile, info: zipfile.ZipI
         raise zipfile.BadZipFile(f"bad CRC-32 for {info.filename!r}")
 
 
-def _patched(unzipped: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
+def _read_with_zipfile_deflate64(unzipped: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
     try:
         importlib.import_module("zipfile_deflate64")  # teaches `zipfile` the method
     except ModuleNotFoundError:
         raise ExtractionFailedError(
-            f'{name} is compressed with Deflate64, for which Python needs help: pip install "ripwrap[deflate64]"'
+            f'{name} is compressed with Deflate64, which needs a further package: pip install "ripwrap[deflate64]"'
         ) from None
     with unzipped.open(info) as opened:
-        while chunk := opened.read(_CHUNK):
+        while chunk := opened.read(CHUNK_BYTES):
             yield chunk

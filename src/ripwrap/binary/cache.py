@@ -1,7 +1,8 @@
-"""The cache: where an installed rg lies, and whether what lies there can be trusted and is whole.
+"""Locate installed rgs in the cache, and check that each is complete and can be trusted.
 
-A release is a folder of its own, `ripgrep-{version}-{target}`, with `rg` and, beside it, its size and hash: an rg
-that a killed disk cut short is not run. The folder belongs to one user; one that others can write to is not used.
+A release has a folder, `ripgrep-{version}-{target}`, with `rg` and a record of its size and hash. An rg with another
+size, such as one that a crash left incomplete, is not run. The cache belongs to one user; a folder that others can
+write to is not used.
 """
 
 import json
@@ -16,20 +17,20 @@ NAME = "rg.exe" if os.name == "nt" else "rg"
 
 
 def folder() -> Path:
-    """The cache's folder, which may not exist: `RIPWRAP_CACHE_DIR`, or the user's own."""
+    """Return the folder of the cache, which may not exist: `RIPWRAP_CACHE_DIR`, or the user's cache."""
     try:
         if setting := os.environ.get("RIPWRAP_CACHE_DIR"):
             return Path(setting).expanduser().absolute()
-        from platformdirs import user_cache_path  # only reached where no rg was found before
+        from platformdirs import user_cache_path  # late, because it is needed only where no rg was found before
 
         return user_cache_path("ripwrap", appauthor=False)
-    except RuntimeError:  # nobody knows this user's home
+    except RuntimeError:  # the user has no home directory
         return Path("~", "ripwrap")
 
 
-def distrust(path: Path) -> str:
-    """Why a folder is not to be used, or empty: nobody knows where it is, or another user could change it."""
-    if not path.is_absolute():  # `~` that nothing stands for would be a folder of the current one
+def why_untrusted(path: Path) -> str:
+    """Return the reason not to use a folder, or an empty text; another user may have written to it."""
+    if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"
     if os.name == "nt":
         return ""
@@ -41,7 +42,7 @@ def distrust(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        return f"it cannot be looked at: {error.strerror}"
+        return f"it cannot be read: {error.strerror}"
     if not stat.S_ISDIR(state.st_mode):
         return "it is not a directory"
     if state.st_uid not in me:
@@ -49,22 +50,22 @@ def distrust(path: Path) -> str:
     return "other users may write to it" if state.st_mode & 0o022 and not state.st_mode & stat.S_ISVTX else ""
 
 
-def release_of(rg: Path) -> tuple[str, str]:
-    """The version and target that the name of an rg's folder tells; empty if it does not."""
+def parse_release(rg: Path) -> tuple[str, str]:
+    """Return the version and target in the name of an rg's folder, or empty texts."""
     found = re.fullmatch(r"ripgrep-(\d[\w.]*)-(.+)", rg.parent.name)
     return (found[1], found[2]) if found else ("", "")
 
 
 def installed(path: Path) -> Iterator[Path]:
-    """Every rg in a cache, newest release first, whole or not."""
-    found = [rg for rg in path.glob(f"ripgrep-*/{NAME}") if release_of(rg)[0]]
+    """Return every rg in a cache, newest release first, complete or not."""
+    found = [rg for rg in path.glob(f"ripgrep-*/{NAME}") if parse_release(rg)[0]]
     return iter(
         sorted(found, key=lambda rg: [int(part) for part in re.findall(r"\d+", rg.parent.name)[:3]], reverse=True)
     )
 
 
 def damage(rg: Path) -> str:
-    """Why an installed rg is not to be run, or empty."""
+    """Return the reason not to run an installed rg, or an empty text."""
     if not rg.is_file():
         return "no such file"
     if any(map(_foreign, (rg.parent, rg, rg.parent / RECORD))):
@@ -80,7 +81,7 @@ def damage(rg: Path) -> str:
 
 
 def _foreign(path: Path) -> bool:
-    """Whether a part of an installation is a link, another user's, or open to others (POSIX only)."""
+    """Return whether a file is a link, belongs to another user, or is writable for others (POSIX only)."""
     if os.name == "nt" or not os.path.lexists(path):
         return False
     state = path.lstat()
@@ -88,6 +89,6 @@ def _foreign(path: Path) -> bool:
 
 
 def write_record(rg: Path, sha256: str) -> None:
-    """Write beside a new rg what `damage()` reads; the hash is the archive's."""
+    """Write the record of a new rg for `damage()`: its size, and the hash of its archive."""
     about = {"size": rg.stat().st_size, "sha256": sha256}
     (rg.parent / RECORD).write_text(json.dumps(about))

@@ -1,11 +1,11 @@
-"""Installing rg: download, verify, extract, try, publish; once, however many processes ask at the same time.
+"""Install rg: download, verify, extract, run, publish; only once if several processes install at the same time.
 
-Everything happens in a folder of its own inside the cache, and becomes visible by one rename, after the new rg has
-said which version it is. A process that is killed at any moment leaves at most such a folder, and the next installer
-removes it.
+Everything happens in a staging folder inside the cache. One rename publishes it after the new rg has printed its
+version. A process that is killed leaves at most a staging folder, which the next installer removes.
 """
 
 import errno
+import functools
 import logging
 import os
 import re
@@ -18,31 +18,33 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import filelock
-
+from ripwrap._concurrency import ProcessLock, hold_lock
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.archive import extract
 from ripwrap.binary.download import Fetcher
 from ripwrap.binary.probe import OLDEST, ask
 from ripwrap.binary.releases import BASE_URL, DEFAULT_VERSION, PINS, asset_name, folder_name
-from ripwrap.binary.settings import redacted
-from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedError
+from ripwrap.binary.settings import redact
+from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedError, Hint, HintedText
 
 _LOGGER = logging.getLogger("ripwrap")
-_STAGING = ".ripwrap-tmp-"
-_LOCK_POLL = 0.2  # Seconds between looks at the clock while another process installs.
-_BUSY_SECONDS = 1.0
-_NOEXEC = ". If programs may not run from there, set RIPWRAP_CACHE_DIR to another folder, or RIPWRAP_RG to another rg"
+_STAGING_PREFIX = ".ripwrap-tmp-"
+BUSY_RETRY_SECONDS = 1.0
+"""Seconds for which a start is tried again while another process has the file open for writing."""
+
+_NOEXEC_HINT = (
+    ". If programs may not run from there, set RIPWRAP_CACHE_DIR to another folder, or RIPWRAP_RG to another rg"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What to install.
+    """A release to install.
 
     Attributes:
-        version: The release of rg.
-        sha256: The hash that a mirror's own archive has; `None` for the pinned one.
-        allow_unpinned: Whether an archive without a pin may be checked against upstream's `.sha256` file instead.
+        version: Version of rg.
+        sha256: Hash of an archive that the owner of a mirror made; `None` is the pinned hash.
+        allow_unpinned: True if upstream's `.sha256` file may replace a missing pin.
     """
 
     version: str = DEFAULT_VERSION
@@ -53,21 +55,21 @@ class Release:
         """Check the version, which becomes part of paths.
 
         Raises:
-            BinaryError: It is not like `15.2.0`, or older than 13; or the hash is none.
+            BinaryError: The version does not look like `15.2.0`, or is older than 13, or the hash is malformed.
         """
         if not re.fullmatch(r"\d+(\.\d+)*", self.version):
-            raise BinaryError(f"{self.version!r} is no version of rg; name one like {DEFAULT_VERSION}")
+            raise BinaryError(f"{self.version!r} is not a version of rg; pass one like {DEFAULT_VERSION}")
         if tuple(map(int, self.version.split("."))) < OLDEST[:1]:
             raise BinaryError(f"rg {self.version} is too old: 13 or later is needed")
         if self.sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", self.sha256):
-            raise BinaryError(f"{self.sha256!r} is no SHA-256, which has 64 hexadecimal digits (RIPWRAP_SHA256)")
+            raise BinaryError(f"a SHA-256 must have 64 hexadecimal digits, got {self.sha256!r} (RIPWRAP_SHA256)")
 
     def hash_of(self, target: str, fetcher: Fetcher) -> str:
-        """The hash that this release's archive must have.
+        """Return the hash that this release's archive must have.
 
         Raises:
-            DownloadFailedError: It has no pin, and none but pinned ones are allowed; or its `.sha256` file did not
-                come.
+            DownloadFailedError: The archive has no pin, and `allow_unpinned` is false; or the `.sha256` file could not
+                be downloaded.
         """
         if pin := self.sha256 or PINS.get((self.version, target)):
             return pin
@@ -76,8 +78,12 @@ class Release:
             return fetcher.published_sha256(path)
         pinned = ", ".join(sorted({version for version, known in PINS if known == target})) or "none"
         raise DownloadFailedError(
-            f"rg {self.version} for {target} has no pinned SHA-256 (pinned versions: {pinned}). Choose one of them, or "
-            "pass allow_unpinned=True to trust the .sha256 file that is published beside it.",
+            HintedText(
+                f"rg {self.version} for {target} has no pinned SHA-256 (pinned versions: {pinned}). Choose one of them,"
+                " or pass ",
+                Hint("allow_unpinned", True),
+                " to trust the .sha256 file that is published beside it.",
+            ),
             url=f"{BASE_URL}/{path}",
         )
 
@@ -91,46 +97,47 @@ def install(
     progress: Callable[[int, int | None], None] | None,
     cancelled: threading.Event,
 ) -> tuple[str, bool]:
-    """Put a release of rg into the cache, or as a single file into the folder `dest`; tells where, and if it is new.
+    """Install a release of rg into the cache, or as one file into `dest`; return its path, and True if it is new.
 
     Args:
-        release: What to install.
-        dest: A folder, made if need be; `None` is the cache, where what is there already is kept.
+        release: Release to install.
+        dest: Folder, which is made if it does not exist; `None` is the cache, where an installed release is kept.
         mirrors: Base addresses, tried in order.
-        timeout: Seconds for all of it, waiting for other installers included.
-        progress: Told how many bytes have come, and how many will if that is known.
-        cancelled: Set by another thread when nobody wants it any more.
+        timeout: Seconds for the whole call, with the wait for other installers.
+        progress: Function that is called with the number of bytes read, and the total or `None`.
+        cancelled: Event that another thread sets when the call is cancelled.
 
     Raises:
-        UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: As their names say.
-        BinaryError: The folder cannot be used, or the rg that was released does not run here.
+        UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: See `errors`.
+        BinaryError: The folder cannot be used, or the release does not run here.
     """
     fetcher = Fetcher(mirrors, time.monotonic() + timeout, progress, cancelled)
     candidates = platforms.targets(platforms.current(), release.version)
     folder = dest or cache.folder()
-    with _explaining(folder):
+    with _explain_os_errors(folder):
         if dest is not None:
             dest.mkdir(parents=True, exist_ok=True)
             return _install_any(release, candidates, fetcher, dest, _publish_file)
         if folder.is_absolute():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if reason := cache.distrust(folder):
+        if reason := cache.why_untrusted(folder):
             raise BinaryError(
                 f"{folder} is not used as a cache: {reason}. Set RIPWRAP_CACHE_DIR to a folder of your own."
             )
-        if there := _there(release, candidates, folder):
+        if there := _find_installed(release, candidates, folder):
             return there, False
-        with _locked(folder / "lock", fetcher):
-            if there := _there(release, candidates, folder):  # by now
+        waiting = functools.partial(fetcher.check, f"the rg that another process is installing into {folder}")
+        with hold_lock(ProcessLock(folder / "lock"), waiting):
+            if there := _find_installed(release, candidates, folder):  # by now
                 return there, False
-            for left_over in folder.glob(f"{_STAGING}*"):
+            for left_over in folder.glob(f"{_STAGING_PREFIX}*"):
                 if os.name == "nt" or left_over.lstat().st_uid == os.geteuid():
                     shutil.rmtree(left_over, ignore_errors=True)
             return _install_any(release, candidates, fetcher, folder, _publish_folder)
 
 
-def _there(release: Release, candidates: Sequence[str], folder: Path) -> str:
-    """The path of a release that is in the cache and whole, or empty."""
+def _find_installed(release: Release, candidates: Sequence[str], folder: Path) -> str:
+    """Return the path of a release that is in the cache and complete, or an empty text."""
     for target in candidates:
         rg = folder / folder_name(release.version, target) / cache.NAME
         if not cache.damage(rg):
@@ -138,27 +145,10 @@ def _there(release: Release, candidates: Sequence[str], folder: Path) -> str:
     return ""
 
 
-@contextmanager
-def _locked(path: Path, fetcher: Fetcher) -> Generator[None]:
-    """Hold a lock, waiting for it until the fetcher gives up."""
-    lock = filelock.FileLock(path)
-    while True:
-        try:
-            lock.acquire(timeout=_LOCK_POLL)
-        except filelock.Timeout:
-            fetcher.check(f"the rg that another process is installing into {path.parent}")
-        else:
-            break
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def _install_any(
     release: Release, candidates: Sequence[str], fetcher: Fetcher, folder: Path, publish: Callable[[Path, Path], Path]
 ) -> tuple[str, bool]:
-    """The first target that was released and runs here."""
+    """Install the first target that has a release and runs here."""
     failure: BinaryError | None = None
     for target in candidates:
         try:
@@ -182,8 +172,8 @@ def _install(
 ) -> Path:
     asset = asset_name(release.version, target)
     sha256 = release.hash_of(target, fetcher)
-    _LOGGER.info("downloading %s from %s", asset, redacted(fetcher.mirrors[0]) if fetcher.mirrors else "nowhere")
-    staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=folder))
+    _LOGGER.info("downloading %s from %s", asset, redact(fetcher.mirrors[0]) if fetcher.mirrors else "nowhere")
+    staging = Path(tempfile.mkdtemp(prefix=_STAGING_PREFIX, dir=folder))
     try:
         rg = staging / cache.NAME
         with tempfile.TemporaryFile(dir=staging) as archive:
@@ -193,7 +183,7 @@ def _install(
                 program.flush()
                 os.fsync(program.fileno())
         rg.chmod(0o755)
-        _try(rg, release.version)
+        _check_runs(rg, release.version)
         cache.write_record(rg, sha256)
         published = publish(staging, folder / folder_name(release.version, target))
     finally:
@@ -203,7 +193,7 @@ def _install(
 
 
 def _publish_folder(staging: Path, final: Path) -> Path:
-    """Into the cache: the whole folder, by one rename; what is damaged there makes way first."""
+    """Rename the staging folder to its final name in the cache, after removing a damaged folder there."""
     if os.path.lexists(final):
         _rename(final, staging.with_name(f"{staging.name}-old"))
         _remove(staging.with_name(f"{staging.name}-old"))
@@ -220,14 +210,14 @@ def _remove(path: Path) -> None:
 
 
 def _publish_file(staging: Path, final: Path) -> Path:
-    """Into a folder of the caller's: the program alone, over what has its name."""
+    """Move only the program into a folder of the caller, and replace a file of that name."""
     rg = final.parent / cache.NAME
     _rename(staging / cache.NAME, rg)
     return rg
 
 
 def _rename(source: Path, target: Path) -> None:
-    """Rename; on Windows a virus scanner may hold a new file for a while."""
+    """Rename; retry on Windows, where a virus scanner may hold a new file open."""
     for pause in (0.01 * 2**n for n in range(10)):
         try:
             source.replace(target)
@@ -241,34 +231,37 @@ def _rename(source: Path, target: Path) -> None:
 
 
 class _DoesNotRunError(BinaryError):
-    """A verified rg does not run on this machine."""
+    """Error of a verified rg that does not run on this machine."""
 
 
-def _try(rg: Path, version: str) -> None:
+def _check_runs(rg: Path, version: str) -> None:
     """Run `rg --version` on a new rg.
 
     Raises:
         BinaryError: It does not run, or is another version.
     """
-    give_up = time.monotonic() + _BUSY_SECONDS
+    give_up = time.monotonic() + BUSY_RETRY_SECONDS
     while True:
         try:
             returncode, printed, complained = ask(str(rg), "--version")
         except OSError as error:
-            # Another thread may have forked while the file was open for writing.
+            # ETXTBSY: another thread forked while the file was open for writing, and its child still has that
+            # descriptor (execve(2)).
             if error.errno == errno.ETXTBSY and time.monotonic() < give_up:
                 time.sleep(0.01)
                 continue
-            raise _DoesNotRunError(f"the rg in {rg.parent} does not run here: {error}{_NOEXEC}") from error
+            raise _DoesNotRunError(f"the rg in {rg.parent} does not run here: {error}{_NOEXEC_HINT}") from error
         said = (printed or complained).strip()
         if returncode or not said.startswith(f"ripgrep {version}"):
-            raise _DoesNotRunError(f"rg {version} does not run here: exit code {returncode}, {said[:200]!r}{_NOEXEC}")
+            raise _DoesNotRunError(
+                f"rg {version} does not run here: exit code {returncode}, {said[:200]!r}{_NOEXEC_HINT}"
+            )
         return
 
 
 @contextmanager
-def _explaining(folder: Path) -> Generator[None]:
-    """Turn what the disk says into one error with a way out."""
+def _explain_os_errors(folder: Path) -> Generator[None]:
+    """Convert errors of the disk into one error that says what to do."""
     way_out = (
         "Set RIPWRAP_CACHE_DIR to a folder that you can write to, or install rg yourself and name it: RIPWRAP_RG=…"
     )

@@ -1,8 +1,11 @@
-"""Which release of rg runs where: a platform to the targets to try, in order; pure but for `current()`.
+"""Map a platform to the release targets to try, in order; pure but for `current()`.
 
-Facts of the releases (binary.md §1): Linux x86_64 is published for musl only, statically linked, so that it runs on
-any libc; Linux arm64 is static (musl) from 15.2.0 on and needs glibc before; Windows on arm64 exists from 15.0.0 on;
-the arm64 macOS asset of 14.1.1 does not start without Homebrew's libpcre2 (ripgrep#3155).
+Facts about the releases:
+
+- Linux on x86_64 is built for musl only and statically linked, so it runs with any libc.
+- Linux on arm64 is static (musl) from 15.2.0 on; earlier builds need glibc.
+- Windows on arm64 exists from 15.0.0 on.
+- The asset of 14.1.1 for macOS on arm64 does not start without Homebrew's libpcre2 (ripgrep#3155).
 """
 
 import os
@@ -33,13 +36,13 @@ _MACHINES = {
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What decides which rg runs.
+    """Properties of a machine that decide which rg runs there.
 
     Attributes:
-        system: As `platform.system()`: `Linux`, `Darwin`, `Windows`, …; `Android` for Termux too.
-        machine: As `platform.machine()`: of the kernel, not of Python.
+        system: Value of `platform.system()`: `Linux`, `Darwin`, `Windows`, …; `Android` also for Termux.
+        machine: Value of `platform.machine()`: that of the kernel, not of Python.
         libc: `glibc`, `musl`, or empty where it does not matter.
-        bits: Python's word size, 32 or 64: what libraries a dynamic program would find.
+        bits: Word size of Python, 32 or 64; a dynamic program finds libraries of this size.
     """
 
     system: str
@@ -49,7 +52,7 @@ class Platform:
 
 
 def current() -> Platform:
-    """The platform that this Python runs on."""
+    """Return the platform that this Python runs on."""
     android = hasattr(sys, "getandroidapilevel") or "ANDROID_ROOT" in os.environ
     system = "Android" if android else platform.system()
     libc = ""
@@ -59,10 +62,10 @@ def current() -> Platform:
 
 
 def targets(here: Platform, version: str) -> tuple[str, ...]:
-    """The release targets that may run on a platform, best first.
+    """Return the release targets that may run on a platform, best first.
 
     Raises:
-        UnsupportedPlatformError: This version was released for no target that runs there.
+        UnsupportedPlatformError: No target of this version runs there.
     """
     machine = _MACHINES.get(here.machine.lower(), here.machine.lower())
     number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
@@ -71,7 +74,7 @@ def targets(here: Platform, version: str) -> tuple[str, ...]:
     if not found:
         seen = f"{here.system or 'unknown'} on {here.machine or 'unknown'}, {here.bits}-bit"
         raise UnsupportedPlatformError(
-            f"rg {version} was not released for this platform ({seen} {here.libc}). Released are: {SUPPORTED}.\n"
+            f"rg {version} was not released for this platform ({seen} {here.libc}). Releases exist for {SUPPORTED}.\n"
             "Install rg with your system's package manager or `cargo install ripgrep`, and put it on PATH or name it: "
             "rg=… or RIPWRAP_RG=…"
         )

@@ -1,30 +1,49 @@
-"""An rg that was found: what it says of itself, asked once and again only if the file changes."""
+"""Run an rg to get its version and features, once, and again if the file changes."""
 
 import errno
 import functools
 import os
 import re
-import threading
 import time
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
-from ripwrap._child import Popen, gone, kill, pauses, reap, spawn, temporary_file, uninterrupted
-from ripwrap.errors import BinaryError, SearchError
+from ripwrap._concurrency import CANCELLED
+from ripwrap._subprocess import (
+    Popen,
+    defer_interrupts,
+    kill,
+    open_temporary_file,
+    poll_intervals,
+    reap,
+    spawn,
+    wait_for_exit,
+)
+from ripwrap.errors import BinaryError, Hint, HintedText, SearchError
 
 Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]
 
 OLDEST = (13, 0, 0)
-"""The oldest rg that is used: on Windows, older ones run programs out of the current directory (CVE-2021-3013)."""
+"""Oldest supported rg: on Windows, older ones run programs from the current directory (CVE-2021-3013)."""
 
-_PROBE_SECONDS = 10
-_MAX_ANSWER = 64 * 1024  # Bytes; rg's have some hundred.
-_REAP = 1.0  # Seconds that a killed program has to be gone.
-_WANTING = {errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC}  # For these no rg is to blame.
+_OTHER_RG = HintedText("; pass another ", Hint("rg"))
+PROBE_SECONDS = 10
+"""Seconds for `rg --version`."""
 
-CANCELLED: ContextVar[threading.Event] = ContextVar("ripwrap_cancelled", default=threading.Event())  # noqa: B039
-"""Set once the task that waits for this thread is cancelled: what runs or is downloaded in here is then ended."""
+MAX_OUTPUT_BYTES = 64 * 1024
+"""Bytes of output of `rg --version`, which usually writes a few hundred."""
+
+REAP_SECONDS = 1.0
+"""Seconds for a killed program to end."""
+
+RESOURCE_ERRNOS = {
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.EAGAIN,
+    errno.ENOMEM,
+    errno.ENOSPC,
+}
+"""Errors for which the system is the reason, and not the rg that was to be run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +51,8 @@ class RgBinary:
     """An rg that was found.
 
     Attributes:
-        path: Where it is, absolute.
-        source: The step that found it.
+        path: Absolute path of the program.
+        source: Step that found it.
     """
 
     path: str
@@ -41,86 +60,86 @@ class RgBinary:
 
     @property
     def version(self) -> tuple[int, int, int]:
-        """Its version, e.g. `(15, 2, 0)`; runs `rg --version` once, and again if the file changes.
+        """Version, e.g. `(15, 2, 0)`; runs `rg --version` once, and again if the file changes.
 
         Raises:
-            BinaryError: It does not run, or is not rg.
-            SearchError: The system has no process, descriptor or temporary file left to run it with.
+            BinaryError: The program does not run, or is not rg.
+            SearchError: The system has no process, descriptor or temporary file left.
         """
-        about = _about(self.path, "--version")
+        about = _ask_version(self.path, "--version")
         found = re.match(r"ripgrep (\d+)\.(\d+)\.(\d+)", about)
         if found is None:
-            raise BinaryError(f"{self.path} is not ripgrep: `--version` gave {about[:200]!r}; pass another rg=")
+            raise BinaryError(HintedText(f"{self.path} is not ripgrep: `--version` gave {about[:200]!r}", _OTHER_RG))
         major, minor, patch = map(int, found.groups())
         return major, minor, patch
 
     @property
     def features(self) -> frozenset[str]:
-        """What it was compiled with, e.g. `{"pcre2"}`; runs rg and raises as `version` does."""
-        named = re.search(r"^features:(\S*)", _about(self.path, "--version"), re.MULTILINE)
+        """Features that rg was compiled with, e.g. `{"pcre2"}`; runs rg and raises as `version` does."""
+        named = re.search(r"^features:(\S*)", _ask_version(self.path, "--version"), re.MULTILINE)
         if named is None:  # rg 13 does not print them
-            there = re.match(r"PCRE2 \d\S* is available", _about(self.path, "--pcre2-version"))
+            there = re.match(r"PCRE2 \d\S* is available", _ask_version(self.path, "--pcre2-version"))
             return frozenset({"pcre2"} if there else ())
         return frozenset(feature[1:] for feature in named[1].split(",") if feature.startswith("+"))
 
 
-def dotted(version: tuple[int, ...]) -> str:
-    """A version as people write it: `15.2.0`."""
+def format_version(version: tuple[int, ...]) -> str:
+    """Format a version: `15.2.0`."""
     return ".".join(map(str, version))
 
 
-def _about(path: str, flag: str) -> str:
-    """What rg says of itself."""
+def _ask_version(path: str, flag: str) -> str:
+    """Return rg's output for a flag, from memory as long as the file is unchanged."""
     try:
         state = os.stat(path)
     except OSError as error:
-        raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error
-    return _printed(path, flag, (state.st_ino, state.st_size, state.st_mtime_ns))
+        raise BinaryError(HintedText(f"{path} cannot be run: {error}", _OTHER_RG)) from error
+    return _cached_output(path, flag, (state.st_ino, state.st_size, state.st_mtime_ns))
 
 
 @functools.lru_cache(maxsize=32)
-def _printed(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG001 - an upgrade makes it another file
+def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG001 - an upgrade makes it another file
     try:
         returncode, printed, complained = ask(path, flag)
     except OSError as error:
-        if error.errno in _WANTING:
-            raise SearchError(f"{path} could not be started, for want of something else: {error.strerror}") from error
-        raise BinaryError(f"{path} cannot be run: {error}; pass another rg=") from error
-    if not printed:  # raised, not remembered: it may be better the next time
+        if error.errno in RESOURCE_ERRNOS:
+            raise SearchError(f"could not start {path}: {error.strerror}") from error
+        raise BinaryError(HintedText(f"{path} cannot be run: {error}", _OTHER_RG)) from error
+    if not printed:  # raised and not cached, because the next try may succeed
         gave = f"exit code {returncode} {complained.strip()[:200]!r}"
-        raise BinaryError(f"{path} is not ripgrep: `{flag}` gave {gave}; pass another rg=")
+        raise BinaryError(HintedText(f"{path} is not ripgrep: `{flag}` gave {gave}", _OTHER_RG))
     return printed
 
 
 def ask(path: str, flag: str) -> tuple[int, str, str]:
-    """What rg answers to a flag such as `--version`: exit code, stdout, stderr. Then nothing is left of it.
+    """Run rg with a flag such as `--version`, and return exit code, stdout and stderr; no process is left.
 
     Raises:
-        OSError: It cannot be started.
-        SearchError: There is no place for a temporary file.
-        TimeoutError: It did not end within ten seconds, or writes without end; or nobody waits for it any more.
+        OSError: rg cannot be started.
+        SearchError: A temporary file cannot be created.
+        TimeoutError: rg did not end within `PROBE_SECONDS`, wrote too much, or the call was cancelled.
     """
-    with temporary_file() as stdout, temporary_file() as stderr:
+    with open_temporary_file() as stdout, open_temporary_file() as stderr:
         popen: Popen | None = None
         try:
-            with uninterrupted():
+            with defer_interrupts():
                 popen = spawn([path, "--no-config", flag], stdout=stdout, stderr=stderr)
-            returncode = _awaited(popen, stdout, stderr)
+            returncode = _wait(popen, stdout, stderr)
         finally:
             if popen is not None:
                 kill(popen)
-                gone(popen, _REAP)
+                wait_for_exit(popen, REAP_SECONDS)
         stdout.seek(0)
         stderr.seek(0)
-        printed, complained = (file.read(_MAX_ANSWER).decode("utf-8", "replace") for file in (stdout, stderr))
+        printed, complained = (file.read(MAX_OUTPUT_BYTES).decode("utf-8", "replace") for file in (stdout, stderr))
         return returncode, printed, complained
 
 
-def _awaited(popen: Popen, *files: IO[bytes]) -> int:
-    for pause in pauses(_PROBE_SECONDS):
+def _wait(popen: Popen, *files: IO[bytes]) -> int:
+    for pause in poll_intervals(PROBE_SECONDS):
         if (returncode := reap(popen)) is not None:
             return returncode
-        if CANCELLED.get().is_set() or any(os.fstat(file.fileno()).st_size > _MAX_ANSWER for file in files):
+        if CANCELLED.get().is_set() or any(os.fstat(file.fileno()).st_size > MAX_OUTPUT_BYTES for file in files):
             break
         time.sleep(pause)
-    raise TimeoutError(f"it does not end, or not within {_PROBE_SECONDS} seconds")
+    raise TimeoutError(f"it did not end within {PROBE_SECONDS} seconds, or wrote too much")

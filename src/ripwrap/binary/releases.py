@@ -1,21 +1,21 @@
-"""The releases that ripwrap knows: the SHA-256 of every asset that two or more independent sources agree on.
+"""Table of releases: the SHA-256 of every asset on which two or more independent sources agree; pure data.
 
-Pure data. An asset that is not here has no pin; `scripts/compare_pins.py` holds this table against such a list.
+An asset that is not in the table has no pin. `scripts/compare_pins.py` compares the table with other sources.
 """
 
 from types import MappingProxyType
 
 DEFAULT_VERSION = "15.2.0"
-"""The newest pinned release."""
+"""Newest pinned release."""
 
 BASE_URL = "https://github.com/BurntSushi/ripgrep/releases/download"
-"""Where releases lie; what a mirror replaces."""
+"""Base address of the releases; a mirror replaces it."""
 
-MAX_ARCHIVE = 32 * 1024 * 1024
-"""The largest archive that is downloaded, in bytes; real ones have under 3 MB."""
+MAX_ARCHIVE_BYTES = 32 * 1024 * 1024
+"""Bytes of the largest archive that is downloaded; releases have under 3 MB."""
 
-MAX_BINARY = 64 * 1024 * 1024
-"""The largest rg that is extracted, in bytes; real ones have under 7 MB."""
+MAX_BINARY_BYTES = 64 * 1024 * 1024
+"""Bytes of the largest rg that is extracted; releases have under 7 MB."""
 
 PINS = MappingProxyType(
     {
@@ -55,14 +55,14 @@ PINS = MappingProxyType(
         ): "0332b481aa007969a54d5c19e793208e73405c48d38f226bdee56b9ed085cdde",
     }
 )
-"""The SHA-256 of the archive for a version and target."""
+"""SHA-256 of the archive for a version and target."""
 
 
 def asset_name(version: str, target: str) -> str:
-    """The file name of an archive, which is also the name of the one folder in it, plus an ending."""
+    """Return the file name of an archive: the name of its only folder, and the ending of its format."""
     return f"{folder_name(version, target)}.{'zip' if '-windows-' in target else 'tar.gz'}"
 
 
 def folder_name(version: str, target: str) -> str:
-    """The folder in an archive, and the folder of the cache that its rg is kept in."""
+    """Return the name of the folder in an archive, and of the folder in the cache."""
     return f"ripgrep-{version}-{target}"

@@ -1,119 +1,97 @@
-"""Finding rg: argument → `RIPWRAP_RG` → the wheel of the `bin` extra → PATH → cache → download.
+"""Find rg: argument → `RIPWRAP_RG` → the wheel of the `bin` extra → PATH → cache → download.
 
-The first two are exact: given and unusable is an error, and nothing else is tried.
+If one of the first two is given and cannot be used, that is an error, and nothing else is tried.
 """
 
 import functools
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-import anyio
-import anyio.to_thread
-from anyio.lowlevel import RunVar
-
+from ripwrap._concurrency import CANCELLED, in_thread
 from ripwrap.binary import platforms, settings
-from ripwrap.binary.places import Candidate, candidates, download, trouble
-from ripwrap.binary.probe import CANCELLED, RgBinary
+from ripwrap.binary.candidates import Candidate, candidates, download, why_not_runnable
+from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.releases import BASE_URL, PINS, asset_name
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, UnsupportedPlatformError
 from ripwrap.options import check_timeout
 
-TIMEOUT = 120.0
-"""Seconds that installing may take in all: waiting for others, retries and further mirrors included."""
+INSTALL_SECONDS = 120.0
+"""Seconds for an installation, with retries, further mirrors and the wait for other installers."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with the number of bytes that have come, and of those that will, if that is known."""
+"""Function that is called with the number of bytes read, and the total or `None`."""
 
-_INSTALL = {
+_INSTALL_COMMANDS = {
     "darwin": ("brew install ripgrep",),
     "win32": ("winget install BurntSushi.ripgrep.MSVC", "choco install ripgrep"),
     "linux": ("apt install ripgrep", "dnf install ripgrep", "brew install ripgrep"),
 }
 
 Rg: TypeAlias = str | os.PathLike[str] | RgBinary | None
-"""What every operation takes as `rg=`: a path, a bare name to find in PATH, a binary found earlier, or nothing."""
+"""Argument `rg` of every operation: a path, a bare name to find in PATH, a binary found earlier, or `None`."""
 
 T = TypeVar("T")
 
 _Key: TypeAlias = tuple[str | None, ...]
 _found: dict[_Key, RgBinary] = {}
-_REMEMBERED = 100
-
-_THREADS = 4  # How many tasks of an event loop look for rg at a time.
-_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_finding")
+MAX_REMEMBERED = 100
 
 
 async def resolve(rg: Rg = None) -> RgBinary:
-    """The rg to use, as `find()` finds it, in a worker thread where that takes longer than a look into memory.
+    """Find the rg to use; install one if there is none.
 
-    A cancelled call ends a download that has begun.
+    The result is cached until the arguments, the environment or the file change. The work is done in a worker thread; a
+    cancelled call ends a download.
+
+    Args:
+        rg: A path, or a bare name to find in PATH; `None` looks everywhere.
+
+    Raises:
+        BinaryNotFoundError: There is no rg, and none may be downloaded. The message lists candidates and what to do.
+        BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
     """
     if found := _remembered(rg):
         return found
     return await in_thread(functools.partial(find, rg))
 
 
-async def in_thread(call: Callable[[], T]) -> T:
-    """Call it in a worker thread, which is told to end if the task is cancelled (`CANCELLED`).
-
-    A few calls at a time: who has waited may learn from memory what the others have found out.
-    """
-    limiter = _LIMITER.get(None)
-    if limiter is None:
-        limiter = anyio.CapacityLimiter(_THREADS)
-        _LIMITER.set(limiter)
-    cancelled = threading.Event()
-
-    def told() -> T:
-        CANCELLED.set(cancelled)  # in the thread's own context
-        return call()
-
-    async with limiter:
-        try:
-            return await anyio.to_thread.run_sync(told, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
-        except BaseException:
-            cancelled.set()
-            raise
-
-
 def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
-    """The rg to use; installed if there is none, and remembered while nothing that decides it changes.
+    """Do what `resolve()` does, blocking.
 
     Args:
         rg: A path, or a bare name to find in PATH; `None` looks everywhere.
-        timeout: Seconds that installing it may take; `None` is two minutes.
+        timeout: Seconds for an installation; `None` is two minutes.
 
     Raises:
-        BinaryNotFoundError: There is none, and none may be downloaded; the message lists the places and the ways out.
-        BinaryError: `rg` or `RIPWRAP_RG` names something that cannot be used, or installing it failed.
+        BinaryNotFoundError: There is no rg, and none may be downloaded. The message lists candidates and what to do.
+        BinaryError: `rg` or `RIPWRAP_RG` cannot be used, or the installation failed.
     """
     if found := _remembered(rg):
         return found
     seen: list[Candidate] = []
-    for candidate in candidates(_named(rg)):
+    for candidate in candidates(_absolute_name(rg)):
         if candidate.usable:
             binary = RgBinary(candidate.path, candidate.source)
             break
         seen.append(candidate)
     else:
-        binary = _missing(seen, timeout)
-    if len(_found) > _REMEMBERED:
+        binary = _install_missing(seen, timeout)
+    if len(_found) > MAX_REMEMBERED:
         _found.clear()
-    return _found.setdefault(_key(rg), binary)
+    return _found.setdefault(_memory_key(rg), binary)
 
 
 def explain(rg: Rg = None) -> tuple[Candidate, ...]:
-    """Every place that `find(rg)` may look at, in its order, and why each is taken or not; installs nothing."""
+    """Return every candidate of `find(rg)`, in its order, with the reason why it is used or not; install nothing."""
     if isinstance(rg, RgBinary):
         return (Candidate(rg.source, rg.path, True, "taken: found earlier"),)
     seen: list[Candidate] = []
-    for candidate in candidates(_named(rg)):
+    for candidate in candidates(_absolute_name(rg)):
         if candidate.usable:
             taken = any(earlier.usable for earlier in seen)
             seen.append(replace(candidate, reason="usable, but an earlier one is taken" if taken else "taken"))
@@ -125,8 +103,8 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
 
 
 def how_to_install(platform: str = sys.platform) -> str:
-    """The ways to get rg on a platform (`sys.platform`), a line each."""
-    system = _INSTALL.get(platform, ("your system's package manager, package ripgrep",))
+    """Return the ways to install rg on a platform (`sys.platform`), a line each."""
+    system = _INSTALL_COMMANDS.get(platform, ("your system's package manager, package ripgrep",))
     return "\n".join(f"  {way}" for way in ('pip install "ripwrap[bin]"', *system))
 
 
@@ -137,31 +115,30 @@ async def install(
     mirrors: Sequence[str] | None = None,
     sha256: str | None = None,
     allow_unpinned: bool = False,
-    timeout: float = TIMEOUT,  # noqa: ASYNC109 - the worker thread's
+    timeout: float = INSTALL_SECONDS,  # noqa: ASYNC109 - the worker thread's
     progress: Progress | None = None,
 ) -> RgBinary:
     """Download a release of rg, verify it, and put it into the cache, or as a single file into a folder.
 
-    What is in the cache already, and whole, is not downloaded again. It happens in a worker thread, where `progress` is
-    called too, and which ends when the call is cancelled.
+    A release that is complete in the cache is not downloaded again. The work is done in a worker thread, which calls
+    `progress`, and ends when the call is cancelled.
 
     Args:
-        version: The release; `None` is `RIPWRAP_VERSION` or the newest that is pinned.
-        dest: A folder, made if need be; `None` is the cache.
-        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each holds
+        version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
+        dest: Folder, which is made if it does not exist; `None` is the cache.
+        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
             `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
-        sha256: The hash that the archive must have in place of the pinned one: of an archive that a mirror's owner
-            made.
-        allow_unpinned: Whether a version or platform without a pin may be checked against upstream's `.sha256` file.
-        timeout: Seconds for all of it.
-        progress: Called with the number of bytes that have come, and of those that will, or `None`.
+        sha256: Hash that replaces the pinned one, for an archive that the owner of a mirror made.
+        allow_unpinned: Check a version or platform without a pin against upstream's `.sha256` file.
+        timeout: Seconds for the whole call.
+        progress: Function that is called with the number of bytes read, and the total or `None`.
 
     Raises:
-        UnsupportedPlatformError: This version was released for no platform like this one.
-        DownloadFailedError: It did not come; or it has no pin, or the network is forbidden.
-        ChecksumMismatchError: What came is not what was released.
-        ExtractionFailedError: The archive is not what a release is.
-        BinaryError: The folder cannot be used, or what was released does not run here.
+        UnsupportedPlatformError: This version has no release for this platform.
+        DownloadFailedError: The download failed, the release has no pin, or `RIPWRAP_OFFLINE` is set.
+        ChecksumMismatchError: The download has the wrong hash.
+        ExtractionFailedError: The archive is broken, or is not a release of rg.
+        BinaryError: The folder cannot be used, or the release does not run here.
     """
     call = functools.partial(
         _install,
@@ -183,10 +160,10 @@ def install_blocking(
     mirrors: Sequence[str] | None = None,
     sha256: str | None = None,
     allow_unpinned: bool = False,
-    timeout: float = TIMEOUT,
+    timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
 ) -> RgBinary:
-    """As `install()`, blocking."""
+    """Do what `install()` does, blocking."""
     return _install(
         version,
         dest=dest,
@@ -205,7 +182,7 @@ def _install(
     mirrors: Sequence[str] | None = None,
     sha256: str | None = None,
     allow_unpinned: bool = False,
-    timeout: float = TIMEOUT,
+    timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
 ) -> RgBinary:
     from ripwrap.binary import installer  # httpx and filelock, only now
@@ -217,7 +194,7 @@ def _install(
     path, fresh = installer.install(
         release,
         dest=Path(dest).absolute() if dest is not None else None,
-        mirrors=_allowed(settings.mirrors() if mirrors is None else mirrors),
+        mirrors=_allowed_mirrors(settings.mirrors() if mirrors is None else mirrors),
         timeout=timeout,
         progress=progress,
         cancelled=CANCELLED.get(),
@@ -225,64 +202,64 @@ def _install(
     return RgBinary(path, "download" if fresh else "cache")
 
 
-def _allowed(mirrors: Sequence[str]) -> list[str]:
-    """The mirrors that may be asked.
+def _allowed_mirrors(mirrors: Sequence[str]) -> list[str]:
+    """Return the mirrors that may be used.
 
     Raises:
         DownloadFailedError: `RIPWRAP_OFFLINE` leaves none.
     """
-    allowed = settings.reachable([mirrors] if isinstance(mirrors, str) else list(mirrors))
+    allowed = settings.allowed_offline([mirrors] if isinstance(mirrors, str) else list(mirrors))
     if not allowed and settings.offline():
-        raise DownloadFailedError(f"RIPWRAP_OFFLINE is set, so that nothing is downloaded;\n{_how_to_bring_it()}")
+        raise DownloadFailedError(f"RIPWRAP_OFFLINE is set, so nothing is downloaded;\n{_offline_instructions()}")
     return allowed
 
 
-def _named(rg: Rg) -> str | None:
+def _absolute_name(rg: Rg) -> str | None:
     if rg is None or isinstance(rg, RgBinary):
         return None
     named = os.fspath(rg)
-    # rg runs in another directory than this process.
+    # rg may run in another directory than this process, so make the path absolute.
     return os.path.abspath(named) if os.path.dirname(named) else named
 
 
-def _key(rg: Rg) -> _Key:
-    """What decides which rg is found."""
+def _memory_key(rg: Rg) -> _Key:
+    """Return the values on which the choice of rg depends."""
     named = os.environ.get("RIPWRAP_RG") or ""
     beside = None
     if os.path.dirname(named) and not os.path.isabs(named):
         with suppress(FileNotFoundError):
             beside = os.getcwd()
-    return (_named(rg), beside, os.environ.get("PATH"), *map(os.environ.get, settings.NAMES))
+    return (_absolute_name(rg), beside, os.environ.get("PATH"), *map(os.environ.get, settings.VARIABLES))
 
 
 def _remembered(rg: Rg) -> RgBinary | None:
     if isinstance(rg, RgBinary):
         return rg
-    found = _found.get(_key(rg))
-    if found is not None and trouble(found.path):
+    found = _found.get(_memory_key(rg))
+    if found is not None and why_not_runnable(found.path):
         _found.clear()
         return None
     return found
 
 
-def _missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
-    """Install rg where nothing was found, or say why not."""
+def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
+    """Install rg because no candidate is usable, or raise with the reasons."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
     if seen[0].source in ("argument", "RIPWRAP_RG"):
-        raise BinaryError(f"the rg that was asked for cannot be used:\n{places}\nName another one, or none.")
+        raise BinaryError(f"the given rg cannot be used:\n{places}\nPass another one, or none.")
     ways = f"Install it, for instance:\n{how_to_install()}\nor name one: rg=… or RIPWRAP_RG=…"
     looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
     if settings.offline() and not settings.mirrors():
-        raise BinaryNotFoundError(f"{looked}  download: RIPWRAP_OFFLINE is set\n{ways}\n{_how_to_bring_it()}")
+        raise BinaryNotFoundError(f"{looked}  download: RIPWRAP_OFFLINE is set\n{ways}\n{_offline_instructions()}")
     try:
-        return _install(None, timeout=TIMEOUT if timeout is None else min(timeout, TIMEOUT))
+        return _install(None, timeout=INSTALL_SECONDS if timeout is None else min(timeout, INSTALL_SECONDS))
     except BinaryError as error:
         error.add_note(f"{looked}{ways}")
         raise
 
 
-def _how_to_bring_it() -> str:
-    """How a release gets onto a machine without network."""
+def _offline_instructions() -> str:
+    """Return instructions for bringing a release to a machine without network."""
     version = settings.version_to_install()
     try:
         target = platforms.targets(platforms.current(), version)[0]

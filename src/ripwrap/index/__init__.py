@@ -1,54 +1,68 @@
-"""Ranked search with an index that is kept: `Index`. It needs nothing but Python's own SQLite.
+"""Ranked search with a stored index: `Index`. It needs nothing but Python's own SQLite.
 
-With the extra `syntax` files are cut at their definitions, and with `vectors` and an embedder found by meaning, too.
+With the extra `syntax`, files are split at definitions. With `vectors` and an embedder, chunks are also found by
+meaning.
 
 async with ripwrap.index.Index("src") as index:
-    for place in await index.search("how are cookies stored"):
-        print(place.path, place.start_line, place.symbol)
+    for result in await index.search("how are cookies stored"):
+        print(result.path, result.start_line, result.symbol)
 """
 
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from ripwrap.index.core import Index
-from ripwrap.index.embed import Destination, Embedder, Limits
+from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits
 from ripwrap.index.models import (
-    Collected,
-    IndexHealth,
+    CheckResult,
+    EmbeddingFailure,
     IndexStatus,
     IndexView,
-    NotEmbedded,
     Progress,
-    Refreshed,
+    PruneResult,
+    RefreshResult,
     Skipped,
 )
 
 if TYPE_CHECKING:
-    from ripwrap.index.providers import embedder
+    from ripwrap.index.embeddings.registry import embedder
 
 __all__ = [
-    "Collected",
+    "CheckResult",
     "Destination",
     "Embedder",
+    "EmbeddingFailure",
     "Index",
-    "IndexHealth",
     "IndexStatus",
     "IndexView",
     "Limits",
-    "NotEmbedded",
     "Progress",
-    "Refreshed",
+    "PruneResult",
+    "RefreshResult",
     "Skipped",
     "embedder",
 ]
 
+_RENAMED = {
+    "Collected": PruneResult,
+    "IndexHealth": CheckResult,
+    "NotEmbedded": EmbeddingFailure,
+    "Refreshed": RefreshResult,
+}
 
-if not TYPE_CHECKING:  # or every name would be one of ours
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of these
 
     def __getattr__(name: str) -> Any:
+        if name in _RENAMED:
+            new = _RENAMED[name]
+            message = f"ripwrap.index.{name} is deprecated; use ripwrap.index.{new.__name__}"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return new
         if name != "embedder":  # which loads an HTTP client
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-        from ripwrap.index.providers import embedder
+        from ripwrap.index.embeddings.registry import embedder
 
         return globals().setdefault(name, embedder)
 

@@ -1,77 +1,84 @@
-"""The index of a folder, as its users have it."""
+"""`Index`, the async index of a folder. `blocking.py` has its blocking twin."""
 
+import warnings
 from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Self
 
 import anyio
+import anyio.to_thread
 
-from ripwrap._rg.collect import Plan, carry_out
-from ripwrap.index.models import Collected, IndexHealth, IndexStatus, Refreshed
-from ripwrap.index.plans import LIMIT, Plans, Report, T
+from ripwrap._ripgrep.runner import AsyncRunner, Runner
+from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
+from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult
 from ripwrap.results import RankedChunk
 
 
-class Index(Plans):
-    """An index of a folder's files, that answers as `rank()` does, and faster.
+class Index(BaseIndex):
+    """An index of a folder's files that answers as `rank()` does, and faster.
 
-    It is a file, made by the first refresh. Each search refreshes it first: what has changed is read again, so that no
-    answer is stale. Each branch has a view of its own, and content that several have is kept once. All of it can be
-    made again, and is by itself if it is damaged or of another version.
+    The index is one file, which the first refresh makes. Each search refreshes it first: changed files are read again,
+    so that no answer is stale. Each branch has a view of its own, and content that several branches have is stored
+    once. A damaged index, or one of another version, is rebuilt automatically.
 
-    Several tasks, threads and processes may use an index of the same folder at once: one writes, the others read what
-    there was before. One that is killed, or cancelled, leaves what there was before.
+    Several tasks, threads and processes may use an index of the same folder at once: one writes, the others read the
+    state before. A call that is cancelled, interrupted or killed leaves the state before.
 
     With an embedder, chunks are found by vectors, too. Without one, which is the default, nothing leaves the machine.
 
-    Use it as `async with Index(root) as index:`, which closes the file in the end; or without, and call `aclose()`, or
-    leave that to the garbage collector.
+    Use it as `async with Index(root) as index:`, which closes the file in the end. Or call `aclose()`, or leave that to
+    the garbage collector.
     """
 
-    async def refresh(self, progress: Report | None = None, *, anew: bool = False) -> Refreshed:
-        """Make the index agree with the files that there are; if there is none, it is made.
+    async def refresh(
+        self, progress: ProgressCallback | None = None, *, rebuild: bool = False, anew: bool | None = None
+    ) -> RefreshResult:
+        """Bring the index up to date with the files; make it if there is none.
 
-        A file whose size and times are as they were is not read. What is not UTF-8 is indexed as rg reads it; of a file
-        the first million bytes are. What could not be read is logged as a warning.
+        A file with the same size and times as before is not read. Files that are not UTF-8 are indexed as rg reads
+        them. The first million bytes of a file are indexed. Unreadable files are logged as warnings.
 
-        All of it is one transaction. Cancelled, it ends within a file's time, and what was there before remains. If
-        another process is at it, this waits for that, and then has little or nothing left to do.
+        All of it is one transaction. Cancelled, it ends within the time that a file takes, and leaves the state
+        before. While another process refreshes the index, this call waits, and then has little or nothing to do.
 
-        With an embedder, texts that have no vector of its model are then embedded, each once wherever it stands, and
-        kept batch by batch: cancelled, it loses the batches under way. One process at a time does that for an index and
-        a model, the others wait. What fails is told, logged as a warning, and tried again by the next refresh.
+        With an embedder, texts without a vector of its model are then embedded, equal texts once. Vectors are stored
+        batch by batch, so that only batches under way can be lost. One process at a time embeds for an index and a
+        model; the others wait. Failed texts are returned, logged as warnings, and tried again by the next refresh.
 
         Args:
-            progress: Called in a worker thread, one call after another: at first, after every few files, with the last
-                one, and after every batch of texts. What it raises ends the refresh.
-            anew: Whether to throw away what there is first, of all branches, embeddings among it. That mends whatever
-                `health()` finds; cancelled, it leaves nothing, or what it has done until then.
+            progress: Called in a worker thread, one call after another: at first, after every few files, after the last
+                one, and after every batch of texts. An exception in it ends the refresh.
+            rebuild: Delete the index first, with the views of all branches and all embeddings. This fixes whatever
+                `check()` finds.
+            anew: Deprecated name of `rebuild`.
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.
             FileNotFoundError: The folder does not exist.
-            NotADirectoryError: It is not a directory.
+            NotADirectoryError: The path is not a directory.
             BinaryNotFoundError: There is no rg.
             GlobError, UnknownTypeError, SearchError: rg cannot do this.
         """
-        plan = self._embedded(progress)
-        return await self._in_turn(self._anew(plan) if anew else plan)
+        if anew is not None:
+            warnings.warn("anew= is deprecated; use rebuild=", DeprecationWarning, stacklevel=2)
+            rebuild = anew
+        return await self._refresh(self._runner(), progress, rebuild=rebuild)
 
-    async def search(self, query: str, *, limit: int | None = LIMIT, refresh: bool = True) -> list[RankedChunk]:
-        """Find the places that answer a question in words, or define a symbol, the best first.
+    async def search(self, query: str, *, limit: int | None = DEFAULT_LIMIT, refresh: bool = True) -> list[RankedChunk]:
+        """Find the chunks that answer a question in words, or define a symbol, the best first.
 
-        Places are ranked as by `rank()`, out of all files and not only out of the 40 that promise most. How much a word
-        is worth is counted over all branches that are indexed; places are those of the current one alone.
+        Chunks are ranked as by `rank()`, out of all files and not only out of the 40 most promising ones. The weight of
+        a word is counted over all branches in the index; results are of the current branch alone.
 
-        With an embedder, at most 128 texts without a vector get one first: `refresh()` does them all. If some have none
-        yet, or vectors cannot be had and words answer alone, the reasons of each place say so. One that does not answer
-        is tried for a moment only, and not again for half a minute; `refresh()` has more patience.
+        With an embedder, at most 128 texts without a vector are embedded first; `refresh()` embeds all. If some have no
+        vector yet, or vectors are unavailable and words answer alone, the reasons of each result say so. An embedder
+        that does not answer is tried for a moment only, and not again for half a minute; `refresh()` has more patience.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar"; "where is CookieJar defined" is
                 one.
-            limit: How many places to give at most; `None` gives all that are ranked, which are some hundred.
-            refresh: Whether to refresh first. If not, answers are as old as the last refresh.
+            limit: Maximum number of results; `None` gives all that are ranked, which are some hundred.
+            refresh: Refresh first. If false, answers are as old as the last refresh.
 
         Raises:
             ValueError: There is no word in the query, or `limit` is negative.
@@ -79,48 +86,59 @@ class Index(Plans):
 
         With `refresh`, it raises what `refresh()` raises, too.
         """
-        return await self._in_turn(self._searched(query, limit, first=refresh))
+        return await self._search(self._runner(), query, limit, refresh=refresh)
 
-    def watch(self) -> AsyncGenerator[Refreshed]:
+    def watch(self) -> AsyncGenerator[RefreshResult]:
         """Refresh now, and again whenever files have changed, half a second after the last change.
 
-        The first item is what the first refresh did. One follows for each later refresh that found a difference, or
-        another branch. Changes behind symbolic links, and of files that ignore rules leave out, are not told; those of
-        a tree that is never quiet are told after ten seconds. Needs the extra `watch`.
+        The first item is the result of the first refresh. Another one follows for each later refresh that found a
+        difference, or another branch. Changes behind symbolic links, and of ignored files, are not reported; changes in
+        a tree that is never quiet are reported after ten seconds. Needs the extra `watch`.
 
-        To leave early, wrap the generator in `contextlib.aclosing`. Searches need none of this: they refresh by
+        To leave early, wrap the generator in `contextlib.aclosing`. Searches do not need this: they refresh the index
         themselves.
 
         Raises:
-            RipwrapError: watchfiles is not there, or the system watches no more folders.
+            RipwrapError: watchfiles is not installed, or the system's limit of watched folders is reached.
 
         It raises what `refresh()` raises, too; all of it comes from iterating.
         """
-        from ripwrap.index.watch import watched
+        from ripwrap.index.watch import watch_folder
 
-        return watched(self._root, self._store.folder, self.refresh)
+        return watch_folder(self._root, self._store.folder, self.refresh)
 
     async def status(self) -> IndexStatus:
-        """What there is, as of the last refresh; while one is running, as of that before it."""
-        return await carry_out(self._told(), self._rg)
+        """Return the state of the index after the last finished refresh."""
+        return await self._get_status(self._runner(lock=False))
 
-    async def health(self) -> IndexHealth:
-        """Whether the index is sound, and what to do if it is not; all of it is read, which may take a second.
+    async def check(self) -> CheckResult:
+        """Check whether the index is sound, and say what to do if it is not.
 
-        It waits for nobody: while another process writes, full-text search is not asked what is wrong with it.
+        All of the index is read, which may take a second. No lock is waited for: while another process writes, the
+        check of full-text search is left out.
         """
-        return await carry_out(self._checked(), self._rg)
+        return await self._check(self._runner(lock=False))
 
-    async def gc(self) -> Collected:
-        """Remove the views of branches and worktrees that are no more, what no view has, and the space it took.
+    async def prune(self) -> PruneResult:
+        """Remove the views of deleted branches and worktrees and the content that no view has, and free its space.
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.
         """
-        return await self._in_turn(self._collected())
+        return await self._prune(self._runner())
+
+    async def health(self) -> CheckResult:
+        """Check the index; a deprecated name of `check()`."""
+        warnings.warn("health() is deprecated; use check()", DeprecationWarning, stacklevel=2)
+        return await self._check(self._runner(lock=False))
+
+    async def gc(self) -> PruneResult:
+        """Prune the index; a deprecated name of `prune()`."""
+        warnings.warn("gc() is deprecated; use prune()", DeprecationWarning, stacklevel=2)
+        return await self._prune(self._runner())
 
     async def aclose(self) -> None:
-        """Close the file, and end the process that cuts files; a later call begins anew.
+        """Close the file, and end the process that splits files; a later call opens them again.
 
         It waits for calls of other tasks that are using the file, also when it is cancelled.
         """
@@ -135,12 +153,5 @@ class Index(Plans):
     ) -> None:
         await self.aclose()
 
-    async def _in_turn(self, plan: Plan[T]) -> T:
-        """The result of a plan, one at a time in each event loop, so that others find threads free.
-
-        With an embedder, which may take its time, nobody waits for that: they share the store's own lock alone.
-        """
-        if self._semantic is not None:
-            return await carry_out(plan, self._rg)
-        async with self._lock():
-            return await carry_out(plan, self._rg)
+    def _runner(self, *, lock: bool = True, timeout: float | None = None) -> Runner:
+        return self._limited(AsyncRunner(self._rg), timeout, lock=lock)

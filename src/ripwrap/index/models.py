@@ -1,25 +1,36 @@
-"""What an index says of itself: frozen models."""
+"""Results of an index, as frozen models, and values that modules of the index exchange."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidatorFunctionWrapHandler, WrapValidator
 
 from ripwrap._text import FsPath
-from ripwrap.errors import EmbedReason
+from ripwrap.errors import EmbedReason, HintedText
+
+
+def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
+    """Return a text with its hints, which Pydantic's own validation would drop."""
+    return text if isinstance(text, HintedText) else check(text)
+
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
 
 SkipReason: TypeAlias = Literal["binary", "unreadable"]
 
 
 class Progress(BaseModel, frozen=True):
-    """How far a refresh is.
+    """Progress of a refresh: first of the files, then of the embedding of their texts.
 
     Attributes:
-        files: How many files are done, of those that are new or differ.
-        total: How many there are of them.
-        chunks: How many chunks were written.
-        embedded: How many texts have got a vector, after the files.
-        to_embed: How many had none.
+        files: Number of new or changed files that are done.
+        total: Number of new or changed files.
+        chunks: Number of chunks written.
+        embedded: Number of texts embedded.
+        to_embed: Number of texts that had no vector.
     """
 
     files: int
@@ -33,9 +44,9 @@ class Skipped(BaseModel, frozen=True):
     """Files that are not in the index.
 
     Attributes:
-        reason: Why.
-        files: How many.
-        example: One of them.
+        reason: Reason: binary content, or unreadable.
+        files: Number of files.
+        example: Path of one of them.
     """
 
     reason: SkipReason
@@ -43,13 +54,13 @@ class Skipped(BaseModel, frozen=True):
     example: FsPath
 
 
-class NotEmbedded(BaseModel, frozen=True):
-    """Texts that have no vector yet; the next refresh asks for them again, and until then words alone find them.
+class EmbeddingFailure(BaseModel, frozen=True):
+    """Texts that could not be embedded. The next refresh tries again. Until then words alone find them.
 
     Attributes:
-        reason: What went wrong; see `EmbeddingError`.
-        texts: How many texts; chunks that are alike are one.
-        message: The error of the first of them.
+        reason: Kind of failure; see `EmbeddingError`.
+        texts: Number of texts; equal chunks are one text.
+        message: Error of the first text.
     """
 
     reason: EmbedReason
@@ -57,21 +68,21 @@ class NotEmbedded(BaseModel, frozen=True):
     message: str
 
 
-class Refreshed(BaseModel, frozen=True):
-    """What a refresh found and did.
+class RefreshResult(BaseModel, frozen=True):
+    """Result of a refresh.
 
     Attributes:
-        added: How many files are new.
-        changed: How many have other content than before.
-        removed: How many are no longer there.
-        unchanged: How many are as they were.
-        skipped: What is left out, by reason; binary files are looked at again only when they change, and what could not
-            be read each time.
-        cut: How many files are in the index with their first million bytes alone.
-        chunks: How many chunks were written; content that was known, e.g. from another branch, needs none.
-        seconds: How long it took.
-        embedded: How many texts have got a vector; chunks that are alike are one text.
-        failed: Texts that have none yet, by reason.
+        added: Number of new files.
+        changed: Number of files with other content than before.
+        removed: Number of files that are gone.
+        unchanged: Number of files with the same content as before.
+        skipped: Files that are left out, by reason. Binary files are read again when they change, unreadable ones by
+            each refresh.
+        cut: Number of files of which only the first million bytes are indexed.
+        chunks: Number of chunks written; content that the index had already, e.g. from another branch, is not written.
+        seconds: Duration in seconds.
+        embedded: Number of texts embedded; equal chunks are one text.
+        failed: Texts that could not be embedded, by reason.
     """
 
     added: int
@@ -83,18 +94,18 @@ class Refreshed(BaseModel, frozen=True):
     chunks: int
     seconds: float
     embedded: int = 0
-    failed: tuple[NotEmbedded, ...] = ()
+    failed: tuple[EmbeddingFailure, ...] = ()
 
 
 class IndexView(BaseModel, frozen=True):
-    """The files of one branch, in one folder.
+    """View of an index: the files of one branch, in one folder.
 
     Attributes:
-        name: The branch; `"detached HEAD"` or `"no repository"` if there is none.
-        root: The folder.
-        options: The options of `Index` that chose its files, as JSON.
-        files: How many files it has, those that are skipped among them.
-        current: Whether searches look at this one now.
+        name: Branch; `"detached HEAD"` or `"no repository"` if there is none.
+        root: Folder.
+        options: Options of `Index` that chose the files, as JSON.
+        files: Number of files, with those that are skipped.
+        current: True if this is the view that is searched now.
     """
 
     name: str
@@ -105,23 +116,23 @@ class IndexView(BaseModel, frozen=True):
 
 
 class IndexStatus(BaseModel, frozen=True):
-    """What there is; nothing was refreshed for it.
+    """Status of an index, as of the last refresh.
 
     Attributes:
-        built: Whether the current view was ever indexed.
-        files: How many files the current view has text of.
-        chunks: How many chunks that are.
-        bytes: The size of the index on disk, of all its views.
-        view: The name of the current view.
+        built: True if the current view was ever indexed.
+        files: Number of files of the current view with text in the index.
+        chunks: Number of chunks of these files.
+        bytes: Size of the index on disk, with all views.
+        view: Name of the current view.
         views: All views.
-        location: The folder that has the index.
-        schema_version: The version of its tables.
-        chunker: What cuts files into chunks.
-        model: The embedding model, as `provider:model`; `None` if there is none.
-        dimension: How many numbers its vectors have; `None` if that is not known yet.
-        lacking: How many texts of the current view's chunks have no vector of it; 0 without a model.
-        changed_at: When a refresh last had something to write into the current view.
-        sent: What is sent to whom, in a sentence; empty without a model, because then nothing leaves the machine.
+        location: Folder of the index.
+        schema_version: Version of the tables.
+        chunker: Name and version of what splits files.
+        model: Embedding model, as `provider:model`; `None` without an embedder.
+        dimension: Numbers of a vector; `None` until that is known.
+        lacking: Number of texts of the current view without a vector; 0 without a model.
+        changed_at: Time of the last refresh that wrote to the current view; `None` if there was none.
+        sent: Sentences that say what is sent where; empty without a model, because then nothing leaves the machine.
     """
 
     built: bool
@@ -140,18 +151,18 @@ class IndexStatus(BaseModel, frozen=True):
     sent: tuple[str, ...]
 
 
-class IndexHealth(BaseModel, frozen=True):
-    """Whether an index is sound.
+class CheckResult(BaseModel, frozen=True):
+    """Result of checking an index.
 
     Attributes:
-        ok: Whether nothing is wrong.
-        checked: What SQLite's own check says: `"ok"`, or what is damaged.
-        files: How many entries all views have.
-        blobs: How many contents of files there are.
-        chunks: How many chunks.
-        indexed: How many of them full-text search has; the same number if all is well.
-        orphans: How many contents no view has; `gc()` removes them.
-        messages: What is wrong, and what to do; what is only worth knowing, too.
+        ok: True if nothing is wrong.
+        checked: Result of SQLite's own check: `"ok"`, or the damage.
+        files: Number of files of all views.
+        blobs: Number of contents of files.
+        chunks: Number of chunks.
+        indexed: Number of chunks in full-text search; equal to `chunks` in a sound index.
+        orphans: Number of contents that no view has; `prune()` removes them.
+        messages: Problems and notes, each with what to do.
     """
 
     ok: bool
@@ -161,18 +172,18 @@ class IndexHealth(BaseModel, frozen=True):
     chunks: int
     indexed: int
     orphans: int
-    messages: tuple[str, ...]
+    messages: tuple[Annotated[str, WrapValidator(_keep_hints)], ...]
 
 
-class Collected(BaseModel, frozen=True):
-    """What `Index.gc()` removed.
+class PruneResult(BaseModel, frozen=True):
+    """Content that `Index.prune()` removed.
 
     Attributes:
-        views: The views that are gone, by name: their branch or folder is no more.
-        blobs: How many contents of files.
-        chunks: How many chunks.
-        vectors: How many embeddings.
-        bytes: By how much the index got smaller on disk.
+        views: Names of the removed views, whose branch or folder is gone.
+        blobs: Number of removed contents of files.
+        chunks: Number of removed chunks.
+        vectors: Number of removed vectors.
+        bytes: Bytes that were freed on disk.
     """
 
     views: tuple[str, ...]
@@ -180,3 +191,40 @@ class Collected(BaseModel, frozen=True):
     chunks: int
     vectors: int
     bytes: int
+
+
+Pool: TypeAlias = Sequence[tuple[int, float]]
+"""Numbers of chunks with their scores, the best first. Scores of two pools do not compare."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSearch:
+    """The ranking of a query by vectors, and why it is missing or incomplete.
+
+    Attributes:
+        search: Returns the pool of a view, with cosines, or `None` if the view has no vectors; `None` if vectors cannot
+            be searched.
+        weight: Share of vectors in the fused score, from 0 to 1; `None` lets the query decide.
+        unavailable: Why vectors cannot be searched; added to the reasons of each result.
+        incomplete: Which vectors are missing; added to the reasons of each result.
+    """
+
+    search: "Callable[[Connection, int], Pool | None] | None"
+    weight: float | None = None
+    unavailable: str = ""
+    incomplete: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderInfo:
+    """An embedder as the status of an index shows it.
+
+    Attributes:
+        name: The model, as `provider:model`.
+        dimension: Numbers of a vector; `None` until that is known.
+        destination: Where texts are sent, in a sentence.
+    """
+
+    name: str
+    dimension: int | None
+    destination: str

@@ -1,9 +1,9 @@
-"""What differs between a tree of files and its view in the index, and the one transaction that makes them agree.
+"""A refresh: compare the files with their view in the index, and write the differences in one transaction.
 
-A file whose size and times are as they were is not read. Any other is read and hashed, and only content that is not yet
-known under its path is cut into chunks. One that could not be read is tried each time, because what was in the way need
-not show in its times; while it cannot be, it is as it was. After that, whatever no view has any more is removed, so
-that what a search weighs is what is there: the index is then as a new one would be.
+A file with the same size and times as before is not read. Any other file is read and hashed. It is split into chunks
+only if the index does not have this content under this path yet. A file that could not be read is tried by each
+refresh, because its times need not change when it becomes readable; until then its row stays. At the end, content that
+no view has is removed, because the statistics of full-text search count it. The index then ranks as a new one would.
 """
 
 import logging
@@ -12,22 +12,30 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ripwrap._ranking.chunks import Chunk
+from ripwrap._code.windows import Chunk
 from ripwrap._text import shown
-from ripwrap.index.database import READONLY, check, checkpoint, code_of, reading, stored, writing
-from ripwrap.index.files import Stamp, read, stamps_of, unreadable
-from ripwrap.index.models import Progress, Refreshed, Skipped, SkipReason
-from ripwrap.index.rows import (
+from ripwrap.index.file_state import Stamp, read_file, read_stamps, why_unreadable
+from ripwrap.index.models import Progress, RefreshResult, Skipped, SkipReason
+from ripwrap.index.storage.database import (
+    READONLY,
+    check,
+    checkpoint,
+    code_of,
+    encode_text,
+    read_transaction,
+    write_transaction,
+)
+from ripwrap.index.storage.tables import (
     Row,
     View,
-    add,
-    content_of,
+    add_blob,
+    find_blob,
     generation_of,
-    latest,
+    mark_changed,
     number_of,
-    numbered,
     remove_unused,
     rows_of,
+    rows_of_latest_view,
 )
 
 if TYPE_CHECKING:
@@ -35,20 +43,20 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("ripwrap")
 
-_BATCH = 64  # Files after which progress is told.
-_MANY = 2_000  # Chunks that leave a large log behind.
-_NO_STAMP = (-1, 0, 0)  # Of a file that is tried whatever its times are.
+_FILES_PER_PROGRESS = 64
+_CHUNKS_PER_CHECKPOINT = 2_000  # after as many chunks, the write-ahead log is large
+_UNKNOWN_STAMP = (-1, 0, 0)  # equals no stamp of a file, so that the next refresh reads the file
 
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """What cuts files into chunks.
+    """Function that splits files into chunks, with its version.
 
     Attributes:
-        version: Names it and its version; if it differs from what the index was made with, that is made anew.
-        chunks_of: The chunks of a file, given its path and text. They cover all of the text and are in the order of
-            their start; they may overlap.
-        close: Lets go of what that took; it may be called again afterwards.
+        version: Name and version; an index that was made with another one is rebuilt.
+        chunks_of: Returns the chunks of a file, given its path and text. They cover all of the text, in the order of
+            their start. They may overlap.
+        close: Frees resources; `chunks_of` may be called again afterwards.
     """
 
     version: str
@@ -57,13 +65,24 @@ class Chunker:
 
 
 @dataclass(slots=True)
-class _Tally:
+class _Counts:
+    """Counts of one refresh.
+
+    Attributes:
+        added: Number of new files.
+        changed: Number of files with other content than before.
+        chunks: Number of chunks written.
+        unreadable: Reasons why files cannot be read, by path.
+        touched: Paths of new and changed files.
+        released: Numbers of contents that a file had before.
+    """
+
     added: int = 0
     changed: int = 0
     chunks: int = 0
     unreadable: dict[str, str] = field(default_factory=dict[str, str])
     touched: set[str] = field(default_factory=set[str])
-    let_go: set[int] = field(default_factory=set[int])
+    released: set[int] = field(default_factory=set[int])
 
 
 def refresh(
@@ -75,73 +94,80 @@ def refresh(
     progress: Callable[[Progress], object] | None,
     *,
     insist: bool = False,
-) -> Refreshed | None:
+) -> RefreshResult | None:
     """Make a view agree with the files that are listed.
 
     Args:
         database: The index.
-        view: Which view.
-        paths: Its files, relative to its root.
-        chunker: What cuts files.
-        expected: The generation of the view before the files were listed.
-        progress: Told how far it is, in this thread.
-        insist: Whether to go on although the view has changed since the files were listed.
+        view: The view.
+        paths: Files of the view, relative to its root.
+        chunker: Splits files.
+        expected: Generation of the view before the files were listed.
+        progress: Called in this thread, after every few files.
+        insist: Write although another process has refreshed the view since the files were listed.
 
     Returns:
-        What was done; `None` if another process has refreshed the view since the files were listed, and nothing was.
+        The result; `None` if another process has refreshed the view since the files were listed, and nothing was
+        written.
     """
     import sqlite3
 
-    begun = time.monotonic()
-    stamps, wrong = stamps_of(view.root, paths, follow=view.follows)
-    with reading(database):
+    # Files are compared before the lock for writing is taken, so that a refresh without differences does not wait for
+    # another process. The generation of the view tells whether another process has refreshed it meanwhile. In that case
+    # the list of paths may be stale: the caller lists again, and on the last attempt writes anyway, so the loop ends.
+    # All rows are written in one transaction (https://sqlite.org/isolation.html): searches see the state before or
+    # after it, also if this process is killed.
+    started = time.monotonic()
+    stamps, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
+    with read_transaction(database):
         generation = generation_of(database, view)
         known = rows_of(database, number_of(database, view))
     if generation != expected and not insist:
         return None
-    tally = _Tally(unreadable=wrong)
-    differing, gone = _differing(view, known, stamps, tally)
+    counts = _Counts(unreadable=unreadable_paths)
+    differing, gone = _find_differences(view, known, stamps, counts)
     if differing or gone or generation is None:
         try:
-            with writing(database):
+            with write_transaction(database):
                 if generation_of(database, view) != generation:
                     if not insist:
                         return None
                     known = rows_of(database, number_of(database, view))
-                    differing, gone = _differing(view, known, stamps, tally)
-                _write(database, view, chunker, known, stamps, sorted(differing), gone, tally, progress)
-        except sqlite3.OperationalError as error:  # where nobody can write, what differs in its times alone need not be
+                    differing, gone = _find_differences(view, known, stamps, counts)
+                _write_differences(database, view, chunker, known, stamps, sorted(differing), gone, counts, progress)
+        except sqlite3.OperationalError as error:
+            # A read-only index is still up to date if files differ from it in their times alone.
             if gone or generation is None or code_of(error) != READONLY:
                 raise
-            if not all(_is_known(database, view, path, known.get(path)) for path in differing):
+            if not all(_has_same_content(database, view, path, known.get(path)) for path in differing):
                 raise
-        if tally.chunks > _MANY:
+        if counts.chunks > _CHUNKS_PER_CHECKPOINT:
             checkpoint(database)
-    return _told(known, tally, len(gone), time.monotonic() - begun)
+    return _make_result(known, counts, len(gone), time.monotonic() - started)
 
 
-def _differing(
-    view: View, known: Mapping[str, Row], stamps: Mapping[str, Stamp], tally: _Tally
+def _find_differences(
+    view: View, known: Mapping[str, Row], stamps: Mapping[str, Stamp], counts: _Counts
 ) -> tuple[list[str], set[str]]:
-    """The files that are to be read, and those that are no more."""
+    """Return the paths to read, and the paths that are gone."""
     differing: list[str] = []
     follow = view.follows
     for path, stamp in stamps.items():
         row = known.get(path)
         if row is not None and row.note == "unreadable":
             check()
-            why = unreadable(view.root, path, follow=follow)
+            why = why_unreadable(view.root, path, follow=follow)
             if why is not None:
-                tally.unreadable[path] = why
+                counts.unreadable[path] = why
                 continue
         elif row is not None and row.stamp == stamp:
             continue
-        tally.unreadable.pop(path, None)
+        counts.unreadable.pop(path, None)
         differing.append(path)
     return differing, known.keys() - stamps.keys()
 
 
-def _write(
+def _write_differences(
     database: "Connection",
     view: View,
     chunker: Chunker,
@@ -149,102 +175,104 @@ def _write(
     stamps: Mapping[str, Stamp],
     differing: Sequence[str],
     gone: Iterable[str],
-    tally: _Tally,
+    counts: _Counts,
     progress: Callable[[Progress], object] | None,
 ) -> None:
-    """Write what differs; `known` is then what is known."""
-    before = latest(database, view)
-    number = numbered(database, view)
+    """Write the differences, and update `known` to the new rows."""
+    previous_rows = rows_of_latest_view(database, view)
+    number = mark_changed(database, view)
     for done, path in enumerate(differing):
-        if progress is not None and done % _BATCH == 0:
-            progress(Progress(files=done, total=len(differing), chunks=tally.chunks))
+        if progress is not None and done % _FILES_PER_PROGRESS == 0:
+            progress(Progress(files=done, total=len(differing), chunks=counts.chunks))
         check()
         old = known.get(path)
-        like = before.get(path)
-        if like is not None and like.stamp == stamps[path]:  # on the branch before it was the same
-            row: Row | None = like
+        previous = previous_rows.get(path)
+        if previous is not None and previous.stamp == stamps[path]:  # the same file as on the previous branch
+            row: Row | None = previous
         else:
-            row = _row(database, view, path, chunker, tally)
-        _put(database, number, path, old, row, tally)
+            row = _index_file(database, view, path, chunker, counts)
+        _write_row(database, number, path, old, row, counts)
         if row is not None:
             known[path] = row
         elif old is not None:
             del known[path]
     for path in gone:
-        _put(database, number, path, known.pop(path), None, tally)
-    for blob in sorted(tally.let_go):
+        _write_row(database, number, path, known.pop(path), None, counts)
+    for blob in sorted(counts.released):
         check()
         remove_unused(database, blob)
     if progress is not None:
-        progress(Progress(files=len(differing), total=len(differing), chunks=tally.chunks))
+        progress(Progress(files=len(differing), total=len(differing), chunks=counts.chunks))
 
 
-def _row(database: "Connection", view: View, path: str, chunker: Chunker, tally: _Tally) -> Row | None:
-    """A file as it is now, its content in the index; `None` if it is gone."""
+def _index_file(database: "Connection", view: View, path: str, chunker: Chunker, counts: _Counts) -> Row | None:
+    """Add the content of a file to the index, and return its row; `None` if the file is gone."""
     try:
-        found = read(view.root, path, follow=view.follows)
+        found = read_file(view.root, path, follow=view.follows)
     except FileNotFoundError:
         return None
     except OSError as error:
-        tally.unreadable[path] = str(error.strerror)
-        return Row(path, None, "unreadable", *_NO_STAMP)
+        counts.unreadable[path] = str(error.strerror)
+        return Row(path, None, "unreadable", *_UNKNOWN_STAMP)
     if found.source is None:
         return Row(path, None, "binary", *found.stamp)
-    blob = content_of(database, path, found.digest)
+    blob = find_blob(database, path, found.digest)
     if blob is None:
-        pieces = list(chunker.chunks_of(path, found.source.text))
-        blob = add(database, found.source, found.digest, pieces)
-        tally.chunks += len(pieces)
+        chunks = list(chunker.chunks_of(path, found.source.text))
+        blob = add_blob(database, found.source, found.digest, chunks)
+        counts.chunks += len(chunks)
     return Row(path, blob, "cut" if found.cut else None, *found.stamp)
 
 
-def _is_known(database: "Connection", view: View, path: str, row: Row | None) -> bool:
-    """Whether a file is as the index has it, but for its times."""
+def _has_same_content(database: "Connection", view: View, path: str, row: Row | None) -> bool:
+    """Return whether the index has the current content of a file; ignore its times."""
     check()
     try:
-        found = read(view.root, path, follow=view.follows)
-    except OSError:  # the index has no such file, or nothing of it
+        found = read_file(view.root, path, follow=view.follows)
+    except OSError:  # an unreadable file has no content
         return row is None or row.note == "unreadable"
     if found.source is None:
         return row is not None and row.note == "binary"
     note = "cut" if found.cut else None
-    return row is not None and (row.blob, row.note) == (content_of(database, path, found.digest), note)
+    return row is not None and (row.blob, row.note) == (find_blob(database, path, found.digest), note)
 
 
-def _put(database: "Connection", number: int, path: str, old: Row | None, row: Row | None, tally: _Tally) -> None:
-    """Note what a file is now, and what that makes of it."""
+def _write_row(
+    database: "Connection", number: int, path: str, old: Row | None, row: Row | None, counts: _Counts
+) -> None:
+    """Write or delete the row of a file, and count the change."""
     if row is None:
-        database.execute("DELETE FROM tree WHERE view = ? AND path = ?", (number, stored(path)))
+        database.execute("DELETE FROM tree WHERE view = ? AND path = ?", (number, encode_text(path)))
     else:
         database.execute(
             "INSERT OR REPLACE INTO tree (view, path, blob, note, size, mtime_ns, ctime_ns)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (number, stored(path), *row[1:]),
+            (number, encode_text(path), *row[1:]),
         )
         if old is None:
-            tally.added += 1
-            tally.touched.add(path)
+            counts.added += 1
+            counts.touched.add(path)
         elif (old.blob, old.note) != (row.blob, row.note):
-            tally.changed += 1
-            tally.touched.add(path)
+            counts.changed += 1
+            counts.touched.add(path)
     if old is not None and old.blob is not None and (row is None or row.blob != old.blob):
-        tally.let_go.add(old.blob)
+        counts.released.add(old.blob)
 
 
-def _told(known: Mapping[str, Row], tally: _Tally, gone: int, seconds: float) -> Refreshed:
-    for path, why in sorted(tally.unreadable.items()):
-        _LOGGER.warning("%s could not be read: %s", shown(path), why)
+def _make_result(known: Mapping[str, Row], counts: _Counts, gone: int, seconds: float) -> RefreshResult:
+    for path, why in sorted(counts.unreadable.items()):
+        _LOGGER.warning("could not read %s: %s", shown(path), why)
     binary = [row.path for row in known.values() if row.note == "binary"]
-    left_out: tuple[tuple[SkipReason, Collection[str]], ...] = (("binary", binary), ("unreadable", tally.unreadable))
-    return Refreshed(
-        added=tally.added,
-        changed=tally.changed,
+    left_out: tuple[tuple[SkipReason, Collection[str]], ...] = (("binary", binary), ("unreadable", counts.unreadable))
+    return RefreshResult(
+        added=counts.added,
+        changed=counts.changed,
         removed=gone,
-        unchanged=len(known) - len(tally.touched),
+        unchanged=len(known) - len(counts.touched),
         skipped=tuple(
             Skipped(reason=reason, files=len(paths), example=min(paths)) for reason, paths in left_out if paths
         ),
         cut=sum(row.note == "cut" for row in known.values()),
-        chunks=tally.chunks,
+        chunks=counts.chunks,
         seconds=seconds,
     )

@@ -1,7 +1,7 @@
-"""Keeping an index up to date while files change; needs the extra `watch` (watchfiles).
+"""Watch a folder, and keep its index up to date while files change; needs the extra `watch` (watchfiles).
 
-What waits is a worker thread, and only while something is waited for: across a `yield` there is the system's handle,
-and the thread inside of watchfiles that reads it, both of which closing the generator ends.
+A worker thread waits for changes, and only while the consumer waits for the next item. Across a `yield`, only the
+system's handle is open, and the thread inside watchfiles that reads it. Closing the generator ends both.
 """
 
 import math
@@ -12,43 +12,51 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
 
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
-from ripwrap.index.models import Refreshed
-from ripwrap.index.store import own_files
-from ripwrap.index.views import repository_of, view_of
+from ripwrap.index.branches import repository_of, view_of
+from ripwrap.index.models import RefreshResult
+from ripwrap.index.storage.files import own_files
 
-QUIET = 0.5
-"""Seconds without a change, after which it is time to refresh: an editor, or git, changes several files at once."""
+QUIET_SECONDS = 0.5
+"""Seconds without a change before a refresh: an editor, or git, changes several files at once."""
 
-_MOST = 10.0  # Seconds after which it is time although there is no quiet.
-_STEP = 50  # Milliseconds after which changes that came together are handed over, and a request to end is seen.
-_LOOK = 100  # Milliseconds that it waits for the first of them.
-_NOTHING: set[Any] = set()
+_MAX_DELAY_SECONDS = 10.0  # after the first change, although files still change
+_GROUPING_MS = 50  # watchfiles collects changes for so long, and then looks at the stop event
+_POLL_INTERVAL_MS = 100  # watchfiles waits so long for a first change
+_NO_CHANGES: set[Any] = set()
 
 
-async def watched(root: Path, own: Path, refresh: Callable[[], Awaitable[Refreshed]]) -> AsyncGenerator[Refreshed]:
-    """Refresh at first, and then whenever files have changed and it is quiet; see `Index.watch()`.
+class Refresh(Protocol):
+    """Refresh within a time limit, in seconds."""
+
+    def __call__(self, *, timeout: float | None) -> RefreshResult: ...  # noqa: D102
+
+
+async def watch_folder(
+    root: Path, own: Path, refresh: Callable[[], Awaitable[RefreshResult]]
+) -> AsyncGenerator[RefreshResult]:
+    """Refresh now, and again after each burst of changes; see `Index.watch()`.
 
     Args:
-        root: The folder, as a real path.
-        own: The folder that has the index; its files are nothing to wake up for.
-        refresh: Refreshes.
+        root: Folder, as a real path.
+        own: Folder of the index; changes of its files are ignored.
+        refresh: Refreshes the index.
     """
     waiter = _Waiter(root, own)
     try:
         await anyio.to_thread.run_sync(waiter.begin)  # before the refresh, so that no change is missed
         branch = view_of(root)
         yield await refresh()
-        while await _changed(waiter):
+        while await _wait_for_change(waiter):
             before, branch = branch, view_of(root)
             done = await refresh()
-            if _differs(done) or branch != before:
+            if _has_differences(done) or branch != before:
                 yield done
     finally:
         waiter.stop.set()
@@ -56,90 +64,90 @@ async def watched(root: Path, own: Path, refresh: Callable[[], Awaitable[Refresh
             await anyio.to_thread.run_sync(waiter.close, limiter=anyio.CapacityLimiter(1))
 
 
-def watched_blocking(
-    root: Path, own: Path, refresh: Callable[[float | None], Refreshed], seconds: float | None
-) -> Generator[Refreshed]:
-    """As `watched()`, blocking.
+def watch_blocking(root: Path, own: Path, refresh: Refresh, timeout: float | None) -> Generator[RefreshResult]:
+    """Do the same as `watch_folder()`, blocking.
 
     Args:
-        root: The folder, as a real path.
-        own: The folder that has the index.
-        refresh: Refreshes within so many seconds.
-        seconds: How long it goes on from the first item that is asked for; `None` is for ever.
+        root: Folder, as a real path.
+        own: Folder of the index; changes of its files are ignored.
+        refresh: Refreshes the index within `timeout` seconds.
+        timeout: Seconds, counted from the request for the first item; `None` is for ever.
 
     Raises:
         TimeoutError: The time is over.
     """
     waiter = _Waiter(root, own)
-    deadline = math.inf if seconds is None else time.monotonic() + seconds
+    deadline = math.inf if timeout is None else time.monotonic() + timeout
 
-    def refreshed() -> Refreshed:
-        return refresh(None if seconds is None else max(deadline - time.monotonic(), 0))
+    def refresh_in_time() -> RefreshResult:
+        return refresh(timeout=None if timeout is None else max(deadline - time.monotonic(), 0))
 
     try:
         waiter.begin()
         branch = view_of(root)
-        yield refreshed()
+        yield refresh_in_time()
         while waiter.wait(deadline):
             before, branch = branch, view_of(root)
-            done = refreshed()
-            if _differs(done) or branch != before:
+            done = refresh_in_time()
+            if _has_differences(done) or branch != before:
                 yield done
-        raise TimeoutError(f"{shown(str(root))} was watched for timeout={seconds} seconds")
+        raise TimeoutError(f"stopped watching {shown(str(root))} after timeout={timeout} seconds")
     finally:
         waiter.stop.set()
         waiter.close()
 
 
-def _differs(done: Refreshed) -> bool:
+def _has_differences(done: RefreshResult) -> bool:
     return bool(done.added or done.changed or done.removed)
 
 
-async def _changed(waiter: "_Waiter") -> bool:
-    # A thread of its own: those that all share would be used up by some dozens of watchers.
+async def _wait_for_change(waiter: "_Waiter") -> bool:
+    # A limiter of its own: some dozens of watchers would use up the 40 worker threads that all tasks share.
     return await anyio.to_thread.run_sync(waiter.wait, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
 
 
 @dataclass(slots=True)
 class _Waiter:
-    """Waits for changes, in one thread at a time.
+    """Waiter for changes, for one thread at a time.
 
     Attributes:
-        stop: Says that nobody waits any more.
+        root: Folder that is watched.
+        own: Folder of the index.
+        stop: Event that ends `wait()`.
     """
 
     root: Path
     own: Path
     stop: threading.Event = field(default_factory=threading.Event)
-    _turn: threading.Lock = field(default_factory=threading.Lock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
     _changes: "Generator[set[Any]] | None" = None
 
     def begin(self) -> None:
-        """Have the system note changes from now on.
+        """Start watching: the system records changes from now on.
 
         Raises:
-            RipwrapError: watchfiles is not there, or the system watches no more folders.
+            RipwrapError: watchfiles is not installed, or the system's limit of watched folders is reached.
             FileNotFoundError: The folder does not exist.
-            NotADirectoryError: It is not a directory.
+            NotADirectoryError: The path is not a directory.
         """
         try:
             from watchfiles import watch
         except ModuleNotFoundError as error:
-            said = f'watching needs the package {error.name}: pip install "ripwrap[watch]"'
-            raise RipwrapError(said) from error
+            message = f'watching needs the package {error.name}: pip install "ripwrap[watch]"'
+            raise RipwrapError(message) from error
         os.scandir(self.root).close()
         repository = repository_of(self.root)
         head = None if repository is None else repository.git
-        # Of a worktree, or a folder in a repository, HEAD is elsewhere. Git puts a new file in its place, so that the
-        # folder is what can be watched.
-        apart = [] if head is None or head.is_relative_to(self.root) else [head]
-        with self._turn:
+        # HEAD of a worktree, or of the repository of a subfolder, is outside the root. Git replaces the file, so its
+        # folder is watched.
+        outside = [] if head is None or head.is_relative_to(self.root) else [head]
+        with self._lock:
             self._changes = watch(
                 self.root,
-                *apart,
+                *outside,
                 watch_filter=_Filter(self.root, own_files(self.own, self.root), head),
-                step=_STEP,
-                rust_timeout=_LOOK,
+                step=_GROUPING_MS,
+                rust_timeout=_POLL_INTERVAL_MS,
                 yield_on_timeout=True,
                 stop_event=self.stop,
                 ignore_permission_denied=True,
@@ -147,41 +155,41 @@ class _Waiter:
             self._next()
 
     def wait(self, until: float = math.inf) -> bool:
-        """Return `True` when something has changed and it is quiet, and `False` when nobody waits any more, or so late.
+        """Return `True` after a burst of changes; `False` after `stop` or at the deadline.
 
         Args:
-            until: When that is, as `time.monotonic()` tells it.
+            until: Deadline, in seconds of `time.monotonic()`.
         """
-        with self._turn:
+        with self._lock:
             first = last = 0.0
             while not self.stop.is_set() and time.monotonic() < until:
                 changes = self._next()
                 now = time.monotonic()
                 if changes:
                     first, last = first or now, now
-                if first and (now - last >= QUIET or now - first >= _MOST):
+                if first and (now - last >= QUIET_SECONDS or now - first >= _MAX_DELAY_SECONDS):
                     return True
         return False
 
     def close(self) -> None:
-        """End it, once the thread that waits has noticed."""
-        with self._turn:
+        """Stop watching, once the thread that waits has noticed `stop`."""
+        with self._lock:
             changes, self._changes = self._changes, None
             if changes is not None:
                 changes.close()
 
     def _next(self) -> set[Any]:
         if self._changes is None:
-            return _NOTHING
+            return _NO_CHANGES
         try:
-            return next(self._changes, _NOTHING)
-        except (OSError, RuntimeError) as error:  # the latter is watchfiles' own
-            raise RipwrapError(f"{shown(str(self.root))} cannot be watched: {error}") from error
+            return next(self._changes, _NO_CHANGES)
+        except (OSError, RuntimeError) as error:  # watchfiles raises RuntimeError
+            raise RipwrapError(f"could not watch {shown(str(self.root))}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Which changes are to wake us: those of files, but of our own and of git's only HEAD."""
+    """Filter of changes: those of files, without the files of the index, and of git's files only HEAD."""
 
     root: Path
     own: re.Pattern[str] | None

@@ -1,0 +1,516 @@
+"""Generates the blocking twins of async modules, as httpcore does.
+
+`python scripts/unasync.py` writes them, and `--check` fails with a diff if one is not up to date.
+
+A function or class is translated by small edits of its source, so that names, comments and layout stay:
+
+- `async` and `await` go; `RENAMED` has the names that differ. `await f(run, …)`, whose argument is a runner, becomes
+  `run_blocking(f(run, …))`, since a coroutine over a `BlockingRunner` never suspends.
+- A public function without a `timeout` gets one, in its signature, in its docstring, and in the calls that `TIMED` has.
+  A call with `timeout=None` passes it on.
+- Examples in docstrings lose `asyncio.run()` and `async def main()`.
+"""
+
+import argparse
+import ast
+import builtins
+import difflib
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+RENAMED = {
+    "AsyncGenerator": "Generator",
+    "AsyncRunner": "BlockingRunner",
+    "__aenter__": "__enter__",
+    "__aexit__": "__exit__",
+    "aclose": "close",
+    "aclosing": "closing",
+    "run_stream": "run_stream_blocking",
+}
+WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
+"""Phrases of docstrings that differ."""
+
+TIMED = {"AsyncRunner", "run_stream", "_runner"}
+"""Functions whose blocking twin takes a `timeout`: where their caller has got one, they are handed it."""
+
+RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(")
+"""Found in the arguments, or in the object, of a call whose coroutine `run_blocking()` runs."""
+
+TIMEOUT_ARGUMENT = "timeout: float | None = None"
+TIMEOUT_LINE = "timeout: Seconds for the call, without the wait for a slot; `None` is no limit."
+TIMEOUT_ERROR = "TimeoutError: It took more than `timeout` seconds."
+ALWAYS = {
+    "check_timeout": "ripwrap.options",
+    "run_blocking": "ripwrap._ripgrep.runner",
+}
+"""Names that the translation adds, and their modules."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A module to generate.
+
+    Attributes:
+        path: The module, below `src/`.
+        head: Its docstring, imports and definitions above the generated ones.
+        sources: Modules, and for each the names in it to translate.
+        timeout: Whether functions get a `timeout`.
+        untimed: Public functions that get none.
+        renamed: Names that differ, besides `RENAMED`.
+        timeout_line: How docstrings describe the `timeout`.
+        words: Phrases of docstrings that differ, besides `WORDS`.
+        bodies: Bodies of functions that are no translation.
+        imports: Names in `bodies`, and their modules.
+    """
+
+    path: str
+    head: str
+    sources: Mapping[str, Sequence[str]]
+    timeout: bool = True
+    untimed: frozenset[str] = frozenset()
+    timeout_line: str = TIMEOUT_LINE
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    words: Mapping[str, str] = field(default_factory=dict[str, str])
+    bodies: Mapping[str, str] = field(default_factory=dict[str, str])
+    imports: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+WORKSPACE_HEAD = '''"""Blocking twin of `ripwrap.Workspace`, for code that does not await: `ripwrap.sync.Workspace`."""
+'''
+
+SYNC_HEAD = '''"""The operations of ripwrap for code that does not await: the same names, blocking.
+
+Each function takes the arguments of its async twin. Most also take a `timeout` in seconds, because a blocking call
+cannot be cancelled. After that time rg is stopped, and a `TimeoutError` follows the items found until then. For a
+generator, the time begins with its first item. It does not include the wait for a slot; see
+`ripwrap.limit_processes()`. If you leave a generator early, its rg ends when the generator is closed or garbage
+collected; use `contextlib.closing` to close it.
+
+```python
+from ripwrap import sync
+
+for match in sync.search("TODO", cwd="docs/demo", glob="*.py", sort="path", timeout=10):
+    print(match.path, match.spans())
+```
+
+```text
+shop/cart.py ((6, 10),)
+shop/till.py ((20, 24),)
+```
+"""
+
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ripwrap.workspace.blocking import Workspace
+
+if TYPE_CHECKING:
+    from ripwrap.index.blocking import Index
+
+__all__ = [
+    "Index",
+    "Workspace",
+    "count",
+    "count_matches",
+    "file_types",
+    "files",
+    "files_with_matches",
+    "files_without_match",
+    "grep",
+    "install",
+    "rank",
+    "resolve",
+    "search",
+    "search_messages",
+    "tree",
+    "tree_text",
+]
+
+if not TYPE_CHECKING:  # a type checker would take any name for one of these
+
+    def __getattr__(name: str) -> Any:
+        if name == "Index":  # loaded when it is first used
+            from ripwrap.index.blocking import Index
+
+            return globals().setdefault(name, Index)
+        if name == "render_tree":
+            from ripwrap._operations.tree import render_tree
+
+            message = "ripwrap.sync.render_tree is deprecated; use ripwrap.Tree(entries=…)"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return render_tree
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+'''
+
+TARGETS = (
+    Target(
+        path="ripwrap/sync.py",
+        head=SYNC_HEAD,
+        sources={
+            "ripwrap._operations.search": ["search", "search_messages"],
+            "ripwrap._operations.grep": ["grep"],
+            "ripwrap._operations.counts": [
+                "files_with_matches",
+                "files_without_match",
+                "count",
+                "count_matches",
+                "file_types",
+            ],
+            "ripwrap._operations.files": ["files"],
+            "ripwrap._operations.rank": ["rank"],
+            "ripwrap._operations.tree": ["tree", "tree_text", "_yield_entries"],
+            "ripwrap.binary.resolver": ["resolve", "install"],
+        },
+        words={
+            "The work is done in a worker thread; a cancelled call ends a download.": "",
+            "The work is done in a worker thread, which calls `progress`, and ends when the call is cancelled.": (
+                "`progress` is called in this thread."
+            ),
+        },
+        bodies={
+            "resolve": "return find(rg, timeout=check_timeout(timeout))",
+            "install": (
+                "return install_blocking(version, dest=dest, mirrors=mirrors, sha256=sha256, "
+                "allow_unpinned=allow_unpinned, timeout=timeout, progress=progress)"
+            ),
+        },
+        imports={"find": "ripwrap.binary.resolver", "install_blocking": "ripwrap.binary.resolver"},
+    ),
+    Target(
+        path="ripwrap/index/blocking.py",
+        head='"""The blocking twin of `ripwrap.index.Index`, which is `ripwrap.sync.Index`."""\n',
+        sources={"ripwrap.index.core": ["Index"]},
+        untimed=frozenset({"aclose"}),
+        timeout_line="timeout: Seconds that this may take, waiting included; `None` is for ever.",
+        words={
+            "Without one, which is the default, nothing leaves the machine.": (
+                "Without one, which is the default, nothing leaves the machine.\n\n"
+                "    Each method takes a `timeout` in seconds, after which it raises `TimeoutError`. An embedder runs"
+                " in an event\n    loop of its own, in a thread that ends with the call."
+            ),
+            "Cancelled, it ends": "Interrupted, it ends",
+            "Called in a worker thread, one call after another: at first, after every few files, after the last one,"
+            " and after every batch of texts.": (
+                "Called in this thread, at first, after every few files and after the last one, and in another\n"
+                "                thread after every batch of texts."
+            ),
+            "calls of other tasks that are using the file, also when it is cancelled.": (
+                "calls of other threads that are using the file."
+            ),
+        },
+        bodies={
+            "aclose": "self._close()",
+            "watch": (
+                "from ripwrap.index.watch import watch_blocking\n\n"
+                "        return watch_blocking(self._root, self._store.folder, self.refresh, check_timeout(timeout))"
+            ),
+        },
+    ),
+    Target(
+        path="ripwrap/workspace/blocking.py",
+        head=WORKSPACE_HEAD,
+        sources={"ripwrap.workspace.core": ["Tool", "Workspace"]},
+        timeout=False,  # a workspace has one for all its tools
+    ),
+)
+
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Edit: TypeAlias = tuple[int, int, str]
+
+
+def main() -> None:
+    """Write the generated modules, or with `--check` exit with 1 and their differences."""
+    parser = argparse.ArgumentParser(description="Generate the blocking twins of async modules.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a module would change")
+    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent / "src", help="folder of the package")
+    arguments = parser.parse_args()
+    stale = False
+    for target in TARGETS:
+        path: Path = arguments.root / target.path
+        before = path.read_text("utf-8") if path.exists() else ""
+        after = format_source(generate(target, arguments.root), path)
+        if before != after and arguments.check:
+            stale = True
+            lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), str(path), "generated")
+            sys.stdout.writelines(lines)
+        elif before != after:
+            path.write_text(after, "utf-8")
+            print(f"wrote {path}")
+    if stale:
+        sys.exit("generated modules differ from their sources; run python scripts/unasync.py")
+
+
+def format_source(source: str, path: Path) -> str:
+    """Return the source with sorted imports, and as ruff formats it."""
+    ruff = [sys.executable, "-m", "ruff"]
+    where = ["--quiet", f"--stdin-filename={path}", "-"]
+    for command in (["check", "--fix-only", "--select=F401,I"], ["format"]):
+        done = subprocess.run(
+            [*ruff, *command, *where], input=source, stdout=subprocess.PIPE, encoding="utf-8", check=True
+        )
+        source = done.stdout
+    return source
+
+
+def generate(target: Target, root: Path) -> str:
+    """Return the source of a generated module, not formatted."""
+    modules = [Module(name, root) for name in target.sources]
+    own = {name for names in target.sources.values() for name in names}
+    pieces = [module.translate(name, target) for module in modules for name in target.sources[module.name]]
+    body = "\n\n\n".join(pieces)
+    known = {**ALWAYS, **target.imports}
+    imports: set[str] = set()
+    for name in sorted(_free_names(f"{target.head}\n{body}") - own):
+        found = {f"from {known[name]} import {name}"} if name in known else set[str]()
+        found |= {line for module in modules if (line := module.import_of(name, target))}
+        if len(found) > 1:
+            raise SystemExit(f"{target.path}: {name} is two things: {sorted(found)}")
+        imports |= found
+    sources = ", ".join(target.sources)
+    # The head begins with the docstring, below which the imports stand.
+    docstring_end = ast.parse(target.head).body[0].end_lineno or 0
+    lines = target.head.splitlines()
+    head = [*lines[:docstring_end], "", *sorted(imports), *lines[docstring_end:]]
+    generated = f"# Generated by scripts/unasync.py from {sources}. Do not edit."
+    return "\n".join([*_wrapped(generated), *head, "", "", body, ""])
+
+
+def _wrapped(comment: str) -> list[str]:
+    return re.sub(r"(.{1,110})(?: |$)", r"\1\n# ", comment).removesuffix("\n# ").split("\n")
+
+
+def _free_names(source: str) -> set[str]:
+    """Return the names that a module uses and does not define."""
+    tree = ast.parse(source)
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    # Annotations in quotes.
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    used |= {text for text in texts if text.isidentifier() and text[0].isupper()}
+    defined = {name for node in ast.walk(tree) for name in _bound_by(node)}
+    return used - defined - set(dir(builtins))
+
+
+def _bound_by(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from (alias.asname or alias.name for alias in node.names)
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+
+
+class Module:
+    """Async module that is translated.
+
+    Attributes:
+        name: Its name, as imported.
+    """
+
+    def __init__(self, name: str, root: Path) -> None:
+        self.name = name
+        self._text = (root / Path(*name.split("."))).with_suffix(".py").read_text("utf-8")
+        self._tree = ast.parse(self._text)
+        self._lines = self._text.splitlines(keepends=True)
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + len(line))
+        self._defined = {name: node for node in self._tree.body for name in _bound_at_top(node)}
+
+    def import_of(self, name: str, target: Target) -> str | None:
+        """Return the import statement that gives a translated name in this module."""
+        renamed = {new: old for old, new in {**RENAMED, **target.renamed}.items()}
+        name, new = renamed.get(name, name), name
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        as_name = f" as {alias.asname}" if alias.asname else ""
+                        return f"from {node.module} import {new if name != new else alias.name + as_name}"
+            elif isinstance(node, ast.Import):
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        return ast.unparse(ast.Import([alias]))
+        return f"from {self.name} import {name}" if name in self._defined else None
+
+    def translate(self, name: str, target: Target) -> str:
+        """Return the blocking source of a function, class or alias."""
+        node = self._defined[name]
+        decorators = node.decorator_list if isinstance(node, (Function, ast.ClassDef)) else []
+        first = min([node.lineno, *(one.lineno for one in decorators)]) - 1
+        start, end = self._starts[first], self._starts[node.end_lineno or 0]
+        edits = [*self._token_edits(start, end, target), *self._node_edits(node, target)]
+        return _apply(self._text, start, end, edits).rstrip()
+
+    def _token_edits(self, start: int, end: int, target: Target) -> Iterator[Edit]:
+        renamed = {**RENAMED, **target.renamed}
+        for token in tokenize.generate_tokens(io.StringIO(self._text).readline):
+            at = self._starts[token.start[0] - 1] + token.start[1]
+            if not start <= at < end:
+                continue
+            if token.type == tokenize.NAME and token.string in ("async", "await"):
+                yield at, at + len(token.string) + 1, ""
+            elif token.type == tokenize.NAME and token.string in renamed:
+                yield at, at + len(token.string), renamed[token.string]
+            elif token.type == tokenize.COMMENT and token.string.startswith("# noqa: ASYNC"):
+                yield at, at + len(token.string), ""
+
+    def _node_edits(self, root: ast.AST, target: Target) -> Iterator[Edit]:
+        functions = [node for node in ast.walk(root) if isinstance(node, Function) and _gets_timeout(node, target)]
+        timed = {id(node) for function in functions for node in ast.walk(function)}
+        for node in ast.walk(root):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield from self._definition_edits(node, target)
+            elif isinstance(node, ast.Await) and isinstance(node.value, ast.Call):
+                if RUNNER.search(self._source(node.value)):
+                    yield self._start(node.value), self._start(node.value), "run_blocking("
+                    yield self._end(node.value), self._end(node.value), ")"
+            elif isinstance(node, ast.Call):
+                function = node.func
+                name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+                if name in TIMED and id(node) in timed:
+                    end = self._end(node) - 1
+                    yield end, end, ", timeout=timeout" if node.args or node.keywords else "timeout=timeout"
+                for keyword in node.keywords:
+                    if keyword.arg == "timeout" and ast.unparse(keyword.value) == "None":
+                        yield self._start(keyword.value), self._end(keyword.value), "timeout"
+            elif isinstance(node, ast.Subscript) and ast.unparse(node.value) in ("Awaitable", "Coroutine"):
+                inner = node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else node.slice
+                yield self._start(node), self._start(inner), ""
+                yield self._end(inner), self._end(node), ""
+
+    def _definition_edits(self, node: Function | ast.ClassDef, target: Target) -> Iterator[Edit]:
+        timed = not isinstance(node, ast.ClassDef) and _gets_timeout(node, target)
+        if timed and not isinstance(node, ast.ClassDef):
+            yield self._timeout_parameter(node)
+        docstring = ast.get_docstring(node, clean=False)
+        if docstring is not None:
+            quoted = node.body[0]
+            # The source, and not its value, so that escapes stay.
+            text = self._source(quoted)
+            yield self._start(quoted), self._end(quoted), translate_docstring(text, target, timed=timed)
+        if node.name in target.bodies:
+            rest = node.body[docstring is not None :]
+            yield self._start(rest[0]), self._end(rest[-1]), target.bodies[node.name]
+
+    def _timeout_parameter(self, node: Function) -> Edit:
+        arguments = node.args
+        if arguments.kwarg is not None:
+            at = self._start(arguments.kwarg) - 2
+            return at, at, f"{TIMEOUT_ARGUMENT}, "
+        named = [*arguments.args, *arguments.kwonlyargs]
+        defaults = [one for one in (*arguments.defaults, *arguments.kw_defaults) if one is not None]
+        separator = "" if arguments.kwonlyargs or arguments.vararg else "*, "
+        at = max((self._end(one) for one in (*named, *defaults)), default=0)
+        at = max([at, *(self._end(one.annotation) for one in named if one.annotation)])
+        return at, at, f", {separator}{TIMEOUT_ARGUMENT}"
+
+    def _source(self, node: ast.AST) -> str:
+        return self._text[self._start(node) : self._end(node)]
+
+    def _start(self, node: ast.AST) -> int:
+        return self._offset(getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+
+    def _end(self, node: ast.AST) -> int:
+        return self._offset(getattr(node, "end_lineno", 0), getattr(node, "end_col_offset", 0))
+
+    def _offset(self, line: int, column: int) -> int:
+        # The columns of `ast` are bytes of UTF-8.
+        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode())
+
+
+def _bound_at_top(node: ast.stmt) -> list[str]:
+    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        return [one.id for one in targets if isinstance(one, ast.Name)]
+    return [] if isinstance(node, (ast.Import, ast.ImportFrom)) else list(_bound_by(node))
+
+
+def _gets_timeout(node: Function, target: Target) -> bool:
+    """Return whether a public async function has no `timeout` and is to get one."""
+    names = {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}
+    generates = node.returns is not None and ast.unparse(node.returns).startswith("AsyncGenerator")
+    return (
+        target.timeout
+        and (isinstance(node, ast.AsyncFunctionDef) or generates)
+        and not node.name.startswith("_")
+        and node.name not in target.untimed
+        and "timeout" not in names
+    )
+
+
+def _apply(text: str, start: int, end: int, edits: Sequence[Edit]) -> str:
+    """Return a part of a text with edits; one inside of another is dropped."""
+    pieces: list[str] = []
+    done = start
+    for first, last, new in sorted(edits, key=lambda edit: (edit[0], edit[1] == edit[0], -edit[1])):
+        if first < done:
+            continue
+        pieces += text[done:first], new
+        done = last
+    return "".join((*pieces, text[done:end]))
+
+
+def translate_docstring(text: str, target: Target, *, timed: bool) -> str:
+    """Return a docstring, in its quotes, as it describes the blocking twin."""
+    text = re.sub(r"(?m)^( *)```python\n(?:.*\n)*?\1```", lambda block: _translate_example(block[0], target), text)
+    for old, new in {**WORDS, **target.words}.items():
+        text = re.sub(r"\s+".join(map(re.escape, old.split())), new, text)
+    text = re.sub(r"\n(?: *\n){2,}", "\n\n", text)
+    return _with_timeout(text, target.timeout_line) if timed else text
+
+
+def _with_timeout(text: str, timeout_line: str) -> str:
+    """Return a docstring with the `timeout` in the sections that it has; one without sections refers to another."""
+    lines = text.split("\n")
+    for heading, entry in (("Args:", timeout_line), ("Raises:", TIMEOUT_ERROR)):
+        at = next((number for number, line in enumerate(lines) if line.strip() == heading), None)
+        if at is None:
+            continue
+        indent = lines[at].index(heading) + 4
+        end = at + 1
+        while end < len(lines) and lines[end].startswith(" " * indent) and not lines[end].strip().startswith("**"):
+            end += 1
+        lines.insert(end, " " * indent + entry)
+    return "\n".join(lines)
+
+
+def _translate_example(block: str, target: Target) -> str:
+    """Return a fenced example without its event loop."""
+    indent = re.match(" *", block)
+    margin = indent[0] if indent else ""
+    lines = [line.removeprefix(margin) for line in block.split("\n")]
+    inside = False
+    made: list[str] = []
+    for line in lines:
+        if line == "async def main():":
+            inside = True
+        elif line in ("import asyncio", "asyncio.run(main())", "print(asyncio.run(main()))"):
+            inside = False
+        elif inside and line.startswith("    "):
+            made.append(re.sub(r"^return (.*)$", r"print(\1)", line.removeprefix("    ")))
+        else:
+            made.append(line)
+    code = "\n".join(made).replace("async for", "for").replace("async with", "with").replace("await ", "")
+    code = re.sub(r"asyncio\.run\(((?:[^()]|\([^()]*\))*)\)", r"\1", code)
+    if target.path == "ripwrap/sync.py":
+        code = code.replace("import ripwrap\n", "from ripwrap import sync\n").replace("ripwrap.", "sync.")
+    code = re.sub(r"(```python)\n+", r"\1\n", re.sub(r"\n{3,}", "\n\n", code))
+    code = re.sub(r"\n+```$", "\n```", code)
+    return "\n".join(margin + line if line else "" for line in code.split("\n"))
+
+
+if __name__ == "__main__":
+    main()

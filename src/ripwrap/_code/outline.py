@@ -1,0 +1,44 @@
+"""Interface to find the definition that encloses a line; regular expressions and tree-sitter implement it.
+
+`patterns.outline` implements it for every file, with the standard library only: `PatternOutline` reads a whole file,
+`NearbyOutline` only lines around the requested ones. `treesitter.outline.SyntaxOutline` implements it for the languages
+of the extra `syntax`. Neither imports the other.
+"""
+
+from typing import Protocol
+
+from pydantic import BaseModel
+
+MAX_NAME_CHARS = 200
+"""Characters of a section's name and text; a qualified name that is longer stands without the names around it."""
+
+
+class Section(BaseModel, frozen=True):
+    """A definition, heading, table or key, and the lines that belong to it.
+
+    Attributes:
+        name: Its name, qualified by the definitions around it, as in `Shop.add`; the text of a heading; empty for a
+            definition without a name.
+        line: Number of the line that defines it, from 1.
+        text: That line without the white space around it, cut at 200 characters.
+        end_line: Number of its last line.
+    """
+
+    name: str
+    line: int
+    text: str
+    end_line: int
+
+
+class Outline(Protocol):
+    """Definitions of one file."""
+
+    def enclosing(self, line: int) -> Section | None:
+        """Return the innermost section around a line, or None at the top level.
+
+        Decorators, attributes and comments directly above a definition belong to it.
+
+        Args:
+            line: Number of the line, from 1; lines outside of the file have no section.
+        """
+        ...

@@ -1,0 +1,223 @@
+"""Definitions of a file, found by regular expressions: `PatternOutline` reads all of it, `NearbyOutline` some lines.
+
+No parser is used: unusual code may be missed, or end elsewhere. A file of any content takes time in proportion to its
+size.
+"""
+
+import re
+from collections.abc import Sequence
+
+from ripwrap._code.outline import MAX_NAME_CHARS, Section
+from ripwrap._code.patterns.braces import braced_definitions
+from ripwrap._code.patterns.definition import Definition, indentation
+from ripwrap._code.patterns.documents import document_sections
+from ripwrap._code.patterns.indents import indented_definitions
+from ripwrap._code.patterns.languages import Braced, Document, Indented, Language, language_patterns
+from ripwrap._code.patterns.scanner import MAX_LINE_CHARS, scan_lines
+
+_BLOCK = re.compile(r"\s*(?:async|case|elif|else|except|finally|for|if|match|try|while|with)\b")
+_LOOKAHEAD_LINES = 40
+"""Lines below a decorator or comment within which its definition begins, or below a signature its brace."""
+_MAX_QUOTED_FILE_LINES = 3_000
+"""Lines of a file whose quotes are all counted to find out whether a line is in a string."""
+_MAX_STRING_LINES = 500
+"""Lines that are searched for the end of a string, below those that are read."""
+_UNQUALIFIED_FORMATS = frozenset({"html", "ini", "markdown", "rst", "toml", "sql"})
+
+
+class PatternOutline:
+    """Definitions of a file, all found at once, for questions about many lines (an `Outline`).
+
+    A line on which several definitions begin belongs to the first.
+    """
+
+    def __init__(self, path: str, lines: Sequence[str]) -> None:
+        """Find the definitions.
+
+        Args:
+            path: Path of the file; only its name is used, to tell the language.
+            lines: Lines of the file, with or without their ends; 2,000 characters of each are read.
+        """
+        language = language_patterns(path, lines)
+        self._lines = lines
+        self._qualify = not (isinstance(language, Document) and language.format in _UNQUALIFIED_FORMATS)
+        self._definitions = [] if language is None else _in_order(_find_definitions(language, lines))
+        self._parents: list[int] = []
+        self._owners = self._assign_lines(len(lines))
+        self._sections: dict[int, Section] = {}
+
+    def enclosing(self, line: int) -> Section | None:
+        """Return the innermost section around a line, from 1, or None at the top level."""
+        if not 1 <= line <= len(self._owners) or (owner := self._owners[line - 1]) < 0:
+            return None
+        if owner not in self._sections:
+            self._sections[owner] = self._section(owner)
+        return self._sections[owner]
+
+    def _section(self, owner: int) -> Section:
+        definition = self._definitions[owner]
+        text = self._lines[definition.line][:MAX_LINE_CHARS].strip()[:MAX_NAME_CHARS]
+        name = self._qualified_name(owner) if self._qualify else definition.name[:MAX_NAME_CHARS]
+        return Section(name=name, line=definition.line + 1, text=text, end_line=definition.end + 1)
+
+    def _qualified_name(self, owner: int) -> str:
+        """Return a name with those around it, or alone if that is too long."""
+        name = full = self._definitions[owner].name[:MAX_NAME_CHARS]
+        for _ in range(MAX_NAME_CHARS):
+            owner = self._parents[owner]
+            if owner < 0:
+                return full
+            if outer := self._definitions[owner].name:
+                full = f"{outer}.{full}" if full else outer
+            if len(full) > MAX_NAME_CHARS:
+                break
+        return name
+
+    def _assign_lines(self, count: int) -> list[int]:
+        """Return the number of the innermost definition of each line, or -1, and note the parent of each definition."""
+        owners: list[int] = []
+        stack: list[int] = []
+        definitions = self._definitions
+        for number, definition in enumerate(definitions):
+            self._extend_owners(owners, stack, definition.start)
+            while stack and definitions[stack[-1]].end < max(definition.end, definition.start):
+                stack.pop()
+            self._parents.append(stack[-1] if stack else -1)
+            stack.append(number)
+        self._extend_owners(owners, stack, count)
+        return owners
+
+    def _extend_owners(self, owners: list[int], stack: list[int], end: int) -> None:
+        while len(owners) < end:
+            while stack and self._definitions[stack[-1]].end < len(owners):
+                stack.pop()
+            run_end = min(end, self._definitions[stack[-1]].end + 1) if stack else end
+            owners.extend([stack[-1] if stack else -1] * (run_end - len(owners)))
+
+
+class NearbyOutline:
+    """Definitions around a few lines of a file; only the necessary part of the file is read (an `Outline`).
+
+    Ranking asks for a line of each of its results, and reading their whole files would take longer than ranking them.
+    In a language with indentation, reading starts at the last definition at the left margin above the line; in Python,
+    where nothing but indentation ends a block, at the last definition above the line, with those around it. It stops a
+    little below the line.
+    """
+
+    def __init__(self, path: str, lines: Sequence[str]) -> None:
+        """Read nothing yet; arguments are those of `PatternOutline`."""
+        self._path = path
+        self._lines = lines
+        self._language = language_patterns(path, lines)
+        self._outlines: dict[tuple[int, ...], tuple[int, PatternOutline]] = {}
+
+    def enclosing(self, line: int) -> Section | None:
+        """Return the innermost section around a line, from 1; its `end_line` is at most the last line that was read."""
+        *around, first = chain = self._reading_start(line)
+        end, outline = self._outlines.get(chain, (0, None))
+        if outline is None or end < line:
+            end = self._reading_end(first, line)
+            lines = [*(self._lines[index] for index in around), *self._lines[first:end]]
+            outline = PatternOutline(self._path, lines)
+            self._outlines[chain] = (end, outline)
+        section = outline.enclosing(line - first + len(around))
+        if section is None:
+            return None
+        start, last = (self._line_in_file(number, around, first) for number in (section.line, section.end_line))
+        return section.model_copy(update={"line": start, "end_line": last})
+
+    @staticmethod
+    def _line_in_file(number: int, around: Sequence[int], first: int) -> int:
+        """Convert the number of a line that was read, from 1, into its number in the file."""
+        return around[number - 1] + 1 if number <= len(around) else number - len(around) + first
+
+    def _reading_start(self, line: int) -> tuple[int, ...]:
+        """Return the index of the line to read from, after those of the definitions around it."""
+        language = self._language
+        if not isinstance(language, Indented):
+            return (0,)
+        above = range(min(line, len(self._lines)) - 1, 0, -1)
+        starts = (index for index in above if not self._lines[index][:1].isspace())
+        margin = next((index for index in starts if language.definition_start.match(self._lines[index])), 0)
+        if language.plain:
+            if self._is_quoted(margin):
+                return (0,)
+            return self._definitions_around(language, margin, line) or (margin,)
+        return (margin,)
+
+    def _reading_end(self, first: int, line: int) -> int:
+        """Return the index behind the last line to read: below the next definition if indentation alone ends blocks."""
+        language = self._language
+        if not isinstance(language, Indented):
+            return len(self._lines)
+        limit = min(line + _LOOKAHEAD_LINES, len(self._lines))
+        if language.plain:
+            for index in range(line, limit):
+                if language.definition_start.match(self._lines[index]) and not self._in_string(first, index):
+                    return index + 1
+            if self._in_string(first, limit):  # a string without its end would not be taken for a string
+                further = range(limit, min(limit + _MAX_STRING_LINES, len(self._lines)))
+                return next((index + 1 for index in further if self._in_string(index, index + 1)), limit)
+        return limit
+
+    def _definitions_around(self, language: Indented, margin: int, line: int) -> tuple[int, ...]:
+        """Return the indexes of the definitions around a line, the outermost first; empty if they are uncertain.
+
+        Without a definition above the line, return the beginning of its paragraph, in which one may follow.
+        """
+        # Walk up from the line. Each definition that is less indented than the last one found is around it. Any other
+        # line with less indentation ends the block, unless it opens one (`if`, `for`), and then only the whole file
+        # tells what is around the line.
+        chain: list[int] = []
+        least = 0
+        last = min(line, len(self._lines)) - 1
+        if not any(map(language.definition_start.match, self._lines[margin : last + 1])):
+            first = last
+            while first > margin and last - first < _LOOKAHEAD_LINES and self._lines[first - 1].strip():
+                first -= 1
+            return () if self._in_string(margin, first) else (first,)
+        for index in range(last, margin - 1, -1):
+            text = self._lines[index]
+            if chain and (not (code := text.lstrip()) or code[0] == "#" or indentation(text) >= least):
+                continue
+            if language.definition_start.match(text) and not self._in_string(margin, index):
+                chain.append(index)
+                least = indentation(text)
+            elif chain and _BLOCK.match(text) and not self._in_string(margin, index):
+                least = indentation(text)
+            elif chain:  # it ends a block, or is in a string or in brackets
+                return ()
+        return tuple(reversed(chain))
+
+    def _is_quoted(self, index: int) -> bool:
+        """Return True if a line is in a string of several lines, judged by the quotes of a file that is not large."""
+        count = len(self._lines)
+        return count <= _MAX_QUOTED_FILE_LINES and self._in_string(0, index) and not self._in_string(0, count)
+
+    def _in_string(self, margin: int, index: int) -> bool:
+        """Return True if a string of several lines that begins at or below the margin has not ended before a line."""
+        text = "\n".join(self._lines[margin:index])
+        return any(text.count(quotes) % 2 for quotes in ('"""', "'''"))
+
+
+def _find_definitions(language: Language, lines: Sequence[str]) -> list[Definition]:
+    scanned = scan_lines(lines, language.opener)
+    if isinstance(language, Braced):
+        return braced_definitions(scanned, language)
+    if isinstance(language, Indented):
+        return indented_definitions(scanned, language)
+    return document_sections(scanned, language.format)
+
+
+def _in_order(definitions: list[Definition]) -> list[Definition]:
+    """Return definitions by where they start, outer ones first; the first on a line owns that line."""
+    ordered: list[Definition] = []
+    line = -1
+    for definition in sorted(definitions, key=lambda definition: (definition.line, -definition.end)):
+        if definition.line == line:
+            definition.start = line + 1
+        line = definition.line
+        if definition.start <= definition.end:
+            ordered.append(definition)
+    ordered.sort(key=lambda definition: (definition.start, -definition.end))
+    return ordered

@@ -1,0 +1,203 @@
+"""Remove comments and strings from lines, in one pass; pure."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from ripwrap._code.patterns.definition import ScannedFile
+
+MAX_LINE_CHARS = 2_000
+"""Characters of a line that are read."""
+
+DIRECTIVE = "#"
+"""Replacement for a preprocessor's line."""
+
+_STRING = '"'
+"""Replacement for a string, and for a line inside one."""
+_MAX_CLOSERS = 100
+"""Different closers that are searched for; each takes a search of the whole file."""
+_BEFORE_REGEX = frozenset("=(,:;!&|?+{}[<>~^%*-")
+
+_CLOSERS: dict[str, Callable[[str], str]] = {
+    "block": lambda token: {"/*": "*/", "<!--": "-->", "=begin": "=end"}.get(token) or _lua(token) or "=cut",
+    "bare": lambda token: _lua(token) or _raw(token) or token,
+    "long": lambda token: token,
+    "short": lambda token: token,
+}
+
+
+def scan_lines(lines: Sequence[str], opener: re.Pattern[str] | None) -> ScannedFile:
+    """Separate the code in lines from comments and strings.
+
+    Args:
+        lines: Lines of a file, with or without their ends.
+        opener: Pattern for the beginning of a comment or literal. The name of its group is the kind: `cut` a comment to
+            the end of the line, `block` a comment over lines, `directive` a preprocessor's line, `whole` a complete
+            literal, `short` a string on one line, `long` a string over lines, `bare` the same without escapes;
+            `heredoc`, `regex`. None if there are no comments.
+    """
+    kept = [line[:MAX_LINE_CHARS].rstrip("\r\n") for line in lines]
+    clipped = frozenset(index for index, line in enumerate(lines) if len(line) > MAX_LINE_CHARS)
+    if opener is None:
+        return ScannedFile(kept, kept, frozenset(), clipped)
+    scanner = _Scanner(kept, opener, clipped)
+    code = [scanner.strip(index, line) for index, line in enumerate(kept)]
+    return ScannedFile(kept, code, frozenset(scanner.continued), clipped)
+
+
+class _Scanner:
+    def __init__(self, lines: Sequence[str], opener: re.Pattern[str], clipped: frozenset[int]) -> None:
+        self.continued: set[int] = set()
+        self._lines = lines
+        self._opener = opener
+        self._clipped = clipped
+        self._kind = self._closer = self._word = ""
+        self._dead: set[str] = set()
+        self._last: dict[str, int] = {}
+        self._text: str | None = None
+        self._words: dict[str, int] | None = None
+
+    def strip(self, index: int, line: str) -> str:
+        """Return the code of the next line."""
+        if self._word:
+            return self._in_heredoc(index, line)
+        at, parts = 0, list[str]()
+        inside = self._kind
+        if inside:
+            at = self._resume(index, line)
+            parts.append({"block": " " * at, "directive": DIRECTIVE}.get(inside, _STRING))
+        elif not self._opener.search(line):
+            return line
+        self._dead.clear()
+        while at < len(line) and (found := self._opener.search(line, at)):
+            parts.append(line[at : found.start()])
+            at = self._enter(index, line, found, parts)
+        parts.append(line[at:])
+        if index in self._clipped and not inside:
+            self._kind = self._word = ""  # it may close behind the cut
+        return "".join(parts)
+
+    def _in_heredoc(self, index: int, line: str) -> str:
+        self.continued.add(index)
+        if _word_of(line) == self._word:
+            self._word = ""
+        return _STRING
+
+    def _resume(self, index: int, line: str) -> int:
+        """Return the offset of the first code in a line that begins inside a comment or literal."""
+        if self._kind == "directive":
+            if not line.endswith("\\"):
+                self._kind = ""
+            return len(line)
+        if self._kind != "block":
+            self.continued.add(index)
+        end = _end(line, 0, self._kind, self._closer)
+        if end < 0:
+            return len(line)
+        self._kind = ""
+        return end
+
+    def _enter(self, index: int, line: str, found: re.Match[str], parts: list[str]) -> int:
+        """Return the offset of the next code in a line after a comment or literal."""
+        kind, token = found.lastgroup or "", found[0]
+        if kind == "cut":
+            return len(line)
+        if kind == "whole":
+            parts.append(_STRING)
+            return found.end()
+        if kind == "directive":
+            parts.append(DIRECTIVE)
+            self._kind = kind if line.endswith("\\") else ""
+            return len(line)
+        if kind == "regex":
+            return self._regex(line, found.end(), parts)
+        if kind == "heredoc":
+            self._word = self._here(index, token)
+            parts.append(_STRING)
+            return found.end()
+        return self._delimited(index, line, found, parts)
+
+    def _delimited(self, index: int, line: str, found: re.Match[str], parts: list[str]) -> int:
+        kind, token = found.lastgroup or "", found[0]
+        mark = "" if kind == "block" else _STRING
+        if token not in self._dead:
+            closer = _CLOSERS[kind](token)
+            end = _end(line, found.end(), kind, closer)
+            if end >= 0:
+                parts.append(mark or " " * (end - found.start()))
+                return end
+            if (kind != "short" or line.endswith("\\")) and self._closes(closer, index):
+                parts.append(mark)
+                self._kind, self._closer = kind, closer
+                return len(line)
+            self._dead.add(token)  # search for it once only, or a line of escaped quotes takes quadratic time
+        parts.append(token)
+        return found.end()
+
+    def _regex(self, line: str, at: int, parts: list[str]) -> int:
+        """Return the offset behind a regular expression of JavaScript, or behind a slash that divides."""
+        parts.append("/")
+        if "/" in self._dead:
+            return at
+        before = line[: at - 1].rstrip()
+        if before and before[-1] not in _BEFORE_REGEX and not before.endswith("return"):
+            return at
+        in_class = False
+        for found in _REGEX.finditer(line, at):
+            if found[0] == "/" and not in_class:
+                return found.end()
+            in_class = found[0] == "[" or (in_class and found[0] != "]")
+        self._dead.add("/")
+        return at
+
+    def _here(self, index: int, token: str) -> str:
+        word = _word_of(token.lstrip("<~- \t\\"))
+        if self._words is None:
+            self._words = {_word_of(line): number for number, line in enumerate(self._lines)}
+        return word if self._words.get(word, -1) > index else ""
+
+    def _closes(self, closer: str, index: int) -> bool:
+        """Return True if a later line has a closer; otherwise its opener was none."""
+        if closer not in self._last and len(self._last) < _MAX_CLOSERS:
+            if self._text is None:
+                self._text = "\n".join(self._lines)
+            at = self._text.rfind(closer)
+            self._last[closer] = self._text.count("\n", 0, at) if at >= 0 else -1
+        return self._last.get(closer, -1) > index
+
+
+_REGEX = re.compile(r"\\.|[/\[\]]")
+
+
+def _end(line: str, at: int, kind: str, closer: str) -> int:
+    """Return the offset behind the closer, or -1."""
+    if kind in {"long", "short"}:
+        for found in _escaped(closer).finditer(line, at):
+            if not found[0].startswith("\\"):
+                return found.end()
+        return -1
+    end = line.find(closer, at)
+    return -1 if end < 0 else end + len(closer)
+
+
+@lru_cache(maxsize=64)
+def _escaped(closer: str) -> re.Pattern[str]:
+    return re.compile(r"\\.|" + re.escape(closer))
+
+
+def _word_of(line: str) -> str:
+    return line.strip(" \t\"'`;,)")
+
+
+def _lua(token: str) -> str:
+    equals = token.lstrip("-")
+    return equals.replace("[", "]") if equals.startswith("[") else ""
+
+
+def _raw(token: str) -> str:
+    """Return the closer of a raw string of Rust, C++ or C#."""
+    if token.endswith("("):
+        return ")" + token.partition('"')[2][:-1] + '"'
+    return (
+        '"' + "#" * token.count("#") if token.rstrip("#")[-1:] in {"r", "@", '"'} and not token.startswith("'") else ""
+    )

@@ -1,0 +1,1 @@
+"""Find definitions with tree-sitter (the extra `syntax`), in a process of its own."""

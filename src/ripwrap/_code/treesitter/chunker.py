@@ -1,0 +1,80 @@
+"""Split a file into chunks that are its functions, classes and methods, with the extra `syntax`.
+
+languages   node types of each grammar that are definitions
+parser      text to a syntax tree, within a time limit
+outline     a syntax tree to definitions, one level at a time
+merge       definitions to chunks: small ones together, large ones in parts
+worker      all of this in another process
+"""
+
+from collections.abc import Iterator
+
+from ripwrap._code.treesitter.merge import MAX_DEFINITION_CHARS, Lines, Segment, merge_segments
+from ripwrap._code.treesitter.outline import MAX_DEPTH, Definition, SyntaxOutline
+from ripwrap._code.treesitter.parser import load_grammars, parse_outline
+from ripwrap._code.windows import Chunk, window_chunks
+
+_VERSION = 2
+
+
+def chunker_version() -> str:
+    """Return a version of the chunker, which changes whenever the same text may give other chunks."""
+    grammars = load_grammars()
+    if grammars is None:
+        return "windows 1"
+    return f"syntax {_VERSION}, semble-grammars {grammars.__version__}"
+
+
+def syntax_chunks(path: str, text: str) -> list[Chunk]:
+    """Split a file at its definitions, or into windows if its language is unknown or `syntax` is not installed.
+
+    The chunks have each line of the file once, in order. A function, class, method, table, key or section of up to
+    2,000 characters is one chunk, with its docstring, and the comments, decorators and attributes directly above it. A
+    larger class is split into its methods and the lines between them. A definition that is still larger is split into
+    parts, each of which repeats the last three lines of the part before, up to 300 characters. Lines between
+    definitions, and definitions of up to three lines and 200 characters, are joined up to 1,000 characters.
+
+    Files of an unknown language, of over a million characters or with a line of over 10,000, and files that take the
+    parser more than five seconds, are split into windows of lines. Broken source is parsed as far as possible. Hostile
+    source may make a parser crash: use `worker.SyntaxChunker` for files that you do not trust.
+
+    Args:
+        path: Path of the file; only its name is used, to tell the language.
+        text: Text of the file; NUL and lone surrogates are allowed.
+    """
+    outline = parse_outline(path, text, MAX_DEFINITION_CHARS)
+    if outline is None:
+        return list(window_chunks(text))
+    lines = Lines(text, outline.lines)
+    return list(merge_segments(lines, _segments(lines, outline)))
+
+
+def _segments(lines: Lines, outline: SyntaxOutline) -> Iterator[Segment]:
+    if lines.count:
+        whole = Definition(0, lines.count - 1, "", is_namespace=True, node=outline.root)
+        yield from _segments_in(lines, outline, whole, None, 0)
+
+
+def _segments_in(
+    lines: Lines, outline: SyntaxOutline, around: Definition, symbol: str | None, depth: int
+) -> Iterator[Segment]:
+    """Split a definition, or the file, into the definitions in it and the lines between them; large ones again."""
+    line = around.first
+    for found in outline.definitions_in(around.node, top=depth == 0) if around.node is not None else ():
+        # In broken source a definition may begin where the one before has not ended.
+        first, last = max(found.first, line), min(found.last, around.last)
+        if first > last:
+            continue
+        if line < first:
+            opens = around.is_namespace and line == around.first and depth > 0
+            yield Segment(line, first - 1, symbol, symbol, 0, opens_namespace=opens)
+        line = last + 1
+        name = outline.qualified_name(symbol, found.name)
+        if depth < MAX_DEPTH and (found.is_namespace or lines.size(first, last) > MAX_DEFINITION_CHARS):
+            yield from _segments_in(lines, outline, found._replace(first=first, last=last), name, depth + 1)
+        else:
+            yield Segment(first, last, name, symbol, 1)
+    if line == around.first and depth:
+        yield Segment(line, around.last, symbol, symbol, 1)
+    elif line <= around.last:
+        yield Segment(line, around.last, symbol, symbol, 0)

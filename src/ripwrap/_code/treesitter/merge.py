@@ -1,0 +1,170 @@
+"""Join small neighbouring segments of a file into chunks and split large ones; knows lines and sizes, no syntax."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks
+
+MAX_DEFINITION_CHARS = 2_000
+"""Characters of a definition that stays whole, about 60 lines, and of each part of a larger definition."""
+
+OVERLAP_LINES = 3
+"""Lines that a part of a large definition repeats from the part before."""
+
+_MAX_OVERLAP_CHARS = 300
+"""Characters of the repeated lines."""
+_SMALL_DEFINITION_CHARS = 200
+_SMALL_DEFINITION_LINES = 3
+"""Size up to which a definition is joined with its neighbours."""
+_CLOSING_LINE = re.compile(r"[\W_]*|\s*end\b.*|\s*[\])};]+[\s\0]*(?://|/\*|#).*|\s*#\s*endif\b.*")
+
+
+class Segment(NamedTuple):
+    """Consecutive lines that stay together unless they are too large: a definition, or lines between two.
+
+    Attributes:
+        first: Index of the first line.
+        last: Index of the last line.
+        symbol: Name of the definition that they are, or are a part of; None at the top level.
+        outer: Name of the definition around them; segments in one chunk have the same.
+        definitions: Number of definitions: 1, 0 for lines between two, or more if segments were joined.
+        opens_namespace: True for the lines with which a namespace begins.
+    """
+
+    first: int
+    last: int
+    symbol: str | None
+    outer: str | None
+    definitions: int
+    opens_namespace: bool = False
+
+
+class Lines:
+    """Lines of a file, with their offsets."""
+
+    def __init__(self, text: str, lines: Sequence[str]) -> None:
+        r"""Compute the offsets.
+
+        Args:
+            text: Text of the file.
+            lines: Its lines, split at "\n" and without it.
+        """
+        self.text = text
+        self.lines = lines
+        self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+        self._starts[-1] = len(text)
+        self.count: int = len(lines) - (lines[-1] == "")  # no line follows the last "\n"
+
+    def size(self, first: int, last: int) -> int:
+        """Return the number of characters of lines, with their ends."""
+        return self._starts[last + 1] - self._starts[first]
+
+    def is_blank(self, line: int) -> bool:
+        """Return True if a line has nothing but white space."""
+        return not self.lines[line].strip()
+
+    def is_closing(self, first: int, last: int) -> bool:
+        """Return True if all lines are blank or only close a block."""
+        return all(_CLOSING_LINE.fullmatch(line) for line in self.lines[first : last + 1])
+
+    def chunk(self, first: int, last: int, symbol: str | None) -> Chunk:
+        """Return lines as one chunk."""
+        return Chunk(self._starts[first], self._starts[last + 1], first + 1, last + 1, symbol)
+
+    def windows(self, first: int, last: int) -> Iterator[Chunk]:
+        """Split lines into windows, which have no symbol."""
+        start = self._starts[first]
+        for window in window_chunks(self.text[start : self._starts[last + 1]]):
+            yield Chunk(
+                start + window.start, start + window.end, first + window.start_line, first + window.end_line, None
+            )
+
+
+def merge_segments(lines: Lines, segments: Iterable[Segment]) -> Iterator[Chunk]:
+    """Turn segments, which have each line once, in order, into chunks: join small neighbours, split large ones."""
+    for segment in _join_neighbours(lines, segments):
+        if segment.symbol is None and lines.size(segment.first, segment.last) > MAX_CHUNK_CHARS:
+            yield from lines.windows(segment.first, segment.last)
+        else:
+            yield from _split(lines, segment)
+
+
+def _join_neighbours(lines: Lines, segments: Iterable[Segment]) -> Iterator[Segment]:
+    held: Segment | None = None
+    for segment in segments:
+        if held is None:
+            held = segment
+        elif (both := _join(lines, held, segment)) is not None:
+            held = both
+        else:
+            yield held
+            held = segment
+    if held is not None:
+        yield held
+
+
+def _join(lines: Lines, one: Segment, other: Segment) -> Segment | None:
+    """Join two neighbours, or return None if they stay apart."""
+    size = lines.size(one.first, other.last)
+    if size > MAX_DEFINITION_CHARS:
+        return None
+    if not other.definitions and lines.is_closing(other.first, other.last):
+        return one._replace(last=other.last)
+    if not one.definitions and lines.is_closing(one.first, one.last):
+        return other._replace(first=one.first)
+    if other.opens_namespace and not one.definitions and size <= MAX_CHUNK_CHARS:
+        return other._replace(first=one.first)
+    if one.outer != other.outer or size > MAX_CHUNK_CHARS or not (_is_small(lines, one) and _is_small(lines, other)):
+        return None
+    definitions = one.definitions + other.definitions
+    symbol = (one if one.definitions else other).symbol if definitions == 1 and one.outer is None else one.outer
+    return Segment(one.first, other.last, symbol, one.outer, definitions, one.opens_namespace)
+
+
+def _is_small(lines: Lines, segment: Segment) -> bool:
+    """Return True if a segment may be joined: lines between definitions, a short definition, or several."""
+    if segment.definitions != 1:
+        return True
+    count = segment.last - segment.first + 1
+    while count > 1 and lines.is_blank(segment.first + count - 1):
+        count -= 1
+    return count <= _SMALL_DEFINITION_LINES and lines.size(segment.first, segment.last) <= _SMALL_DEFINITION_CHARS
+
+
+def _split(lines: Lines, segment: Segment) -> Iterator[Chunk]:
+    """Split a large segment into overlapping parts of about the same size, at blank lines where possible."""
+    # A part is `first`..`last`, and `fresh` its first line that the part before does not have. The overlap before
+    # `fresh` shrinks until it has at most _MAX_OVERLAP_CHARS and leaves room for a fresh line.
+    first, fresh = segment.first, segment.first
+    while lines.size(first, segment.last) > MAX_DEFINITION_CHARS:
+        last = _part_end(lines, first, fresh, segment.last)
+        if last == segment.last:
+            break
+        yield lines.chunk(first, last, segment.symbol)
+        fresh = last + 1
+        first = max(first + 1, fresh - OVERLAP_LINES)
+        while first < fresh and (
+            lines.size(first, fresh - 1) > _MAX_OVERLAP_CHARS or lines.size(first, fresh) > MAX_DEFINITION_CHARS
+        ):
+            first += 1
+    yield lines.chunk(first, segment.last, segment.symbol)
+
+
+def _part_end(lines: Lines, first: int, fresh: int, stop: int) -> int:
+    """Return the last line of a part that begins in `first` and repeats the lines before `fresh`."""
+    # Divide what is left into as few parts as possible, all of about the same size, so that no small rest remains. From
+    # there go back to a blank line, but not by more than half of the part.
+    left = lines.size(fresh, stop)
+    count = -(-left // (MAX_DEFINITION_CHARS - _MAX_OVERLAP_CHARS))
+    aim = left // count
+    last = fresh
+    while last < stop and lines.size(fresh, last) < aim and lines.size(first, last + 1) <= MAX_DEFINITION_CHARS:
+        last += 1
+    for line in range(last, fresh, -1):
+        if lines.size(fresh, line) < aim // 2:
+            break
+        if lines.is_blank(line) or (line < stop and lines.is_blank(line + 1)):
+            return line
+    return last

@@ -1,0 +1,125 @@
+"""Parse source with tree-sitter and the grammars of semble-grammars (the extra `syntax`), loaded when first needed.
+
+A parser is written in C, and may hang or crash on hostile source. `worker` runs it in another process.
+"""
+
+import importlib
+import logging
+import re
+import time
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from ripwrap._code.treesitter.languages import Grammar, find_grammar
+from ripwrap._code.treesitter.outline import SyntaxOutline
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+MAX_FILE_CHARS = 1_000_000
+"""Characters of a file that is parsed. Larger ones take seconds, and the tree takes ten times their memory."""
+
+MAX_LINE_CHARS = 10_000
+"""Characters of a line in it. Longer lines are generated, and definitions do not stand on lines of their own there."""
+
+PARSE_TIMEOUT = 5.0
+"""Seconds of processor time for a file; a megabyte of ordinary source takes one at most."""
+
+_READ_BYTES = 512
+"""Bytes that the parser asks for at once; it reads them again for the text of a node."""
+_MIN_TREE_SITTER = (0, 26, 1)
+"""Oldest version whose `progress_callback` can stop a parser; older ones crash in it."""
+_MAX_ANGLE_BRACKETS = 1_000
+"""Angle brackets in a statement, in languages where nested ones take the parser quadratic time or more."""
+_STATEMENT_END = re.compile("[;{}]")
+_LOGGER = logging.getLogger("ripwrap")
+
+
+def is_available() -> bool:
+    """Return True if the extra `syntax` is installed."""
+    return load_grammars() is not None
+
+
+def is_supported(path: str, text: str) -> bool:
+    """Return True if there is a grammar for a file's language."""
+    return find_grammar(path, text) is not None
+
+
+def parse_outline(path: str, text: str, max_container_bytes: int = 0) -> SyntaxOutline | None:
+    """Parse a file; return None if its language is unknown, or parsing it would take too long.
+
+    Args:
+        path: Path of the file.
+        text: Text of the file; NUL and lone surrogates are allowed.
+        max_container_bytes: Size from which containers such as loops are searched for definitions.
+    """
+    if len(text) > MAX_FILE_CHARS or (grammar := find_grammar(path, text)) is None:
+        return None
+    lines = text.split("\n")
+    root = _parse(grammar, text, lines)
+    return None if root is None else SyntaxOutline(grammar, lines, root, max_container_bytes)
+
+
+def _parse(grammar: Grammar, text: str, lines: Sequence[str]) -> "Node | None":
+    """Return the root of a file's syntax tree, or None if it would take too long."""
+    if len(max(lines, key=len)) > MAX_LINE_CHARS or (grammar.generics and _has_nested_angle_brackets(text)):
+        return None
+    if (language := _load_language(grammar.name)) is None:
+        return None
+    from tree_sitter import Parser
+
+    raw = text.replace("\0", " ").encode("utf-8", "replace")  # NUL ends the text in some grammars
+    limit = time.thread_time() + PARSE_TIMEOUT
+    # A callback that returns True stops the parser, and `parse` then raises ValueError. The source is read through a
+    # callback, too, because `progress_callback` has no effect on a parser that was given bytes.
+    # https://tree-sitter.github.io/py-tree-sitter/classes/tree_sitter.Parser.html
+    try:
+        tree = Parser(language).parse(
+            lambda offset, _: raw[offset : offset + _READ_BYTES],
+            progress_callback=lambda _, __: time.thread_time() > limit,
+        )
+    except ValueError:
+        return None
+    return tree.root_node
+
+
+def _has_nested_angle_brackets(text: str) -> bool:
+    return text.count("<") > _MAX_ANGLE_BRACKETS and any(
+        len(statement) > _MAX_ANGLE_BRACKETS and statement.count("<") > _MAX_ANGLE_BRACKETS
+        for statement in _STATEMENT_END.split(text)
+    )
+
+
+@cache
+def load_grammars() -> Any:
+    """Import the package of grammars; return None if it, or a recent tree-sitter, is not installed."""
+    try:
+        if tuple(map(int, re.findall(r"\d+", version("tree-sitter"))[:3])) < _MIN_TREE_SITTER:
+            return None
+        importlib.import_module("tree_sitter")
+        return importlib.import_module("semble_grammars")
+    except ImportError:
+        return None
+
+
+@cache
+def _load_language(name: str) -> "Language | None":
+    """Load a grammar; return None, and log a warning once, if that fails."""
+    grammars = load_grammars()
+    if grammars is None:
+        return None
+    try:
+        language: Language = grammars.get_language(name)
+    except (
+        grammars.GrammarLoadError,
+        grammars.LanguageNotFoundError,
+        grammars.UnsupportedPlatformError,
+        OSError,
+        RuntimeError,  # there is no home directory to unpack grammars to
+        ValueError,  # this grammar does not fit this tree-sitter
+    ) as error:
+        _LOGGER.warning("could not load the grammar of %s, so its files are split into windows: %s", name, error)
+        return None
+    return language

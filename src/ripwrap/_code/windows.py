@@ -1,0 +1,65 @@
+"""Split text into windows of lines of at most 1,000 characters, before definitions where possible; pure."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+MAX_CHUNK_CHARS = 1_000
+"""Characters of a chunk; a longer line is a chunk by itself."""
+
+_MIN_CHUNK_CHARS = 300
+"""Characters from which a chunk may end at a blank line."""
+
+_DEFINITION_START = re.compile(
+    r"(?:[ \t]*(?:@|//|/?\*|#)[^\n]*\n){0,8}"  # decorators, attributes and comments above it
+    r"[ \t]*(?:(?:export|default|public|private|protected|internal|static|abstract|final|async|pub(?:\(\w+\))?"
+    r"|unsafe|inline|override|open|local)[ \t]+)*"
+    r"(?:def|class|function|func|fun|fn|interface|struct|enum|trait|impl|type|module|namespace|protocol|object|record"
+    r"|sub|macro_rules!)[ \t*]"
+)
+
+
+class Chunk(NamedTuple):
+    """Consecutive lines of a file.
+
+    Attributes:
+        start: Offset of its first character.
+        end: Offset behind its last character.
+        start_line: Number of its first line, from 1.
+        end_line: Number of its last line.
+        symbol: Name of the definition that it is, or is a part of, if the file was parsed.
+    """
+
+    start: int
+    end: int
+    start_line: int
+    end_line: int
+    symbol: str | None = None
+
+
+def window_chunks(text: str) -> Iterator[Chunk]:
+    """Split text into chunks that have each of its lines once, in order; empty text has none.
+
+    A chunk is as long as possible, but ends at the last blank line in it that a definition follows, or else at the last
+    blank line, if at least 300 characters are left of it.
+    """
+    newline = "\n\r\n" if "\n\r\n" in text[:MAX_CHUNK_CHARS] else "\n\n"
+    start, line, size = 0, 1, len(text)
+    while start < size:
+        end = size if size - start <= MAX_CHUNK_CHARS else _chunk_end(text, start, newline) or size
+        lines = text.count("\n", start, end)
+        yield Chunk(start, end, line, line + lines - (text[end - 1] == "\n"))
+        start, line = end, line + lines
+
+
+def _chunk_end(text: str, start: int, blank: str) -> int:
+    """Return the offset at which a chunk of a longer text ends; 0 if that is the end of the text."""
+    end = text.rfind("\n", start, start + MAX_CHUNK_CHARS) + 1
+    if not end:
+        return text.find("\n", start) + 1
+    least, at, last = start + _MIN_CHUNK_CHARS, end, 0
+    while (at := text.rfind(blank, least, at)) >= 0:
+        if _DEFINITION_START.match(text, at + len(blank)):
+            return at + len(blank)
+        last = last or at + len(blank)
+    return last or end

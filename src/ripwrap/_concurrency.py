@@ -1,0 +1,130 @@
+"""Run blocking work in a worker thread that learns when its task is cancelled, and wait for locks."""
+
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import RunVar
+
+T = TypeVar("T")
+
+CANCELLED: ContextVar[threading.Event] = ContextVar("ripwrap_cancelled", default=threading.Event())  # noqa: B039
+"""Event of a worker thread: set when the task that waits for the thread is cancelled, so that the work there ends."""
+
+MAX_THREADS = 4
+"""Worker threads of one event loop at a time."""
+
+LOCK_POLL_INTERVAL = 0.05
+"""Seconds between two attempts to take a lock."""
+
+_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_threads")
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """Run a call in a worker thread; a cancelled task sets the thread's `CANCELLED`.
+
+    Only `MAX_THREADS` calls run at a time, so that a call that waits can use the results that earlier ones have cached.
+    """
+    limiter = _LIMITER.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(MAX_THREADS)
+        _LIMITER.set(limiter)
+    cancelled = threading.Event()
+
+    def run() -> T:
+        CANCELLED.set(cancelled)  # in the thread's own context
+        return call()
+
+    # The thread has a limiter of its own: on trio an abandoned thread holds its token until it ends
+    # (trio.to_thread.run_sync, "limiter"), and a hanging one must not keep later calls waiting.
+    async with limiter:
+        try:
+            return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
+        except BaseException:
+            cancelled.set()
+            raise
+
+
+class Lock(Protocol):
+    """A lock between threads (`threading.Lock`) or processes (`ProcessLock`)."""
+
+    def acquire(self, *, timeout: float) -> bool:
+        """Return whether the lock was taken within `timeout` seconds."""
+        ...
+
+    def release(self) -> None:
+        """Let others take it."""
+        ...
+
+
+class ProcessLock:
+    """A lock between processes, held on a file; it also keeps two threads of a process apart."""
+
+    def __init__(self, path: Path, *, if_writable: bool = False) -> None:
+        """Name the lock; its file is made when it is first taken.
+
+        Args:
+            path: The file.
+            if_writable: Count the lock as taken where its file cannot be written: nothing beside it can be either.
+        """
+        from filelock import FileLock  # `import ripwrap` does without it
+
+        self._lock = FileLock(path, thread_local=False)
+        self._if_writable = if_writable
+
+    def acquire(self, *, timeout: float) -> bool:
+        """Return whether the lock was taken within `timeout` seconds.
+
+        Raises:
+            OSError: Its file cannot be written.
+        """
+        from filelock import Timeout
+
+        try:
+            self._lock.acquire(timeout=timeout)
+        except Timeout:  # an OSError, too
+            return False
+        except OSError:
+            if not self._if_writable:
+                raise
+        return True
+
+    def release(self) -> None:
+        """Let others take it."""
+        self._lock.release()
+
+
+@contextmanager
+def hold_lock(lock: Lock, check: Callable[[], object]) -> Generator[None]:
+    """Hold a lock; call `check` again and again while waiting for it: what it raises ends the wait."""
+    while not lock.acquire(timeout=LOCK_POLL_INTERVAL):
+        check()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@asynccontextmanager
+async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
+    """Hold a lock in a task, which can be cancelled while it waits.
+
+    Args:
+        lock: The lock.
+        wait: Wait for the lock while others hold it.
+
+    Yields:
+        Whether the lock is held; `False` only without `wait`.
+    """
+    while not (held := lock.acquire(timeout=0)) and wait:  # noqa: ASYNC110 - other processes set no event
+        await anyio.sleep(LOCK_POLL_INTERVAL)
+    try:
+        yield held
+    finally:
+        if held:
+            lock.release()

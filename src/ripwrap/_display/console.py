@@ -1,0 +1,60 @@
+"""Render models for a rich console: headings, line numbers and hits in rg's colors."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.console import Group
+from rich.text import Text
+
+from ripwrap._display.html import Gaps
+from ripwrap._text import shown
+from ripwrap.models import Context, Match, TreeEntry
+
+
+def heading(path: str) -> Text:
+    """Return the heading of a file."""
+    return Text(shown(path), "magenta")
+
+
+def numbered_lines(line: Match | Context) -> Iterator[Text]:
+    """Yield the lines of a message with their numbers, after `replace`."""
+    text = _text(line)
+    text.remove_suffix("\n")
+    mark = ":" if isinstance(line, Match) else "-"
+    for offset, one in enumerate(text.split("\n", allow_blank=True)):
+        if line.line_number is None:  # `no_line_number`; rg then prints the line alone, too
+            yield one
+        else:
+            yield Text.assemble((str(line.line_number + offset), "green"), mark, one)
+
+
+def _text(line: Match | Context) -> Text:
+    if not isinstance(line, Match) or any(hit.replacement is not None for hit in line.submatches):
+        return Text(line.replaced() if isinstance(line, Match) else line.lines)
+    # Built from pieces, because rich removes control characters, which would shift offsets in the text.
+    text, done = Text(), 0
+    for start, end in line.spans():
+        text.append(line.lines[done:start]).append(line.lines[start:end], "bold red")
+        done = end
+    return text.append(line.lines[done:])
+
+
+def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Group:
+    """Return for each file its path and lines, then the message."""
+    blocks: list[Text] = []
+    for path, lines in files:
+        gaps = Gaps()
+        blocks.append(heading(path))
+        for line in lines:
+            if gaps.before(line):
+                blocks.append(Text("--"))
+            blocks += numbered_lines(line)
+        blocks.append(Text())
+    return Group(*blocks, Text(message, "dim"))
+
+
+def tree(entries: Sequence[TreeEntry]) -> Text:
+    """Return the lines of a tree, directories in bold, truncated ones dimmed."""
+    styled = (
+        Text(shown(str(entry)), "bold blue" if entry.is_dir else "dim" if entry.truncated else "") for entry in entries
+    )
+    return Text("\n").join(styled)

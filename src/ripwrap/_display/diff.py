@@ -1,0 +1,95 @@
+"""Convert matches with replacements to a unified diff: pure."""
+
+import os
+from collections.abc import Iterable, Iterator
+
+from ripwrap.models import Context, Match
+
+Change = tuple[bytes, bytes]
+"""Lines before and after a change; both are equal for context."""
+
+
+def unified(path: str, lines: Iterable[Match | Context]) -> bytes:
+    """Return a diff of the changes by replacements, with the context in `lines`; empty if there are none.
+
+    Raises:
+        ValueError: The lines have no numbers, or end in NUL.
+    """
+    hunks: list[bytes] = []
+    shift = 0
+    for start, changes in _runs(lines):
+        joined = _joined(changes)
+        if all(old == new for old, new in joined):
+            continue
+        old_count, new_count = (sum(len(_split(change[side])) for change in joined) for side in (0, 1))
+        body = b"".join(_body(old, new) for old, new in joined)
+        hunks.append(b"@@ -%b +%b @@\n%b" % (_place(start, old_count), _place(start + shift, new_count), body))
+        shift += new_count - old_count
+    if not hunks:
+        return b""
+    return b"".join((b"--- ", _name(b"a/", path), b"\n+++ ", _name(b"b/", path), b"\n", *hunks))
+
+
+def _runs(lines: Iterable[Match | Context]) -> Iterator[tuple[int, list[Change]]]:
+    """Yield runs of consecutive lines, each with the number of its first line."""
+    run: list[Change] = []
+    start = following = 0
+    for line in lines:
+        if line.line_number is None:
+            raise ValueError("a diff needs line numbers; search without no_line_number")
+        if run and line.line_number != following:
+            yield start, run
+            run = []
+        if not run:
+            start = line.line_number
+        if line.raw_lines.endswith(b"\0"):
+            raise ValueError("a diff needs lines that end with a newline; search without null_data")
+        run.append((line.raw_lines, line.raw_replaced() if isinstance(line, Match) else line.raw_lines))
+        following = line.line_number + len(_split(line.raw_lines))
+    if run:
+        yield start, run
+
+
+def _joined(changes: list[Change]) -> list[Change]:
+    """Merge a change whose replacement removes its line end with the line that follows."""
+    joined: list[Change] = []
+    for old, new in changes:
+        if joined and joined[-1][1] and not joined[-1][1].endswith(b"\n"):
+            before = joined.pop()
+            joined.append((before[0] + old, before[1] + new))
+        else:
+            joined.append((old, new))
+    return joined
+
+
+def _body(old: bytes, new: bytes) -> bytes:
+    if old == new:
+        return _marked(b" ", old)
+    return _marked(b"-", old) + _marked(b"+", new)
+
+
+def _marked(mark: bytes, lines: bytes) -> bytes:
+    text = b"".join(mark + line for line in _split(lines))
+    return text if text.endswith(b"\n") or not text else text + b"\n\\ No newline at end of file\n"
+
+
+def _split(lines: bytes) -> list[bytes]:
+    """Split at newlines only, and keep them."""
+    whole, last = lines.split(b"\n")[:-1], lines.rpartition(b"\n")[2]
+    return [*(line + b"\n" for line in whole), *([last] if last else [])]
+
+
+def _place(start: int, count: int) -> bytes:
+    """Return the range of a hunk; without lines, it names the line before (POSIX diff, unified format)."""
+    return b"%d" % start if count == 1 else b"%d,%d" % (start if count else start - 1, count)
+
+
+def _name(prefix: bytes, path: str) -> bytes:
+    """Return a name as git writes it: quoted if necessary, with a tab after one that has spaces."""
+    raw = prefix + os.fsencode(path).removeprefix(b"/")
+    if any(byte < 0x20 or byte in b'"\\\x7f' for byte in raw):
+        plain = {ord('"'): b'\\"', ord("\\"): b"\\\\"}
+        return b'"%b"' % b"".join(
+            plain.get(byte, b"\\%03o" % byte if byte < 0x20 or byte == 0x7F else bytes([byte])) for byte in raw
+        )
+    return raw + b"\t" if b" " in raw else raw

@@ -1,0 +1,113 @@
+"""Render models as HTML within a budget, and mark gaps between lines: pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from ripwrap._text import shown
+from ripwrap.models import Begin, Context, Match, Message, Span, TreeEntry
+
+MAX_HTML = 200_000
+"""Characters of HTML for one result; a notebook stores what it shows."""
+
+MAX_LINE = 2000
+"""Characters of a line that are shown in HTML."""
+
+_PRE = '<pre style="line-height: 1.3">'
+_DIM = '<span style="opacity: 0.6">'
+
+
+class Gaps:
+    """Detector of gaps between lines, which rg marks with `--` in text but not in JSON (rg-facts 18)."""
+
+    def __init__(self) -> None:
+        self._context = False
+        self._next: int | None = None
+
+    def before(self, message: Message) -> bool:
+        """Return whether lines are missing between the message of the last call and `message`."""
+        if isinstance(message, Begin):
+            self._next = None
+        if not isinstance(message, (Match, Context)) or message.line_number is None:
+            return False
+        self._context = self._context or isinstance(message, Context)
+        gap = self._context and self._next not in (None, message.line_number)
+        self._next = message.line_number + message.raw_lines.removesuffix(b"\n").count(b"\n") + 1
+        return gap
+
+
+def html(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> str:
+    """Return a message, then for each file its path and lines, with a note where the budget cuts."""
+    pieces = [f"<div>{escape(message)}</div>"]
+    left = MAX_HTML
+    for path, lines in files:
+        heading = f"<div><b>{escape(shown(path))}</b></div>"
+        body: list[str] = []
+        left -= len(heading) + len(_PRE) + len("</pre>")
+        for line in _html_lines(lines):
+            left -= len(line)
+            if left < 0:
+                break
+            body.append(line)
+        if body:
+            pieces.append(f"{heading}{_PRE}{''.join(body)}</pre>")
+        if left < 0:
+            pieces.append("<div>The rest is too long to show here; it is in the result.</div>")
+            break
+    return "".join(pieces)
+
+
+def _html_lines(lines: Iterable[Match | Context]) -> Iterator[str]:
+    gaps = Gaps()
+    for line in lines:
+        if gaps.before(line):
+            yield f"{_DIM}--</span>\n"
+        mark = ":" if isinstance(line, Match) else "-"
+        for offset, text in enumerate(_marked_up(line).removesuffix("\n").split("\n")):
+            number = "" if line.line_number is None else line.line_number + offset
+            yield f"{_DIM}{number}{mark}</span> {text}\n"
+
+
+def _marked_up(line: Match | Context) -> str:
+    """Return the text with its hits marked, line by line, each followed by its replacement."""
+    spans = line.spans()
+    start, end = _clip(line.lines, spans)
+    pieces, done = ["…" if start else ""], start
+    for hit, (first, last) in zip(line.submatches if isinstance(line, Match) else (), spans, strict=False):
+        if first < start or last > end:
+            continue
+        pieces.append(escape(line.lines[done:first]))
+        if hit.replacement is None:
+            pieces.append(_tagged("mark", line.lines[first:last]))
+        else:
+            # Lines of a replacement are not lines of the file, so they have no numbers.
+            pieces += _tagged("del", line.lines[first:last]), _tagged("ins", hit.replacement).replace("\n", "<br>")
+        done = last
+    rest = "…" if end < len(line.lines) else ""
+    return "".join((*pieces, escape(line.lines[done:end]), rest))
+
+
+def _clip(text: str, spans: Sequence[Span]) -> Span:
+    """Return the span to show: all of a text, or the part around its first hit if it is too long."""
+    if len(text) <= MAX_LINE:
+        return 0, len(text)
+    start = max(spans[0][0] - MAX_LINE // 4, 0) if spans else 0
+    return start, start + MAX_LINE
+
+
+def _tagged(tag: str, text: str) -> str:
+    return "\n".join(f"<{tag}>{escape(part)}</{tag}>" if part else "" for part in text.split("\n"))
+
+
+def html_tree(entries: Sequence[TreeEntry]) -> str:
+    """Return the lines of a tree, directories in bold, truncated ones dimmed, with a note where the budget cuts."""
+    pieces: list[str] = []
+    left = MAX_HTML
+    for entry in entries:
+        line = escape(shown(str(entry)))
+        styled = f"<b>{line}</b>" if entry.is_dir else f"{_DIM}{line}</span>" if entry.truncated else line
+        left -= len(styled)
+        if left < 0:
+            pieces.append("… the rest is too long to show here")
+            break
+        pieces.append(styled)
+    return _PRE + "\n".join(pieces) + "</pre>"

@@ -1,0 +1,34 @@
+"""Convert models to plain text: the lines that `grep -n` writes."""
+
+from collections.abc import Iterable, Iterator
+
+from ripwrap._display.html import Gaps
+from ripwrap._text import shown
+from ripwrap.models import Context, Match
+
+
+def grep_lines(files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Iterator[str]:
+    """Yield `path:line:text` for each line that matches, `path-line-text` for context, `--` between groups.
+
+    As in grep, a line that is not next to the one before it begins a group, and so does another file if any line is
+    context.
+    """
+    pending_separator = False
+    for path, lines in files:
+        gaps = Gaps()
+        has_context = False
+        for line in lines:
+            has_context = has_context or isinstance(line, Context)
+            if gaps.before(line) or pending_separator:
+                yield "--"
+            pending_separator = False
+            yield from _numbered(shown(path), line)
+        pending_separator = has_context
+
+
+def _numbered(path: str, line: Match | Context) -> Iterator[str]:
+    mark = ":" if isinstance(line, Match) else "-"
+    text = line.replaced() if isinstance(line, Match) else line.lines
+    for offset, one in enumerate(shown(text.removesuffix(line.line_terminator)).split("\n")):
+        number = "" if line.line_number is None else f"{line.line_number + offset}{mark}"
+        yield f"{path}{mark}{number}{one}"

@@ -1,0 +1,183 @@
+"""Other modes of rg: files with and without a match, counts, and file types."""
+
+import os
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Unpack
+
+from ripwrap._operations.files import listing_answer
+from ripwrap._operations.streaming import StreamRequest, run_stream
+from ripwrap._ripgrep.command import Mode, search_command, types_command
+from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
+from ripwrap.binary.resolver import Rg
+from ripwrap.models import FileCount
+from ripwrap.options import SearchOptions, StrPath, check_timeout
+
+
+def files_with_matches(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> AsyncGenerator[str]:
+    """Yield the path of each file with a match (`rg --files-with-matches`); rg stops in a file at its first match.
+
+    Options for context have no effect. Unreadable paths are logged as warnings. With `invert_match` or `multiline`, rg
+    buffers its output, so paths come late (rg-facts 51).
+
+    Args and errors are those of `search()`; `limit` counts files.
+    """
+    return run_stream(paths_request(pattern, cwd, paths, limit, options, matching=True), rg)
+
+
+def files_without_match(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> AsyncGenerator[str]:
+    """Yield the path of each file without a match (`rg --files-without-match`).
+
+    Args and errors are those of `search()`; `limit` counts files.
+    """
+    return run_stream(paths_request(pattern, cwd, paths, limit, options, matching=False), rg)
+
+
+def count(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    include_zero: bool = False,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> AsyncGenerator[FileCount]:
+    """Yield the number of matching lines of each file with a match (`rg --count`).
+
+    With `multiline`, and a pattern that can span lines, rg counts matches instead of lines.
+
+    Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
+    """
+    return run_stream(counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg)
+
+
+def count_matches(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    include_zero: bool = False,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> AsyncGenerator[FileCount]:
+    """Yield the number of matches of each file with a match (`rg --count-matches`); a line may have several.
+
+    Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
+    """
+    return run_stream(
+        counts_request(pattern, cwd, paths, limit, options, "count-matches", include_zero=include_zero), rg
+    )
+
+
+async def file_types(*, rg: Rg = None) -> dict[str, tuple[str, ...]]:
+    """Return the file types that `type=` and `type_not=` take, each with its globs (`rg --type-list`).
+
+    The types depend on the version of rg (rg-facts 44); `type_add=` adds others.
+
+    Args:
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+
+    Raises:
+        BinaryNotFoundError: There is no rg.
+    """
+    return await run_file_types(AsyncRunner(rg), timeout=None)
+
+
+async def run_file_types(run: Runner, *, timeout: float | None) -> FileTypes:  # noqa: ASYNC109 - rg's
+    """List the file types."""
+    seconds = check_timeout(timeout)
+    command = replace(types_command(), cwd=_any_directory())
+    collector = await run.collect(Step(command, lambda: TypesCollector(seconds), seconds))
+    return decode_types(b"".join(collector.chunks))
+
+
+def _any_directory() -> str:
+    """Return the current directory, or `/` if it has been removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return os.path.abspath(os.sep)
+
+
+class TypesCollector:
+    """Collector of rg's list of file types.
+
+    Attributes:
+        chunks: Output of rg so far.
+        ended: Always false, because nothing marks the last type.
+    """
+
+    def __init__(self, timeout: float | None) -> None:
+        self.chunks: list[bytes] = []
+        self.ended = False
+        self._timeout = timeout
+
+    def feed(self, chunk: bytes) -> None:
+        """Store a chunk of rg's output."""
+        self.chunks.append(chunk)
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Raise unless rg listed all types.
+
+        Raises:
+            TimeoutError: rg was stopped before it had listed everything.
+            SearchError: rg failed.
+        """
+        if timed_out:
+            raise TimeoutError(
+                f"rg was stopped after timeout={self._timeout} seconds, before it had listed all types; allow more time"
+            )
+        if end.returncode:
+            raise end.failure()
+
+
+def paths_request(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    limit: int | None,
+    options: SearchOptions,
+    *,
+    matching: bool,
+) -> StreamRequest[str]:
+    """Return the checked request of `files_with_matches()`, or without `matching` of `files_without_match()`."""
+    mode: Mode = "files-with-matches" if matching else "files-without-match"
+    command = search_command(pattern, cwd, paths, options, mode)
+    decoder = partial(listing_decoder, counts=command.counts, matching=matching)
+    return StreamRequest(command, listing_answer(decoder, limit))
+
+
+def counts_request(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    limit: int | None,
+    options: SearchOptions,
+    mode: Mode,
+    *,
+    include_zero: bool,
+) -> StreamRequest[FileCount]:
+    """Return the checked request of `count()` or `count_matches()`, depending on `mode`."""
+    command = search_command(pattern, cwd, paths, options, mode, include_zero=include_zero)
+    return StreamRequest(command, listing_answer(CountDecoder, limit))

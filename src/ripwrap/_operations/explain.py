@@ -1,0 +1,70 @@
+"""Find reasons why a search found nothing: list searches that differ from it in one option each."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from ripwrap.errors import Hint
+from ripwrap.options import SearchOptions
+
+_FILTERS = ("glob", "iglob", "type", "type_not", "ignore_file", "max_depth", "max_filesize", "one_file_system")
+_CASE = ("smart_case", "case_sensitive")
+_SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
+_BOUNDS = ("word_regexp", "line_regexp")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A search to try.
+
+    Attributes:
+        says: Difference from the search that found nothing, as the end of a sentence.
+        hints: Options that the caller passes, or leaves out, to run this search; all of one kind.
+        options: Options of the search.
+    """
+
+    says: str
+    hints: tuple[Hint, ...]
+    options: SearchOptions
+
+    def in_options(self) -> str:
+        """Return the options that the caller of an operation passes or leaves out."""
+        without = "without " if any(hint.kind == "omit" for hint in self.hints) else ""
+        return without + ", ".join(map(str, self.hints))
+
+
+def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
+    """Yield the searches that are worth trying, the most likely reasons first."""
+    if options.get("max_count") == 0:
+        limit = Hint("max_count", 0, "omit")
+        yield Probe("if any match counted", (limit,), _without(options, ("max_count",)))
+        return
+    if not (options.get("no_ignore") and options.get("hidden", True)):
+        yield _passing("with hidden and ignored files included", options, hidden=True, no_ignore=True)
+    if filters := [name for name in _FILTERS if name in options]:
+        yield _omitting("in other files", options, filters)
+    if not options.get("fixed_strings") and any(_SPECIAL.search(one) for one in patterns):
+        yield _passing("if the pattern is taken literally", options, fixed_strings=True)
+    insensitive = options.get("ignore_case") and not any(options.get(name) for name in _CASE)
+    if not insensitive and any(one.upper() != one.lower() for one in patterns):
+        yield _passing("if case is ignored", _without(options, _CASE), ignore_case=True)
+    if bounds := [name for name in _BOUNDS if options.get(name)]:
+        yield _omitting("anywhere in a line", options, bounds)
+    if not options.get("crlf") and any("$" in one for one in patterns):
+        yield _passing("if CRLF ends a line", options, crlf=True)
+    if not options.get("text"):
+        yield _passing("in binary files", options, text=True)
+
+
+def _passing(says: str, options: SearchOptions, **changes: bool) -> Probe:
+    hints = tuple(Hint(name, value) for name, value in changes.items())
+    return Probe(says, hints, cast("SearchOptions", {**options, **changes}))
+
+
+def _omitting(says: str, options: SearchOptions, names: Sequence[str]) -> Probe:
+    return Probe(says, tuple(Hint(name, kind="omit") for name in names), _without(options, names))
+
+
+def _without(options: SearchOptions, names: Sequence[str]) -> SearchOptions:
+    return cast("SearchOptions", {name: value for name, value in options.items() if name not in names})

@@ -1,0 +1,108 @@
+"""List the files that a search would read."""
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from typing import Generic, TypeVar, Unpack
+
+from ripwrap._operations.streaming import StreamRequest, run_stream
+from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.listing_collector import Decoder
+from ripwrap.binary.resolver import Rg
+from ripwrap.options import FileOptions, StrPath, check_limit
+
+Item = TypeVar("Item")
+
+
+def files(
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    **options: Unpack[FileOptions],
+) -> AsyncGenerator[str]:
+    """List files and yield each path as rg finds it, relative to `cwd` and without a leading `./`.
+
+    A path that is not UTF-8 is decoded as by `os.fsdecode`. Directories are not listed, not even empty ones. Unreadable
+    paths are logged as warnings. To stop early, wrap the generator in `contextlib.aclosing`, or pass a `limit`.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+
+    async def main():
+        return [path async for path in ripwrap.files(cwd="docs/demo", glob="*.py", sort="path")]
+
+
+    print(asyncio.run(main()))
+    ```
+
+    ```text
+    ['shop/cart.py', 'shop/till.py']
+    ```
+
+    Args:
+        cwd: The directory to list; globs and `paths` are relative to it.
+        paths: Files or directories to list; empty is all of `cwd`.
+        limit: Maximum number of paths; rg is stopped when it is reached.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags; see `FileOptions`.
+
+    Raises:
+        pydantic.ValidationError: An option is unknown or ill-typed.
+        ValueError: `limit` is negative, or a path or option has a NUL.
+        FileNotFoundError: `cwd` does not exist.
+        NotADirectoryError: `cwd` is not a directory.
+        BinaryNotFoundError: There is no rg.
+        GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
+
+    The call raises the first two, the first iteration the others.
+    """
+    return run_stream(files_request(cwd, paths, limit, options), rg)
+
+
+def files_request(
+    cwd: StrPath, paths: StrPath | Sequence[StrPath], limit: int | None, options: FileOptions
+) -> StreamRequest[str]:
+    """Return the checked request of `files()`."""
+    command = files_command(cwd, paths, options)
+    return StreamRequest(command, listing_answer(PathDecoder, limit))
+
+
+def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> Callable[[], "ListingAnswer[Item]"]:
+    """Return a function that makes the answer of a listing.
+
+    Raises:
+        ValueError, TypeError: `limit` is negative, or not an int.
+    """
+    checked = check_limit(limit)
+    return lambda: ListingAnswer(decoder(), checked)
+
+
+class ListingAnswer(Generic[Item]):
+    """Answer of a mode that prints one item for each file."""
+
+    def __init__(self, decoder: Decoder[Item], limit: int | None) -> None:
+        self._left = limit
+        self.full = limit == 0
+        self.ended = False  # nothing marks the last path
+        self._decoder = decoder
+        self._any = False
+
+    def feed(self, chunk: bytes) -> Iterator[Item]:
+        items = self._decoder.feed(chunk)
+        self._any = self._any or bool(items)
+        if self._left is not None:
+            items = items[: self._left]
+            self._left -= len(items)
+            self.full = not self._left
+        return iter(items)
+
+    def finish(self, end: Exit) -> Iterator[Item]:
+        end.check_listing(listed=self._any)
+        self._decoder.close()
+        end.warn()
+        return iter(())

@@ -1,0 +1,314 @@
+"""Search to the end and return a page of matches in path order, with the number of all matches."""
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias, TypeVar, Unpack, cast
+
+from ripwrap import _text
+from ripwrap._operations.explain import Probe, probes
+from ripwrap._operations.pagination import files_of, window_of
+from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import PageCollector, PageRequest
+from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
+from ripwrap._text import plural
+from ripwrap.binary.resolver import Rg
+from ripwrap.errors import SearchError
+from ripwrap.options import SearchOptions, StrPath, check_timeout
+from ripwrap.results import GrepResult, StopReason
+
+GREP_LIMIT = 100
+GREP_TIMEOUT = 10.0
+_DEFAULT_CONTEXT = 2
+_EXPLAIN_TIMEOUT = 5.0
+"""Seconds for all searches for the reason why nothing was found."""
+
+_FIRST_MATCH = PageRequest(offset=0, max_matches=1, max_files=1, before=0, after=0, max_count=None)
+
+F = TypeVar("F", bound="MatchCollector")
+
+
+class MatchCollector(PageCollector):
+    """Collector of the matches of one search.
+
+    Attributes:
+        end: Exit of rg.
+        timed_out: True if rg was stopped at its time limit.
+    """
+
+    end: Exit
+    timed_out: bool
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the end; raise if rg failed, but not if it was stopped by the timeout."""
+        # Exit code 2 is rg's own: it ended before its time limit, and another process held its stdout open.
+        self.end, self.timed_out = end, timed_out and not end.partial
+        if not self.timed_out:
+            if end.ended:
+                self.close()
+            end.check(summary=self.ended)
+
+    @property
+    def exact(self) -> bool:
+        """True if the counts are complete."""
+        return not self.timed_out and not self.dropped_records
+
+
+Search: TypeAlias = Callable[[SearchOptions, PageRequest, float | None], Step[F]]
+
+
+async def grep(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = GREP_LIMIT,
+    max_files: int | None = None,
+    offset: int = 0,
+    timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - keeps the matches found until then, which a cancel scope would drop
+    explain: bool = False,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> GrepResult:
+    """Search files and return a page of matches with their context, and the number of all matches.
+
+    Files are in the order of `rg --sort=path`, over all `paths`, and matches by line. While the files do not change,
+    pages neither overlap nor miss a match. All matches are counted, but only those of the page are decoded. After
+    `timeout` seconds rg is stopped, and the answer has the matches found until then.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+    result = asyncio.run(ripwrap.grep("TODO", cwd="docs/demo", limit=1, context=0))
+    print(result.files[0].path, result.files[0].matches[0].text)
+    print(result.message)
+    ```
+
+    ```text
+    README.txt Nothing is sold here. TODO: open.
+    Matches 1 to 1 of 3 matches in 3 files; offset=1 gives the next.
+    ```
+
+    Args:
+        pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+        cwd: The directory to search; globs and `paths` are relative to it.
+        paths: Files or directories to search; empty is all of `cwd`.
+        limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
+            (`max_count` is per file, and matches beyond it are not counted.)
+        max_files: Maximum number of files on the page; `None` is no limit.
+        offset: Number of matches before the page: the `next_offset` of the previous page.
+        timeout: Seconds that rg may take, without its installation and the wait for its slot
+            (`ripwrap.limit_processes()`); `None` is no limit.
+        explain: If there is no match, try other options (ignored files, another case, the pattern as plain text, …)
+            and name in `message` those that find something. This takes up to 5 seconds more.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
+            or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
+
+    Raises what `search()` raises, and `ValueError` for a negative number.
+    """
+    return await run_grep(
+        AsyncRunner(rg), grep_request(pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GrepRequest:
+    """A checked call of `grep()`.
+
+    Attributes:
+        command: Command of the search.
+        query: Pattern, or patterns.
+        paths: Files or directories to search; empty is all of `command.cwd`.
+        options: Options, with the default context.
+        page: Page to collect.
+        max_files: Argument of `grep()`.
+        timeout: Seconds that the search may take; `None` is no limit.
+        explain: Argument of `grep()`.
+    """
+
+    command: Command
+    query: str | tuple[str, ...]
+    paths: StrPath | Sequence[StrPath]
+    options: SearchOptions
+    page: PageRequest
+    max_files: int | None
+    timeout: float | None
+    explain: bool
+
+    @property
+    def root(self) -> str:
+        """Directory that is searched, as an absolute path without `..`."""
+        return os.path.normpath(self.command.cwd)
+
+    def first_step(self) -> Step[MatchCollector]:
+        """Return the step that searches."""
+        return Step(self.command, partial(MatchCollector, self.page), self.timeout)
+
+    def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
+        """Return the step that searches with other options."""
+        command = search_command(self.query, self.command.cwd, self.paths, options)
+        return Step(command, partial(MatchCollector, page), timeout)
+
+
+def grep_request(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    limit: int | None,
+    max_files: int | None,
+    offset: int,
+    timeout: float | None,
+    options: SearchOptions,
+    *,
+    explain: bool,
+) -> GrepRequest:
+    """Return the checked request of `grep()`."""
+    limit, options = _with_old_names(limit, options)
+    query = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
+    if not isinstance(paths, (str, bytes, os.PathLike)):
+        paths = tuple(paths)  # a second search would find an iterator empty
+    if options.keys().isdisjoint(("context", "before_context", "after_context")):
+        options = {**options, "context": _DEFAULT_CONTEXT}
+    page = window_of(offset, limit, max_files, options)
+    timeout = check_timeout(timeout)
+    command = search_command(query, cwd, paths, options)
+    return GrepRequest(command, query, paths, options, page, max_files, timeout, explain)
+
+
+def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
+    """Return the limit and the options, with `max_matches`, the old name of `limit`, taken out of these."""
+    if "max_matches" not in options:
+        return limit, options
+    # The frames above are `grep_request()` and `grep()`, then its caller.
+    warnings.warn("grep(max_matches=) is deprecated; use limit=", DeprecationWarning, stacklevel=4)
+    others: dict[str, object] = {**options}
+    return cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)
+
+
+async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
+    """Search; then, if nothing was found and the caller asks for it, search for the reason."""
+    page, query = request.page, request.query
+    found = await run.collect(request.first_step())
+    files = await files_of(run, page, found.blocks())
+    shown = sum(len(file.matches) for file in files)
+    more = found.matches > page.offset + shown
+    reason: StopReason = "end"
+    if found.timed_out:
+        reason = "timeout"
+    elif more:
+        reason = "max_files" if len(files) == request.max_files and shown < page.max_matches else "limit"
+    next_offset = page.offset + shown if more and shown and not found.timed_out else None
+    errors = found.end.path_errors()
+    sentences = [message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
+    if errors:
+        sentences.append(f"{plural(len(errors), 'path')} could not be read, the first: {errors[0]}.")
+    if request.explain and not found.matches and found.exact:
+        patterns = (query,) if isinstance(query, str) else query
+        sentences.append(await explanation(run, patterns, request.options, request.step))
+    return GrepResult(
+        root=request.root,
+        query=query,
+        files=files,
+        total_matches=found.matches,
+        files_matched=found.files,
+        exact=found.exact,
+        truncated=more or not found.exact,
+        next_offset=next_offset,
+        stop_reason=reason,
+        errors=errors,
+        dropped_records=found.dropped_records,
+        message=" ".join(filter(None, sentences)),
+    )
+
+
+async def explanation(
+    run: Runner,
+    patterns: Sequence[str],
+    options: SearchOptions,
+    search: Search[F],
+    how: Callable[[Probe], str | None] = Probe.in_options,
+    name: Callable[[str], str] = _text.shown,
+) -> str:
+    """Return the changes of options that would find something, or else those that would not.
+
+    Args:
+        run: Runner of the searches.
+        patterns: Patterns that found nothing.
+        options: Options of the search that found nothing.
+        search: Function that makes a search with other options.
+        how: Function that names the argument with which the caller can run a probe; `None` if there is none.
+        name: Function that spells a path for the caller.
+    """
+    deadline = time.monotonic() + _EXPLAIN_TIMEOUT
+    would: list[str] = []
+    would_not: list[str] = []
+    late = ""
+    for probe in probes(patterns, options):
+        way = how(probe)
+        if way is None:
+            continue
+        left = deadline - time.monotonic()
+        if left <= 0:
+            late = "There was not enough time to try more."
+            break
+        try:
+            found = await run.collect(search(probe.options, _FIRST_MATCH, left))
+        except SearchError:
+            continue  # a probe may be an impossible search, e.g. for plain text with a newline
+        if found.matches:
+            first = name(os.fsdecode(found.blocks()[0].path))
+            much = amount(found, None if found.exact else left)
+            would.append(f"{much} {probe.says} ({way}), first in {first}")
+        elif found.exact:
+            would_not.append(probe.says)
+    if would:
+        return f"There would be {'; '.join(would)}. {late}".rstrip()
+    *first_ones, last = would_not or [""]
+    ways = f"{', '.join(first_ones)} or {last}" if first_ones else last
+    return f"There would be none {ways} either. {late}".rstrip() if would_not else late
+
+
+def message(
+    found: PageCollector, window: PageRequest, shown: int, next_offset: int | None, ended_after: float | None
+) -> str:
+    """Return a sentence about the matches, and one for each reason why the answer is incomplete.
+
+    Args:
+        found: Collector, with its counts.
+        window: Page that the caller asks for.
+        shown: Number of matches on the page.
+        next_offset: Offset of the next page, if there is one.
+        ended_after: Timeout in seconds, if it stopped rg.
+    """
+    place = f"Matches {window.offset + 1} to {window.offset + shown} of "
+    if not found.matches:
+        text = "No matches found"
+    elif not shown:
+        text = f"{amount(found, ended_after)}, none of them shown"
+        text += f" from offset={window.offset} on" if window.offset else ""
+    else:
+        text = ("" if shown == found.matches else place) + amount(found, ended_after)
+        text += "" if next_offset is None else f"; offset={next_offset} gives the next"
+    sentences = [text[0].upper() + text[1:]]
+    if ended_after is not None:
+        sentences.append(f"The search was stopped after {ended_after:g} seconds; narrow it, or allow more time")
+    if found.dropped_records:
+        sentences.append(f"{plural(found.dropped_records, 'line')} left out, of over 20 MiB in rg's JSON")
+    if found.binary:
+        sentences.append(
+            f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte; text=True searches all"
+        )
+    return ". ".join(sentences) + "."
+
+
+def amount(found: PageCollector, ended_after: float | None = None) -> str:
+    """Return the number of matches and files, with "at least" if the counts are incomplete."""
+    text = f"{plural(found.matches, 'match', 'es')} in {plural(found.files, 'file')}"
+    return text if ended_after is None and not found.dropped_records else f"at least {text}"

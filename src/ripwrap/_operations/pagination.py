@@ -1,0 +1,139 @@
+"""Decode the records that a collector kept into the files of a page, each match with its context."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
+
+from ripwrap._ripgrep.decoder import MessageDecoder
+from ripwrap._ripgrep.page_collector import Block, PageRequest, is_text
+from ripwrap._ripgrep.round_robin import RoundRobinCollector, shares
+from ripwrap._ripgrep.runner import Runner
+from ripwrap.models import Context, End
+from ripwrap.options import SearchOptions, check_limit
+from ripwrap.results import FileMatches, GrepMatch
+
+Records: TypeAlias = Sequence[tuple[bool, bytes]]
+
+_CHECKPOINT_INTERVAL = 200
+"""Matches that are decoded before other tasks run."""
+
+_MODELS: dict[str, type[BaseModel]] = {"match": GrepMatch, "context": Context, "end": End}
+
+
+def window_of(offset: int | None, limit: int | None, max_files: int | None, options: SearchOptions) -> PageRequest:
+    """Return the page that a caller asks for.
+
+    Raises:
+        ValueError: A number is negative, or `passthru` is set.
+        TypeError: A number is not an int.
+    """
+    if offset is None:
+        raise TypeError("offset must be an int, got None")
+    if options.get("passthru"):
+        raise ValueError(
+            "passthru returns every line of every file; stream them with search_messages(), or leave passthru out"
+        )
+    both = options.get("context", 0)
+    return PageRequest(
+        offset=_number(offset, "offset"),
+        max_matches=_number(limit, "limit"),
+        max_files=_number(max_files, "max_files"),
+        before=options.get("before_context", both),
+        after=options.get("after_context", both),
+        max_count=options.get("max_count"),
+    )
+
+
+async def files_of(run: Runner, window: PageRequest, blocks: Iterable[Block]) -> tuple[FileMatches, ...]:
+    """Decode the page from blocks in path order; other tasks run in between.
+
+    Raises:
+        DecodeError: A record is not what rg writes.
+    """
+    decoder = MessageDecoder(models=_MODELS)
+    files: list[FileMatches] = []
+    skip, left, decoded = window.offset, window.max_matches, 0
+    for block in blocks:
+        if skip >= block.matches:
+            skip -= block.matches
+        elif left and len(files) < window.max_files:
+            taken = min(left, block.matches - skip)
+            files.append(await _file(run, decoder, window, block, skip, taken))
+            skip, left, decoded = 0, left - taken, decoded + taken
+            if decoded >= _CHECKPOINT_INTERVAL:
+                decoded = 0
+                await run.checkpoint()
+    return tuple(files)
+
+
+async def files_in_turn(run: Runner, window: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
+    """Decode the page from matches taken round robin, and name the files beyond it.
+
+    Raises:
+        DecodeError: A record is not what rg writes.
+    """
+    decoder = MessageDecoder(models=_MODELS)
+    blocks = found.blocks()
+    counts = [block.matches for block in blocks]
+    skipped, ends = shares(counts, window.offset), shares(counts, window.end)
+    pages: dict[bytes, FileMatches] = {}
+    for block, first, last in zip(blocks, skipped, ends, strict=True):
+        if last > first:
+            pages[block.path] = await _file(run, decoder, window, block, first, last - first)
+            await run.checkpoint()
+    return tuple(
+        pages.get(path) or FileMatches(path=os.fsdecode(path), matches=(), total_matches=count)
+        for path, count in found.named()
+    )
+
+
+async def _file(
+    run: Runner, decoder: MessageDecoder, window: PageRequest, block: Block, skip: int, taken: int
+) -> FileMatches:
+    positions = [index for index, (is_match, _) in enumerate(block.records) if is_match][skip : skip + taken]
+    # Each line of context goes to one match. Between two matches, lines belong to the first as far as its context
+    # reaches, and the others to the second. Matches of other pages around this one are its context.
+    ends = [*positions[1:], len(block.records)]
+    head = block.records[max(positions[0] - window.before, 0) : positions[0]]
+    matches: list[GrepMatch] = []
+    for number, (position, end) in enumerate(zip(positions, ends, strict=True), 1):
+        tail = min(position + 1 + window.after, end)
+        matches.append(_match(decoder, block.records[position], head, block.records[position + 1 : tail]))
+        head = block.records[tail:end]
+        if number % _CHECKPOINT_INTERVAL == 0:
+            await run.checkpoint()
+    return FileMatches(
+        path=os.fsdecode(block.path),
+        matches=tuple(matches),
+        total_matches=block.matches,
+        binary_offset=None if is_text(block.end) else _decoded(decoder, [(False, block.end)])[0].binary_offset,
+    )
+
+
+def _match(decoder: MessageDecoder, record: tuple[bool, bytes], before: Records, after: Records) -> GrepMatch:
+    match: GrepMatch = _decoded(decoder, [record])[0]
+    if before or after:
+        return match.model_copy(update={"before": _contexts(decoder, before), "after": _contexts(decoder, after)})
+    return match
+
+
+def _contexts(decoder: MessageDecoder, records: Records) -> tuple[Context, ...]:
+    """Decode context lines; matches outside of the page, or beyond `max_count`, become context."""
+    return tuple(line if isinstance(line, Context) else _as_context(line) for line in _decoded(decoder, records))
+
+
+def _as_context(match: GrepMatch) -> Context:
+    kept = {name: getattr(match, name) for name in ("path", "lines", "line_number", "absolute_offset")}
+    return Context(**kept, submatches=())
+
+
+def _decoded(decoder: MessageDecoder, records: Records) -> list[Any]:
+    return list(decoder.decode(record for _, record in records))
+
+
+def _number(value: int | None, name: str) -> int:
+    checked = check_limit(value, name)
+    return sys.maxsize if checked is None else checked

@@ -1,0 +1,220 @@
+"""Ranked search without an index: rg finds files that have the words, and SQLite in memory ranks chunks of them."""
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
+
+from ripwrap._code.windows import Chunk, window_chunks
+from ripwrap._concurrency import CANCELLED
+from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
+from ripwrap._ranking.fts import bm25_pool, insert_chunks, log_remark, open_memory_database
+from ripwrap._ranking.query import Query, parse_query
+from ripwrap._ranking.scoring import Candidate, rank_candidates
+from ripwrap._ranking.selection import choose_files, file_pattern, matched_stems, query_stems
+from ripwrap._ripgrep.command import Command, words_command
+from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
+from ripwrap._ripgrep.term_counts import TermCounts
+from ripwrap._safe_open import open_regular_file
+from ripwrap._text import shown
+from ripwrap.binary.resolver import Rg
+from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
+from ripwrap.results import RankedChunk
+
+RANK_LIMIT = 10
+
+_LOGGER = logging.getLogger("ripwrap")
+_POOL_DEPTH = 20
+"""Argument `depth` of `bm25_pool()`: large enough for a chunk of each file that is read."""
+
+_MAX_LINES_PER_FILE = 1_000
+"""Matching lines of a file that rg prints; further ones hardly change the choice of files."""
+
+_MAX_TOTAL_BYTES = 8_000_000
+"""Bytes of all files together that are read, the best files first."""
+
+
+async def rank(
+    query: str,
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = RANK_LIMIT,
+    rg: Rg = None,
+    **options: Unpack[FileOptions],
+) -> list[RankedChunk]:
+    """Find the code that answers a question in words, or defines a symbol, best first; no index is needed.
+
+    rg finds the files that have the query's words, in any form and as parts of identifiers. The 40 best files are split
+    into chunks of at most 1,000 characters. Chunks are ranked by BM25, by whether they define the symbol of the query,
+    and by the names of file and folder. Tests, examples and legacy code rank lower, unless the query asks for them. The
+    same files and query give the same answer.
+
+    The first million bytes of a file are read; binary files are left out. A query is cut to 32 words; words of
+    identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings; dropped words
+    are also in the reasons.
+
+    Args:
+        query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
+        cwd: The directory to search; globs and `paths` are relative to it.
+        paths: Files or directories to search; empty is all of `cwd`.
+        limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags; see `FileOptions`.
+
+    Raises:
+        ValueError: The query has no word, or none of at most 200 characters; `limit` is negative; or a path or option
+            has a NUL.
+        RipwrapError: This Python's SQLite has no full-text search (FTS5).
+
+    It also raises what `files()` raises.
+    """
+    return await run_rank(AsyncRunner(rg), rank_request(query, cwd, paths, limit, options, timeout=None))
+
+
+@dataclass(frozen=True, slots=True)
+class RankRequest:
+    """A checked call of `rank()`.
+
+    Attributes:
+        query: Parsed query.
+        stems: Stems of its words, which rg searches.
+        command: Command that counts them.
+        limit: Maximum number of results; `None` returns all ranked chunks.
+        timeout: Seconds for the whole call; `None` is no limit.
+        allowed: Function that returns True for a file that may be read and shown; `None` allows all.
+    """
+
+    query: Query
+    stems: Sequence[str]
+    command: Command
+    limit: int | None
+    timeout: float | None
+    allowed: Callable[[str], bool] | None
+
+
+def rank_request(
+    query: str,
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    limit: int | None,
+    options: FileOptions,
+    *,
+    timeout: float | None,
+    allowed: Callable[[str], bool] | None = None,
+) -> RankRequest:
+    """Return the checked request of `rank()`."""
+    parsed, limit, timeout = parse_query(query), check_limit(limit), check_timeout(timeout)
+    stems = query_stems(parsed)
+    command = words_command(file_pattern(stems, parsed.symbols), cwd, paths, options, _MAX_LINES_PER_FILE)
+    return RankRequest(parsed, stems, command, limit, timeout, allowed)
+
+
+async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
+    """Search for files, then rank their chunks."""
+    if request.limit == 0:
+        return []
+    log_remark(request.query)
+    begun = 0.0
+
+    def collector() -> TermCounts:
+        nonlocal begun
+        begun = time.monotonic()  # called when rg starts, which may happen twice
+        return TermCounts(partial(matched_stems, stems=request.stems), request.timeout)
+
+    hits = await run.collect(Step(request.command, collector, request.timeout))
+    if hits.end is not None:
+        hits.end.warn()
+    if not hits.files:
+        return []
+    deadline = _Deadline(request.timeout, begun)
+    return await run.call(partial(_rank_files, request, hits, deadline))
+
+
+@dataclass(frozen=True, slots=True)
+class _Deadline:
+    timeout: float | None
+    begun: float
+
+    def check(self) -> None:
+        """Raise `TimeoutError` if the deadline has passed or the call is cancelled."""
+        if CANCELLED.get().is_set():
+            raise TimeoutError("the ranking was cancelled")
+        if self.timeout is not None and time.monotonic() > self.begun + self.timeout:
+            raise TimeoutError(
+                f"the ranking took more than timeout={self.timeout} seconds; allow more time, or search fewer files"
+            )
+
+
+def _rank_files(request: RankRequest, hits: TermCounts, deadline: _Deadline) -> list[RankedChunk]:
+    """Return the best chunks of the files that have the words."""
+    query, command, allowed = request.query, request.command, request.allowed
+    files: Mapping[str, Mapping[str, int]] = hits.files
+    if allowed is not None:
+        files = {path: counts for path, counts in files.items() if _is_allowed(allowed, path, deadline)}
+    order = choose_files(query, files, _sizes(command.cwd, files), hits.having, hits.total)
+    sources = list(_read(command, order, deadline))
+    pool = _pool(query, sources, deadline)
+    of_path = {source.path: source for source in sources}
+    results: list[RankedChunk] = []
+    for entry in rank_candidates(query, pool, request.limit):
+        deadline.check()
+        results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))
+    return results
+
+
+def _is_allowed(allowed: Callable[[str], bool], path: str, deadline: _Deadline) -> bool:
+    deadline.check()
+    return allowed(path)
+
+
+def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:
+    """Return the size in bytes of each file that still exists."""
+    sizes: dict[str, int] = {}
+    for path in paths:
+        with suppress(OSError):
+            sizes[path] = os.stat(os.path.join(cwd, path)).st_size
+    return sizes
+
+
+def _read(command: Command, paths: Iterable[str], deadline: _Deadline) -> Iterator[SourceText]:
+    left = _MAX_TOTAL_BYTES
+    for path in paths:
+        deadline.check()
+        try:
+            with open(open_regular_file(command.cwd, path, follow=command.follows, roots=command.paths), "rb") as file:
+                raw = file.read(MAX_FILE_BYTES + 1)
+        except OSError as error:
+            _LOGGER.warning("%s could not be read: %s", shown(path), error.strerror)
+            continue
+        raw = cut_to_limit(raw)
+        left -= len(raw)
+        if (source := decode_source(path, raw)) is not None:
+            yield source
+        if left <= 0:
+            return
+
+
+def _pool(query: Query, sources: Sequence[SourceText], deadline: _Deadline) -> list[Candidate]:
+    """Return the chunks to rank."""
+    pieces: list[tuple[SourceText, Chunk]] = []
+    files: list[int] = []
+    with closing(open_memory_database()) as database:
+        for number, source in enumerate(sources):
+            deadline.check()
+            chunks = list(window_chunks(source.text))
+            texts = (source.readable(source.text[chunk.start : chunk.end]) for chunk in chunks)
+            insert_chunks(database, len(pieces), shown(source.path), texts)
+            pieces += [(source, chunk) for chunk in chunks]
+            files += [number] * len(chunks)
+        deadline.check()
+        pool = bm25_pool(database, query, lambda rows: {row: (files[row], row) for row in rows}, _POOL_DEPTH)
+    return [_candidate(*pieces[row], bm25) for row, bm25 in pool]
+
+
+def _candidate(source: SourceText, chunk: Chunk, bm25: float) -> Candidate:
+    return Candidate(source.path, chunk.start_line, chunk.end_line, source.text[chunk.start : chunk.end], bm25)

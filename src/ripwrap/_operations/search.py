@@ -1,0 +1,190 @@
+"""Search and stream the matches, or all messages of rg."""
+
+import logging
+from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from functools import partial
+from typing import Unpack, cast
+
+from ripwrap._operations.streaming import StreamRequest, run_stream
+from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.decoder import MessageDecoder, Record
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.framing import MAX_RECORD
+from ripwrap.binary.resolver import Rg
+from ripwrap.models import Match, Message
+from ripwrap.options import SearchOptions, StrPath, check_limit
+
+_LOGGER = logging.getLogger("ripwrap")
+
+
+def search(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> AsyncGenerator[Match]:
+    r"""Search files for a pattern and yield each matching line as rg finds it.
+
+    Unreadable paths are logged as warnings; `search_messages()` returns them as data. A file with a NUL in its first
+    64 KiB is binary and is skipped. A file with a NUL further on is searched up to the NUL (`End.binary_offset`).
+    `text=True` searches all of both. A file that is named in `paths` is always searched. To stop early, wrap the
+    generator in `contextlib.aclosing`, or pass a `limit`.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+
+    async def main():
+        async for match in ripwrap.search(r"TODO: \w+", cwd="docs/demo", type="py", sort="path"):
+            print(match.path, match.line_number, match.submatches[0].match)
+
+
+    asyncio.run(main())
+    ```
+
+    ```text
+    shop/cart.py 5 TODO: taxes
+    shop/till.py 1 TODO: cards
+    ```
+
+    Args:
+        pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+        cwd: The directory to search; globs and `paths` are relative to it.
+        paths: Files or directories to search; empty is all of `cwd`. A file named here is searched even if it is
+            ignored, hidden, or excluded by a glob (rg-facts 40).
+        limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
+            ask for one more than you show. (`max_count` is per file.)
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags; see `SearchOptions`.
+
+    Raises:
+        pydantic.ValidationError: An option is unknown or ill-typed.
+        ValueError: `limit` is negative, there is no pattern, or a pattern, path or option has a NUL.
+        FileNotFoundError: `cwd` does not exist.
+        NotADirectoryError: `cwd` is not a directory.
+        BinaryNotFoundError: There is no rg.
+        PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
+        DecodeError: rg's output is malformed.
+
+    The call raises the first two, the first iteration the others.
+    """
+    return run_stream(search_request(pattern, cwd, paths, limit, options), rg)
+
+
+def search_messages(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Sequence[StrPath] = (),
+    limit: int | None = None,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> AsyncGenerator[Message]:
+    """Search files for a pattern and yield all messages of rg, in its order.
+
+    Each file with a match has a `Begin`, then its `Match` and `Context` lines, then an `End`. The last message is a
+    `Summary`, with the paths that rg could not read. Files are never interleaved. `limit` counts matches; when it is
+    reached, the stream ends without an `End` or `Summary`.
+
+    Args and errors are those of `search()`.
+    """
+    return run_stream(messages_request(pattern, cwd, paths, limit, options), rg)
+
+
+def search_request(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    limit: int | None,
+    options: SearchOptions,
+) -> StreamRequest[Match]:
+    """Return the checked request of `search()`."""
+    command = search_command(pattern, cwd, paths, options)
+    return StreamRequest(command, partial(MatchAnswer, check_limit(limit)))
+
+
+def messages_request(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    limit: int | None,
+    options: SearchOptions,
+) -> StreamRequest[Message]:
+    """Return the checked request of `search_messages()`."""
+    command = search_command(pattern, cwd, paths, options)
+    return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
+
+
+class _SearchAnswer:
+    """Base of both answers: a decoder, a limit on matches, and the check of rg's exit."""
+
+    def __init__(self, limit: int | None, kinds: Collection[str]) -> None:
+        self._left = limit
+        self.full = limit == 0
+        self._decoder = MessageDecoder(kinds)
+
+    @property
+    def ended(self) -> bool:
+        """True if rg's summary was read."""
+        return self._decoder.summary is not None
+
+    def _feed(self, chunk: bytes) -> Iterator[Record]:
+        messages = self._decoder.feed(chunk)
+        return messages if self._left is None else self._limited(messages, self._left)
+
+    def _limited(self, messages: Iterator[Record], left: int) -> Iterator[Record]:
+        for message in messages:
+            left -= message.type == "match"
+            self._left = left
+            self.full = not left
+            yield message
+            if self.full:
+                return
+
+    def _finish(self, end: Exit) -> Iterator[Record]:
+        """Decode a last line without a newline; raise unless rg gave an answer, even a partial one."""
+        if end.ended:
+            yield from self._decoder.close()
+        end.check(summary=self.ended)
+
+
+class MatchAnswer(_SearchAnswer):
+    """Answer that yields the matches of a search."""
+
+    def __init__(self, limit: int | None) -> None:
+        super().__init__(limit, ("match",))
+
+    def feed(self, chunk: bytes) -> Iterator[Match]:
+        return cast("Iterator[Match]", self._feed(chunk))
+
+    def finish(self, end: Exit) -> Iterator[Match]:
+        yield from cast("Iterator[Match]", self._finish(end))
+        end.warn()
+        if dropped := self._decoder.dropped_records:
+            _LOGGER.warning(
+                "left out %d matching lines of over %d bytes each in rg's JSON; pass max_filesize= or glob= to skip "
+                "such files",
+                dropped,
+                MAX_RECORD,
+            )
+
+
+class MessageAnswer(_SearchAnswer):
+    """Answer that yields all messages of a search; the summary has the paths that rg could not read."""
+
+    def __init__(self, limit: int | None) -> None:
+        super().__init__(limit, ("begin", "match", "context", "end"))
+
+    def feed(self, chunk: bytes) -> Iterator[Message]:
+        return self._feed(chunk)
+
+    def finish(self, end: Exit) -> Iterator[Message]:
+        yield from self._finish(end)
+        if summary := self._decoder.summary:
+            known = {"errors": end.path_errors(), "dropped_records": self._decoder.dropped_records}
+            yield summary.model_copy(update=known)

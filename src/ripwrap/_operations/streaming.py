@@ -1,0 +1,39 @@
+"""Request of a streaming operation, which its async and its blocking function share, and the run of it."""
+
+from collections.abc import AsyncGenerator, Callable, Generator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.stream import Answer, stream, stream_blocking
+from ripwrap.binary.resolver import Rg
+from ripwrap.options import check_timeout
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRequest(Generic[T]):
+    """A checked call of an operation that yields items as rg writes them.
+
+    Attributes:
+        command: Command for rg.
+        answer: Function that makes the decoder of one run; a decoder holds state.
+    """
+
+    command: Command
+    answer: Callable[[], Answer[T]]
+
+
+def run_stream(request: StreamRequest[T], rg: Rg) -> AsyncGenerator[T]:
+    """Run rg and yield the items; raise what `stream()` raises."""
+    return stream(request.command, request.answer(), rg)
+
+
+def run_stream_blocking(request: StreamRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
+    """Run rg and yield the items, blocking; raise what `stream_blocking()` raises.
+
+    Raises:
+        ValueError, TypeError: `timeout` is not a number of seconds. The call raises it, not the first iteration.
+    """
+    return stream_blocking(request.command, request.answer(), rg, check_timeout(timeout))

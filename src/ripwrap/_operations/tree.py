@@ -1,0 +1,262 @@
+"""Trees: files arranged as an indented listing that shows a little of every directory.
+
+Directories come before files; both are sorted by name, ignoring case. Entries are chosen level by level, and within a
+level one from each directory in rotation, until there are `limit` of them. A directory with further entries ends with
+`[N truncated]`, where N is the number of its direct children that are left out.
+"""
+
+import os
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TypeAlias, Unpack
+
+from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.listing_collector import Intake
+from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
+from ripwrap.binary.resolver import Rg
+from ripwrap.models import TreeEntry
+from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
+from ripwrap.results import Tree
+
+Directory: TypeAlias = dict[str, "Directory | None"]
+"""Entries by name: a directory, or `None` for a file."""
+
+Children: TypeAlias = list[tuple[str, Directory | None]]
+Order: TypeAlias = Callable[[Directory], Children]
+
+EXCLUDE = (".opencode",)
+TREE_LIMIT = 50
+CHECKPOINT_INTERVAL = 100
+"""Number of entries after which other tasks run; a tree without a limit may have a million."""
+
+
+def tree(
+    *,
+    cwd: StrPath = ".",
+    limit: int | None = TREE_LIMIT,
+    exclude: Collection[str] = EXCLUDE,
+    rg: Rg = None,
+    **options: Unpack[FileOptions],
+) -> AsyncGenerator[TreeEntry]:
+    """List files as a tree and yield its entries in the order in which they are printed; `str(entry)` is the line.
+
+    All files are listed before the first entry comes. Directories without files do not show, since rg lists files only.
+
+    Args:
+        cwd: The root of the tree; it has no entry itself.
+        limit: Maximum number of files and directories, without `[N truncated]` entries; `None` shows all.
+        exclude: Names of files and directories to leave out, at any depth.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags; see `FileOptions`.
+
+    Raises what `files()` raises.
+    """
+    return _yield_entries(AsyncRunner(rg), tree_request(cwd, limit, exclude, options, timeout=None))
+
+
+async def tree_text(
+    *,
+    cwd: StrPath = ".",
+    limit: int | None = TREE_LIMIT,
+    exclude: Collection[str] = EXCLUDE,
+    rg: Rg = None,
+    **options: Unpack[FileOptions],
+) -> Tree:
+    """List files as a tree and return the whole tree; its `str()` is the text.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+    print(asyncio.run(ripwrap.tree_text(cwd="docs/demo")))
+    ```
+
+    ```text
+    shop/
+        cart.py
+        till.py
+    README.txt
+    ```
+
+    Args and errors are those of `tree()`.
+    """
+    return await run_tree(AsyncRunner(rg), tree_request(cwd, limit, exclude, options, timeout=None))
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRequest:
+    """A checked call of `tree()` or `tree_text()`.
+
+    Attributes:
+        step: Run of rg that lists the files.
+        limit: Maximum number of entries; `None` shows all.
+    """
+
+    step: Step["FileTreeCollector"]
+    limit: int | None
+
+
+def tree_request(
+    cwd: StrPath, limit: int | None, exclude: Collection[str], options: FileOptions, *, timeout: float | None
+) -> TreeRequest:
+    """Return the checked request of `tree()` and `tree_text()`."""
+    command = files_command(cwd, (), options, ("cwd", "limit", "exclude", "rg"))
+    seconds, checked, names = check_timeout(timeout), check_limit(limit), checked_names(exclude)
+    return TreeRequest(Step(command, lambda: FileTreeCollector(names, seconds), seconds), checked)
+
+
+async def run_tree(run: Runner, request: TreeRequest) -> Tree:
+    """List the files, then arrange them."""
+    entries: list[TreeEntry] = []
+    for number, entry in enumerate(await run_listing(run, request), 1):
+        entries.append(entry)
+        if number % CHECKPOINT_INTERVAL == 0:
+            await run.checkpoint()
+    return Tree(entries=tuple(entries))
+
+
+async def run_listing(run: Runner, request: TreeRequest) -> Iterator[TreeEntry]:
+    """List the files; return an iterator that makes the entries one by one."""
+    return arrange((await run.collect(request.step)).root, request.limit)
+
+
+async def _yield_entries(run: AsyncRunner, request: TreeRequest) -> AsyncGenerator[TreeEntry]:
+    for number, entry in enumerate(await run_listing(run, request)):
+        if number % CHECKPOINT_INTERVAL == 0:
+            await run.checkpoint()
+        yield entry
+
+
+class FileTreeCollector(Intake[str]):
+    """Collector that arranges paths of files below their directories.
+
+    Attributes:
+        root: Directory that is listed.
+    """
+
+    def __init__(self, exclude: frozenset[str], timeout: float | None) -> None:
+        super().__init__(PathDecoder())
+        self.root: Directory = {}
+        self._exclude = exclude
+        self._timeout = timeout
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output."""
+        paths = self._decoder.feed(chunk)
+        self._any = self._any or bool(paths)
+        for path in paths:
+            insert_path(self.root, path, self._exclude)
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the end.
+
+        Raises:
+            TimeoutError: rg was stopped before it had listed everything.
+            SearchError: rg failed.
+        """
+        super().finish(end, timed_out=timed_out)
+        if self.timed_out:
+            raise TimeoutError(
+                f"rg was stopped after timeout={self._timeout} seconds, before it had listed all files; allow more time"
+            )
+        end.warn()
+
+
+def render_tree(entries: Iterable[TreeEntry]) -> Tree:
+    """Return the tree of these entries; deprecated, use `Tree(entries=…)`."""
+    return Tree(entries=tuple(entries))
+
+
+def checked_names(exclude: Collection[str]) -> frozenset[str]:
+    """Return the names to leave out.
+
+    Raises:
+        TypeError: `exclude` is a single string, whose characters would be taken for names.
+    """
+    if isinstance(exclude, str):
+        raise TypeError(f"exclude must be a collection of names such as ({exclude!r},), got a str")
+    return frozenset(exclude)
+
+
+def insert_path(root: Directory, path: str, exclude: frozenset[str]) -> None:
+    """Insert a file below `root`, unless a part of its path is excluded."""
+    *parents, name = path.split(os.sep)
+    if name not in exclude and exclude.isdisjoint(parents):
+        plant_parts(root, parents, name)
+
+
+def plant_parts(root: Directory, parents: Iterable[str], name: str) -> None:
+    """Insert a file below `root`, into the directory with the path `parents`."""
+    directory_at(root, parents).setdefault(name, None)
+
+
+def directory_at(root: Directory, names: Iterable[str]) -> Directory:
+    """Return the directory with the path `names` below `root`; make it if it is missing."""
+    directory = root
+    for name in names:
+        below = directory.get(name)
+        if below is None:
+            below = directory[name] = {}
+        directory = below
+    return directory
+
+
+def arrange(root: Directory, limit: int | None, order: Order | None = None) -> Iterator[TreeEntry]:
+    """Yield the entries in the order in which they are printed, with `[N truncated]` where `limit` leaves some out.
+
+    Args:
+        root: Directory to arrange.
+        limit: Maximum number of entries; `None` is no limit.
+        order: Function that sorts the children of a directory; pass a cached one to arrange several times.
+    """
+    order = order or in_order
+    visible = None if limit is None else _visible_counts(root, limit, order)
+    # A stack and not recursion: paths may be deeper than Python's stack.
+    stack = [_entries(root, "", 0, visible, order)]
+    while stack:
+        for entry, directory in stack[-1]:
+            yield entry
+            if directory is not None:
+                stack.append(_entries(directory, entry.path, entry.depth + 1, visible, order))
+                break
+        else:
+            stack.pop()
+
+
+def _entries(
+    directory: Directory, path: str, depth: int, visible: dict[int, int] | None, order: Order
+) -> Iterator[tuple[TreeEntry, Directory | None]]:
+    shown = len(directory) if visible is None else visible.get(id(directory), 0)
+    for name, child in order(directory)[:shown]:
+        is_dir = child is not None
+        yield TreeEntry(path=os.path.join(path, name), name=name, depth=depth, is_dir=is_dir), child
+    if missing := len(directory) - shown:
+        yield TreeEntry(path=path, name=f"[{missing} truncated]", depth=depth, truncated=missing), None
+
+
+def _visible_counts(root: Directory, limit: int, order: Order) -> dict[int, int]:
+    """Return the number of children that each directory may show, by its `id()`; these are the first ones in order."""
+    visible: dict[int, int] = {}
+    level = [root]
+    while level and limit:
+        taken: list[Directory] = []
+        for row in zip_longest(*map(order, level)):
+            for directory, child in zip(level, row, strict=True):
+                if child is None or not limit:
+                    continue
+                limit -= 1
+                visible[id(directory)] = visible.get(id(directory), 0) + 1
+                below: Directory | None = child[1]
+                if below is not None:
+                    taken.append(below)
+        level = taken
+    return visible
+
+
+def in_order(directory: Directory) -> Children:
+    """Return the children of a directory: directories before files, both sorted by name, ignoring case."""
+    return sorted(directory.items(), key=lambda item: (item[1] is None, item[0].casefold(), item[0]))

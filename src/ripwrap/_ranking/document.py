@@ -1,0 +1,94 @@
+"""Decode a file for ranking, as rg does, and turn a ranked chunk of it into a result; no I/O."""
+
+import codecs
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ripwrap._ranking.query import Query
+from ripwrap._ranking.scoring import RankedCandidate, most_relevant_line
+from ripwrap._text import raw_bytes, text_of
+from ripwrap.results import RankedChunk
+
+if TYPE_CHECKING:
+    from ripwrap._code.outline import Outline
+
+MAX_FILE_BYTES = 1_000_000
+"""Bytes of a file that are read."""
+
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """Text of a file.
+
+    Attributes:
+        path: Path, as rg prints it.
+        text: Text; bytes that are not UTF-8 are lone surrogates.
+        exact: True if the file is UTF-8.
+    """
+
+    path: str
+    text: str
+    exact: bool
+
+    @cached_property
+    def sections(self) -> "Outline":
+        """Definitions of the file."""
+        from ripwrap._code.patterns.outline import NearbyOutline  # late: it compiles the patterns of all languages
+
+        return NearbyOutline(self.path, self.text.split("\n"))
+
+    def readable(self, piece: str) -> str:
+        """Return a part of the text without lone surrogates."""
+        return piece if self.exact else text_of(raw_bytes(piece))
+
+
+def cut_to_limit(raw: bytes) -> bytes:
+    """Cut bytes of a file to `MAX_FILE_BYTES`, at the end of a line if there is one."""
+    if len(raw) <= MAX_FILE_BYTES:
+        return raw
+    cut = raw.rfind(b"\n", 0, MAX_FILE_BYTES) + 1 or MAX_FILE_BYTES
+    encoding = next((encoding for bom, encoding in _BOMS if raw.startswith(bom)), "utf-8")
+    decoder = codecs.getincrementaldecoder(encoding)("ignore")
+    decoder.decode(raw[:cut])
+    begun, _ = decoder.getstate()  # bytes of a character that the cut divides
+    return raw[: cut - len(begun)]
+
+
+def is_binary(raw: bytes) -> bool:
+    """Return True if rg takes a file with these first bytes for binary."""
+    return b"\0" in raw and not raw.startswith(tuple(bom for bom, _ in _BOMS))
+
+
+def decode_source(path: str, raw: bytes) -> SourceText | None:
+    """Decode a file as rg does: by its byte order mark, or as UTF-8; return None if it is binary."""
+    for bom, encoding in _BOMS:
+        if raw.startswith(bom):
+            return SourceText(path, raw[len(bom) :].decode(encoding, "replace"), exact=True)
+    if b"\0" in raw:
+        return None
+    try:
+        return SourceText(path, raw.decode(), exact=True)
+    except UnicodeDecodeError:
+        return SourceText(path, raw.decode("utf-8", "surrogateescape"), exact=False)
+
+
+def to_ranked_chunk(query: Query, entry: RankedCandidate, source: SourceText, symbol: str | None = None) -> RankedChunk:
+    """Return a result, with the given symbol, or the definition around the most relevant line of the chunk."""
+    candidate = entry.candidate
+    if symbol is not None:
+        symbol = source.readable(symbol)
+    else:
+        section = source.sections.enclosing(candidate.start_line + most_relevant_line(candidate.text, query))
+        symbol = (section.name if section else "") or None
+    return RankedChunk(
+        path=candidate.path,
+        start_line=candidate.start_line,
+        end_line=candidate.end_line,
+        symbol=symbol,
+        text=source.readable(candidate.text),
+        score=entry.score,
+        reasons=tuple(entry.reasons),
+    )

@@ -1,0 +1,131 @@
+"""Store chunks in SQLite's full-text search and get a pool of the best for a query, with and without an index."""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from ripwrap._ranking.query import TOKENIZE, Query, fts_text
+from ripwrap._ranking.scoring import PATH_WEIGHT, POOL_SIZE
+from ripwrap.errors import RipwrapError
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+FTS_TABLE = f"CREATE VIRTUAL TABLE fts USING fts5(path, body, content='', tokenize='{TOKENIZE}')"
+"""Statement that creates the table.
+
+It is contentless: the text is stored elsewhere. `detail` stays full, because phrases and BM25 of a contentless table
+need it (https://www.sqlite.org/fts5.html#the_detail_option).
+"""
+
+LocateRows: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int]]]"
+"""Function that maps row ids to (file key, position), and drops rows outside of the view; positions can be sorted."""
+
+T = TypeVar("T")
+
+POOL_DEPTH = 4
+"""Rows that are searched for further files, as a multiple of `POOL_SIZE`; larger values found no better results."""
+
+_MAX_TIED_ROWS = 5_000
+"""Rows after which the search for all rows of an equal score ends."""
+_MAX_SQL_VARIABLES = 500
+"""Variables of one statement; SQLite before 3.32 allows 999 (https://www.sqlite.org/limits.html)."""
+_LOGGER = logging.getLogger("ripwrap")
+SELECT_BM25 = f"SELECT rowid, -bm25(fts, {PATH_WEIGHT}, 1.0) AS score FROM fts WHERE fts MATCH ?"  # noqa: S608 - a constant
+"""Statement for rows that match, with their BM25; a condition or an order may follow.
+
+`bm25()` is negative: the better the match, the smaller the number (https://www.sqlite.org/fts5.html#the_bm25_function).
+"""
+
+
+def open_memory_database() -> "Connection":
+    """Open a database in memory with the table, for one thread.
+
+    Raises:
+        RipwrapError: This Python has no SQLite, or one without FTS5.
+    """
+    try:
+        import sqlite3  # late: it takes some milliseconds
+    except ModuleNotFoundError as error:  # a Python that was built without it
+        raise RipwrapError(missing_fts5_text(error)) from error
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        database.execute(FTS_TABLE)
+        database.execute("BEGIN")
+    except sqlite3.OperationalError as error:
+        database.close()
+        raise RipwrapError(missing_fts5_text(error)) from error
+    return database
+
+
+def missing_fts5_text(error: Exception) -> str:
+    """Return the error text for a Python without SQLite or without FTS5."""
+    return f"ranking needs SQLite with its full-text search FTS5, which this Python lacks: {error}; use another Python"
+
+
+def insert_chunks(database: "Connection", row: int, path: str, texts: Iterable[str]) -> None:
+    """Insert the chunks of a file, in rows from `row` on."""
+    named = fts_text(path)
+    rows = ((number, named, fts_text(text)) for number, text in enumerate(texts, row))
+    database.executemany("INSERT INTO fts(rowid, path, body) VALUES (?, ?, ?)", rows)
+
+
+def bm25_pool(
+    database: "Connection", query: Query, locate: LocateRows, depth: int = POOL_DEPTH
+) -> list[tuple[int, float]]:
+    """Return the rows to rank, each with its BM25.
+
+    These are the best rows, the best row of each further file, so that no file fills the pool, and rows that may define
+    a symbol of the query. Rows of an equal score are in the order of their positions.
+
+    Args:
+        database: Database with the table.
+        query: Query.
+        locate: Function that says where rows are; rows that it drops do not count.
+        depth: Rows that are searched for further files, as a multiple of `POOL_SIZE`.
+    """
+    pool = _best_rows(database, query, locate, depth * POOL_SIZE)
+    if query.definitions:
+        known = {row for row, _ in pool}
+        statement = "SELECT rowid FROM fts WHERE fts MATCH ?"
+        positions = locate([row for (row,) in database.execute(statement, (query.definitions,)) if row not in known])
+        for some in batches(sorted(positions, key=positions.__getitem__)[:POOL_SIZE]):
+            # Without the unary plus, SQLite looks up one rowid after the other, and each lookup starts the full-text
+            # query again, which counts all words of the query (https://www.sqlite.org/optoverview.html, "unary +").
+            statement = f"{SELECT_BM25} AND +rowid IN ({','.join('?' * len(some))})"
+            pool += database.execute(statement, (query.match, *some)).fetchall()
+    return pool
+
+
+def _best_rows(database: "Connection", query: Query, locate: LocateRows, wanted: int) -> list[tuple[int, float]]:
+    """Return the best rows, and the best row of each further file."""
+    # BM25 is computed for the whole table, but `locate` drops rows of other views, and only it knows the order of rows
+    # with equal scores. So ask for the `wanted` best rows, and for four times as many while the last score among them
+    # may continue behind them and fewer than POOL_SIZE rows of the view are better than it.
+    while True:
+        statement = SELECT_BM25 + " ORDER BY score DESC, rowid LIMIT ?"
+        rows = database.execute(statement, (query.match, wanted)).fetchall()
+        scores: dict[int, float] = dict(rows)
+        positions = locate(scores)
+        better = sum(scores[row] > rows[-1][1] for row in positions)
+        if len(rows) < wanted or better >= POOL_SIZE or (len(rows) >= _MAX_TIED_ROWS and len(positions) >= POOL_SIZE):
+            order = sorted(positions, key=lambda row: (-scores[row], positions[row]))
+            best, files = order[:POOL_SIZE], {positions[row][0] for row in order[:POOL_SIZE]}
+            for row in order[POOL_SIZE:]:
+                if positions[row][0] not in files:
+                    files.add(positions[row][0])
+                    best.append(row)
+            return [(row, scores[row]) for row in best]
+        wanted *= 4
+
+
+def batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Split rows into as many at a time as a statement may name."""
+    for at in range(0, len(rows), _MAX_SQL_VARIABLES):
+        yield rows[at : at + _MAX_SQL_VARIABLES]
+
+
+def log_remark(query: Query) -> None:
+    """Log a warning about words of a query that are not searched."""
+    if query.remark:
+        _LOGGER.warning("%s", query.remark)

@@ -1,0 +1,260 @@
+"""Parse a query into words and symbols, and prepare text and paths for FTS5; pure."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+TOKENIZE = "porter unicode61 remove_diacritics 0 categories ''L* N* Co M*''"
+"""Tokenizer of FTS5, for SQL in quotes: folds case but not accents, as rg does, separates words at `_`, and stems.
+
+https://www.sqlite.org/fts5.html#tokenizers
+"""
+
+MAX_QUERY_WORDS = 32
+"""Words of a query that are searched."""
+
+MAX_WORD_CHARS = 200
+"""Characters of a word or name that is searched."""
+
+_MAX_SHOWN_CHARS = 100
+"""Characters of a query in a message."""
+_MIN_STEM_CHARS = 3
+"""Characters of a word that are left before an ending."""
+
+_CAMEL_CASE = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))")
+_WORD = re.compile(r"\w+")
+_IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?P<call>\(\))?")
+_SEPARATOR = re.compile(r"\.|::|->|#")
+_UNSPACED = re.compile(  # Scripts without blanks between words, and Hangul, with blanks between phrases.
+    "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff]+"
+)
+_COMPOUND = re.compile(r"[^\W_]_+[^\W_]|[a-z0-9][A-Z]|[A-Z]{2}[a-z]{2}")
+_DEFINITION_QUESTION = re.compile(
+    r"(?:where\s+(?:is|are)\s+(?:the\s+)?(?:class\s+|function\s+|method\s+|type\s+)?(?P<defined>\S+?)\s+(?:defined|declared)\s*\??"
+    r"|(?:the\s+)?(?:definition|declaration)\s+of\s+(?:the\s+)?(?P<of>\S+?)\s*\??"
+    r"|(?:class|def|function|func|fn|struct|interface|trait|enum|type)\s+(?P<kind>\S+?))",
+    re.IGNORECASE,
+)
+
+_STOP_WORDS = """
+a about all also an and any are as at be been being but by can could did do does doing done each for from had has have
+having how i if in into is it its just me my no nor not of off on onto or our out over own shall she should so some
+such than that the their them then there these they this those through to too under until up upon us very via was we
+were what when where whether which while who whom whose why will with within without would you your
+"""
+_KEYWORD_NAMES = """
+class def function func fun fn interface struct enum trait type module namespace protocol object record union sub
+const let var val define
+"""
+_ENDING_NAMES = """
+ization izations isation isations ication ications ation ations ator ators ating ated ates ate izing izes ized izer
+izers ize ising ises ised iser ise ment ments ing ings ion ions er ers or ors ed es s ies ie y e ly able ible ness ful
+al ive ity ities ance ences ence ency
+"""
+
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+_KEYWORDS = tuple(_KEYWORD_NAMES.split())
+_ENDINGS = sorted(_ENDING_NAMES.split(), key=lambda ending: (-len(ending), ending))
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed query.
+
+    Attributes:
+        text: Text of the query.
+        words: Words in lower case, identifiers in their parts, without stop words; each once, in their order. In
+            Chinese, Japanese, Korean, Thai and similar scripts, every two consecutive characters are a word.
+        symbols: Identifiers in it whose definition is searched.
+        symbolic: True if the query is one symbol and nothing else.
+        match: FTS5 expression for chunks that match.
+        definitions: FTS5 expression for chunks that may define a symbol; empty without symbols.
+        left_out: Number of words and names that are not searched, because they are too many or too long.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    symbols: tuple[str, ...]
+    symbolic: bool
+    match: str
+    definitions: str
+    left_out: int = 0
+
+    @property
+    def remark(self) -> str:
+        """Warning about the words that are left out; empty if there are none."""
+        if not self.left_out:
+            return ""
+        return (
+            f"{self.left_out} words and names of the query are not searched: at most {MAX_QUERY_WORDS} are, words of "
+            f"identifiers and long words first, and none of over {MAX_WORD_CHARS} characters"
+        )
+
+
+def parse_query(text: str) -> Query:
+    """Parse a query.
+
+    If there are only stop words, these are searched. If there are too many words, the most distinctive ones are.
+
+    Raises:
+        TypeError: The query is not a str.
+        ValueError: The query has no word, or none that is short enough.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a query must be a str, got {type(text).__name__}")
+    spelled = to_nfc(text)
+    asked = _DEFINITION_QUESTION.fullmatch(spelled.strip())
+    named = next(filter(None, asked.groups())) if asked else spelled.strip()
+    alone = _IDENTIFIER.fullmatch(named)
+    if alone and not asked and (_UNSPACED.search(named) or named in STOP_WORDS):
+        alone = None  # it may be a sentence, or a word that is no symbol
+    if alone:
+        symbols = [alone[0]]
+    else:
+        symbols = [
+            one[0] for one in _IDENTIFIER.finditer(spelled) if one["call"] or _COMPOUND.search(one[0]) or "::" in one[0]
+        ]
+    words = _unique(part for word in _words(named if alone else spelled) for part in identifier_parts(word))
+    every = [word for word in words if word not in STOP_WORDS] or words
+    telling = [word for word in every if len(word) <= MAX_WORD_CHARS]
+    if not telling:
+        said = repr(text if len(text) <= _MAX_SHOWN_CHARS else text[:_MAX_SHOWN_CHARS] + "…")
+        if every:
+            raise ValueError(
+                f"no word of the query {said} has {MAX_WORD_CHARS} characters or less; ask with shorter ones"
+            )
+        raise ValueError(f"there is no word in the query {said}; ask with words or names that may be in the text")
+    names = _unique(_SEPARATOR.split(symbol.removesuffix("()"))[-1] for symbol in symbols)
+    short = tuple(name for name in names if len(name) <= MAX_WORD_CHARS)[:MAX_QUERY_WORDS]
+    kept = _most_telling(telling, short)
+    left_out = len(every) - len(kept) + len(names) - len(short)
+    return Query(
+        text, kept, short, alone is not None, _match_expression(kept, short), _definition_expression(short), left_out
+    )
+
+
+def _most_telling(words: list[str], names: Iterable[str]) -> tuple[str, ...]:
+    """Return the most distinctive words, in their order: parts of names, then long ones; numbers last."""
+    if len(words) <= MAX_QUERY_WORDS:
+        return tuple(words)
+    parts = {part for name in names for part in identifier_parts(name)}
+    best = sorted(words, key=lambda word: (word not in parts, word.isdecimal(), -len(word)))[:MAX_QUERY_WORDS]
+    return tuple(sorted(best, key={word: place for place, word in enumerate(words)}.__getitem__))
+
+
+def to_nfc(text: str) -> str:
+    """Return text in which a letter and its accent are one character (NFC)."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def unicode_forms(word: str) -> tuple[str, ...]:
+    """Return a word in NFC, and in NFD if that differs."""
+    return (word,) if word.isascii() else tuple(_unique((word, unicodedata.normalize("NFD", word))))
+
+
+def is_unspaced(word: str) -> bool:
+    """Return True if a word is of a script without blanks between words."""
+    return not word.isascii() and _UNSPACED.match(word) is not None
+
+
+def _words(text: str) -> list[str]:
+    """Return runs of letters, digits and `_`; marks, such as vowels of Hindi, belong to their word."""
+    if text.isascii():
+        return _WORD.findall(text)
+    parts = "".join(one if _WORD.match(one) or unicodedata.category(one)[0] == "M" else " " for one in text).split()
+    return [part for part in parts if _WORD.search(part)]
+
+
+def fts_text(text: str) -> str:
+    """Return text for FTS5: camel case is split, and so are scripts without blanks, into pairs of characters.
+
+    The last character of such a run is a word by itself, too, so that each character begins a word.
+    """
+    # FTS5's unicode61 has no word segmentation: a sentence of Chinese would be a single token. Overlapping pairs
+    # (bigrams) find every word of two characters or more as a phrase, without a dictionary.
+    text = split_camel_case(text)
+    if text.isascii():
+        return text
+    return _UNSPACED.sub(lambda run: f" {' '.join(_pairs(run[0]))} {run[0][-1]} ", unicodedata.normalize("NFC", text))
+
+
+def _pairs(run: str) -> Iterator[str]:
+    return (run[at : at + 2] for at in range(len(run) - 1))
+
+
+def split_camel_case(text: str) -> str:
+    """Put a space before each part of an identifier in camel case: `getHTTPResponse` to `get HTTP Response`."""
+    return _CAMEL_CASE.sub(r" \g<0>", text)
+
+
+def identifier_parts(identifier: str) -> list[str]:
+    """Return the parts of an identifier in lower case: http, server and v2 of `HTTPServer_v2`.
+
+    Single letters are left out if there are longer parts.
+    """
+    parts = _all_parts(identifier)
+    if not identifier.isascii():
+        parts = [piece for part in parts for piece in _script_runs(part)]
+    return [part for part in parts if len(part) > 1 or is_unspaced(part)] or parts
+
+
+def _script_runs(part: str) -> Iterator[str]:
+    """Split a word at runs of a script without blanks, and these into pairs of characters."""
+    at = 0
+    for run in _UNSPACED.finditer(part):
+        yield from filter(None, (part[at : run.start()],))
+        yield from _pairs(run[0]) if len(run[0]) > 1 else run[0]
+        at = run.end()
+    yield from filter(None, (part[at:],))
+
+
+@lru_cache(maxsize=4096)
+def rough_stem(word: str) -> str:
+    """Return the common beginning of a word and its other forms, or less: `pars` for `parse` and `parsing`.
+
+    It is rougher than the Porter stems of FTS5, because it only chooses the files that are then ranked.
+    """
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS:
+            stem = word[: -len(ending)]
+            return stem[:-1] if len(stem) > _MIN_STEM_CHARS and stem[-1] == stem[-2] else stem
+    return word
+
+
+def _match_expression(words: Iterable[str], symbols: Iterable[str]) -> str:
+    """Return the FTS5 expression for any of the words; symbols also as a phrase of their parts, and joined."""
+    terms = list(words)
+    for symbol in symbols:
+        parts = _all_parts(symbol)
+        if len(parts) > 1:
+            terms += [" ".join(parts), "".join(parts)]
+    return " OR ".join(map(_term, _unique(terms)))
+
+
+def _term(words: str) -> str:
+    """Return the FTS5 phrase for consecutive words; a single character of a script without blanks is a prefix."""
+    return f'"{words}"*' if len(words) == 1 and is_unspaced(words) else f'"{_phrase(words)}"'
+
+
+def _phrase(words: str) -> str:
+    """Split words as `fts_text()` does, without the last character of a run by itself."""
+    if words.isascii():
+        return words
+    return " ".join(piece for word in words.split() for piece in _script_runs(word))
+
+
+def _definition_expression(symbols: Iterable[str]) -> str:
+    phrases = (_phrase(" ".join(_all_parts(symbol))) for symbol in symbols)
+    return " OR ".join(f'"{keyword} {phrase}"' for phrase in phrases for keyword in _KEYWORDS)
+
+
+def _all_parts(symbol: str) -> list[str]:
+    """Return the parts of an identifier as in `fts_text()`, with single letters."""
+    return split_camel_case(symbol).replace("_", " ").lower().split()
+
+
+def _unique(items: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(items))

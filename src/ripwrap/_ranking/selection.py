@@ -1,0 +1,111 @@
+"""Choose the files to read, by how often each word of a query is in them; pure."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from ripwrap._ranking.definitions import DEFINITION_PREFIX
+from ripwrap._ranking.paths import path_weight, words_in_path
+from ripwrap._ranking.query import Query, identifier_parts, is_unspaced, rough_stem, to_nfc, unicode_forms
+
+MAX_FILES_READ = 40
+"""Files that are read."""
+
+DEFINITION_TERM = "\0"
+"""Key among the stems of a file's words that counts possible definitions of the query's symbols."""
+
+_PREFIX = re.compile(DEFINITION_PREFIX)
+_SEPARATORS = re.compile(r"\W+")
+_BM25_K1 = 4.0
+"""BM25's k1: how slowly further hits of the same word lose their value."""
+_BM25_B = 0.5
+"""BM25's b: how much the size of a file lowers the value of its hits, from 0 to 1."""
+
+
+def choose_files(
+    query: Query,
+    files: Mapping[str, Mapping[str, int]],
+    sizes: Mapping[str, int],
+    files_with: Mapping[str, int],
+    total: int,
+    limit: int = MAX_FILES_READ,
+) -> list[str]:
+    """Return the files to read, the best first.
+
+    The score is BM25 of whole files: a word that few files have counts most, further hits of a word count less and
+    less, and a hit in a large file counts less. A word in the name of file or folder counts as much as any number of
+    hits. Files that may define a symbol of the query come before others.
+
+    Args:
+        query: Query.
+        files: Number of hits of each stem in each file.
+        sizes: Bytes of each file; files without a size are left out.
+        files_with: Number of files that have each stem.
+        total: Number of files that have any.
+        limit: Maximum number of files.
+    """
+    # BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), with bytes for the
+    # length of a document, and log(1 + N/n) for the inverse document frequency, which is positive for every word:
+    #     worth(word) * hits / (hits + k1 * (1 - b + b * size / mean size))
+    # A word in text and path is worth at most 2 * worth(word), so `most` puts a possible definition before all others.
+    worth = {stem: math.log(1 + total / number) for stem, number in files_with.items() if stem != DEFINITION_TERM}
+    most = 2 * sum(worth.values())
+    mean = sum(sizes.values()) / max(len(sizes), 1) or 1.0
+
+    def score(path: str) -> float:
+        often = _BM25_K1 * (1 - _BM25_B + _BM25_B * sizes[path] / mean)
+        counts = files[path]
+        score = sum(
+            worth[stem] * number / (number + often) for stem, number in counts.items() if stem != DEFINITION_TERM
+        )
+        score += sum(worth.get(rough_stem(word), 0.0) for word in words_in_path(path, query.words))
+        defining = DEFINITION_TERM in counts
+        return (score + most * defining) * path_weight(path, query, defining=defining)[0]
+
+    return sorted(sizes, key=lambda path: (-score(path), path))[:limit]
+
+
+def query_stems(query: Query) -> list[str]:
+    """Return the stems of a query's words, longer ones first, because one may be the beginning of another."""
+    return sorted(dict.fromkeys(map(rough_stem, query.words)), key=lambda stem: (-len(stem), stem))
+
+
+def file_pattern(stems: Sequence[str], symbols: Sequence[str] = ()) -> str:
+    """Return the regular expression by which rg finds words with these stems, also as parts of identifiers.
+
+    A stem in a script without blanks between words may begin anywhere. A possible definition of a symbol is matched as
+    a whole, from its keyword on.
+    """
+    words = _words_pattern(stems)
+    if not symbols:
+        return words
+    names = "|".join(re.escape(form) for symbol in symbols for form in unicode_forms(symbol))
+    return rf"{DEFINITION_PREFIX}(?:{names})\b|{words}"
+
+
+def _words_pattern(stems: Sequence[str]) -> str:
+    spaced = [stem for stem in stems if not is_unspaced(stem)]
+    inside = [form for stem in stems for form in unicode_forms(stem[:1].upper() + stem[1:])]
+    anywhere = "|".join(map(re.escape, inside))
+    if not spaced:
+        return anywhere
+    written = [re.escape(form) for stem in spaced for cased in (stem, stem.upper()) for form in unicode_forms(cased)]
+    # The ASCII word boundary is faster, but does not hold before other letters
+    # (https://docs.rs/regex/latest/regex/#unicode-can-impact-memory-usage-and-search-speed).
+    bound = r"(?-u:\b)" if all(stem.isascii() for stem in spaced) else r"\b"
+    return f"(?:{bound}|_)(?:{'|'.join(written)})|{anywhere}"
+
+
+def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
+    """Return the stems for which a hit of the pattern counts: those that it begins with.
+
+    A possible definition counts for `DEFINITION_TERM` and for the stems in the name.
+    """
+    if _PREFIX.match(hit):
+        inside = {rough_stem(part) for part in identifier_parts(_SEPARATORS.split(to_nfc(hit))[-1])}
+        return (DEFINITION_TERM, *(stem for stem in stems if stem in inside))
+    word = to_nfc(hit).casefold().lstrip("_")
+    folded = [stem.casefold() for stem in stems]
+    return (
+        tuple(stem for stem, one in zip(stems, folded, strict=True) if word.startswith(one)) if word in folded else ()
+    )

@@ -1,0 +1,332 @@
+"""Translate options into arguments of rg: pure. No other module writes a flag.
+
+No string of a caller can become a flag, start a program or read a configuration file
+(docs/explanation/architecture.md): `--no-config` comes first, a value is joined to its flag by `=`, patterns are
+`--regexp=…`, and paths follow `--`. There is always a path, because without one rg reads stdin (rg-facts 1, 2, 4). Only
+this module sets a mode: of two mode flags rg silently takes the last one (rg-facts 6).
+"""
+
+import itertools
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
+from pydantic_core.core_schema import ErrorType
+
+from ripwrap.options import FileOptions, Flag, SearchOptions, StrPath, flag_of, suggest
+
+Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
+
+Options = TypeVar("Options", bound=FileOptions)
+
+ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg")
+"""Arguments of most operations beside the options, for hints about unknown names."""
+
+_NOT_GIT = "!.git"
+_END_OF_OPTIONS = "--"
+_LEADING_DOTS = re.compile(rf"^(\.[{re.escape(os.sep + (os.altsep or ''))}]+)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """Arguments and directory of a run of rg.
+
+    Attributes:
+        arguments: Arguments of rg, without the executable.
+        cwd: Absolute path of the directory that rg runs in; globs and relative paths are relative to it.
+        patterns: Patterns; empty for a listing.
+        needs: Options that not every supported rg has, each with the first version that has it.
+    """
+
+    arguments: tuple[str, ...]
+    cwd: str
+    patterns: tuple[str, ...] = ()
+    needs: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    @property
+    def silent(self) -> bool:
+        """True if rg writes nothing, not even a summary, because it may find no match (rg-facts 25)."""
+        return "--max-count=0" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+
+    @property
+    def counts(self) -> bool:
+        """True if rg prints counts."""
+        return "--count" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+
+    @property
+    def follows(self) -> bool:
+        """True if rg follows links; it follows those in `paths` anyway."""
+        return "--follow" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Paths among the arguments."""
+        return self.arguments[self.arguments.index(_END_OF_OPTIONS) + 1 :]
+
+    def single_threaded(self) -> "Command":
+        """Return the command with one thread; `--threads` comes last, and so overrides an earlier one."""
+        end = self.arguments.index(_END_OF_OPTIONS)
+        return replace(self, arguments=(*self.arguments[:end], "--threads=1", *self.arguments[end:]))
+
+    def types(self) -> "Command":
+        """Return the command that lists the file types of this command, with those that it adds."""
+        flags = itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments)
+        own = [flag for flag in flags if flag.startswith(("--type-add=", "--type-clear="))]
+        return Command(("--no-config", *own, "--type-list", _END_OF_OPTIONS), self.cwd)
+
+
+def search_command(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    options: SearchOptions,
+    mode: Mode = "json",
+    *,
+    include_zero: bool = False,
+) -> Command:
+    """Return the command for a search that prints JSON, counts or paths.
+
+    Raises:
+        pydantic.ValidationError: An option is unknown or ill-typed.
+        ValueError: There is no pattern, or a pattern, path or option has a NUL or a lone surrogate.
+        TypeError: A pattern is not a string, or a path neither a string nor an `os.PathLike` of one.
+    """
+    checked = _fill_contexts(_validate(_SEARCH_OPTIONS, _SEARCH_FLAGS, options))
+    patterns = _patterns(pattern)
+    flag = f"--{mode}"
+    if _lists_by_counts(mode, checked):
+        flag, include_zero = "--count", mode == "files-without-match"
+        checked = _limit_to_one(checked)
+    # In these modes rg would leave out the name of a single file.
+    framing = () if mode == "json" else ("--null", "--with-filename")
+    zero = ("--include-zero",) if include_zero else ()
+    regexps = (f"--regexp={one}" for one in patterns)
+    arguments = (flag, *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *regexps)
+    return _make_command(arguments, cwd, paths, patterns, tuple(_required_versions(checked, mode)))
+
+
+def words_command(
+    pattern: str, cwd: StrPath, paths: StrPath | Sequence[StrPath], options: FileOptions, max_count: int
+) -> Command:
+    """Return the command that prints the matched text of each file; raises as `search_command()` does.
+
+    The output of a file is its path, a NUL, and each hit on a line. An empty line separates files.
+
+    Args:
+        pattern: Pattern that matches neither empty text nor several lines.
+        cwd: See `search_command()`.
+        paths: See `search_command()`.
+        options: Options that select files.
+        max_count: Maximum number of matching lines of a file.
+    """
+    checked = _validate(_FILE_OPTIONS, _FILE_FLAGS, options)
+    framing = ("--only-matching", "--heading", "--null", "--with-filename", "--no-line-number")
+    regexp = f"--regexp={pattern}"
+    arguments = (*framing, f"--max-count={max_count}", *_flags(_FILE_FLAGS, checked), regexp)
+    return _make_command(arguments, cwd, paths, (pattern,))
+
+
+def files_command(
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    options: FileOptions,
+    arguments: Collection[str] = ARGUMENTS[1:],
+) -> Command:
+    """Return the command for a list of files, each ended by a NUL; raises as `search_command()` does.
+
+    Args:
+        cwd: See `search_command()`.
+        paths: See there.
+        options: Options that select files.
+        arguments: Arguments that the caller takes beside the options, for hints about unknown names.
+    """
+    checked = _validate(_FILE_OPTIONS, _FILE_FLAGS, options, arguments)
+    return _make_command(("--files", "--null", *_flags(_FILE_FLAGS, checked)), cwd, paths)
+
+
+def types_command() -> Command:
+    """Return the command for the file types that rg knows."""
+    return Command((), os.curdir).types()
+
+
+def _validate(
+    adapter: TypeAdapter[Options], table: Mapping[str, Flag], options: Options, arguments: Collection[str] = ARGUMENTS
+) -> Options:
+    try:
+        return adapter.validate_python(options)
+    except ValidationError as error:
+        problems = error.errors()
+        if all(problem["type"] != "extra_forbidden" for problem in problems):
+            raise
+        explained = [_explain(problem, [*table, *arguments]) for problem in problems]
+        raise ValidationError.from_exception_data(error.title, explained) from None
+
+
+def _explain(problem: ErrorDetails, known: Collection[str]) -> InitErrorDetails:
+    """Return a problem as pydantic reports it; for an unknown option with the name that may be meant."""
+    kind: str | PydanticCustomError = problem["type"]
+    if kind == "extra_forbidden":
+        name = str(problem["loc"][0])
+        meant = suggest(name, known)
+        text = "unknown option {name}; did you mean {meant}?" if meant else "unknown option {name}"
+        kind = PydanticCustomError("extra_forbidden", text, {"name": name, "meant": meant})
+    elif kind not in get_args(ErrorType):  # e.g. of a `Sequence`, which pydantic checks in Python
+        kind = PydanticCustomError("value_error", "{message}", {"message": problem["msg"]})
+    return InitErrorDetails(type=kind, loc=problem["loc"], input=problem["input"], ctx=problem.get("ctx", {}))
+
+
+def _fill_contexts(options: SearchOptions) -> SearchOptions:
+    """Replace `context` by both sides if one side is given, because rg 13 would ignore `context` then."""
+    both = options.get("context")
+    if both is None or not options.keys() & {"before_context", "after_context"}:
+        return options
+    sides: SearchOptions = {"before_context": both, "after_context": both}
+    return {**sides, **options}
+
+
+def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
+    """Return whether to list files with `--count --max-count=1` in place of `-l` (rg-facts 51).
+
+    With `-l --null` rg writes a NUL and no newline after a path, so `--line-buffered` does not flush it, and paths come
+    late. A count ends with a newline. With `--invert-match` and `--multiline`, `-l` is used, because rg 15 counts
+    wrongly with `--max-count=1` there.
+    """
+    listing = mode in ("files-with-matches", "files-without-match")
+    return listing and not options.get("invert_match") and not options.get("multiline")
+
+
+def _limit_to_one(options: SearchOptions) -> SearchOptions:
+    """Return the options with `max_count=1` and without context, for which rg 15 would read on (rg-facts 51)."""
+    context = ("context", "before_context", "after_context", "passthru")
+    plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in context})
+    plain["max_count"] = min(options.get("max_count", 1), 1)
+    return plain
+
+
+def _required_versions(options: SearchOptions, mode: Mode) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for key, value in options.items():
+        since = _SEARCH_FLAGS[key].since
+        # Replacements matter in JSON only; rg 13 and 14 do not write them there (rg-facts 49).
+        if since and value is not False and (mode == "json" or key != "replace"):
+            yield key, since
+
+
+def _make_command(
+    arguments: tuple[str, ...],
+    cwd: StrPath,
+    paths: StrPath | Sequence[StrPath],
+    patterns: tuple[str, ...] = (),
+    needs: tuple[tuple[str, tuple[int, ...]], ...] = (),
+) -> Command:
+    # `--line-buffered`: with `--sort` or one thread rg would write in blocks, so results would come late. With several
+    # threads the flag has no effect (rg-facts 21).
+    whole = ("--no-config", "--line-buffered", *arguments, _END_OF_OPTIONS, *_paths(paths))
+    directory = _make_absolute(_text_path(cwd))
+    for part in (*whole, directory):
+        _check_text(part)
+    return Command(whole, directory, patterns, needs)
+
+
+def _make_absolute(cwd: str) -> str:
+    """Return `cwd` as an absolute path, because rg may start after a `chdir()`; unchanged if that fails."""
+    if os.path.isabs(cwd) or not cwd:
+        return cwd
+    try:
+        here = os.getcwd()
+    except FileNotFoundError:
+        return cwd
+    return here if cwd == os.curdir else os.path.join(here, cwd)
+
+
+def _check_text(part: str) -> None:
+    """Raise `ValueError` if a text cannot be an argument of a program."""
+    if "\0" in part:
+        raise ValueError("a NUL character cannot be part of a pattern, path or option; remove it")
+    try:
+        os.fsencode(part)
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{part!r} has a character that {error.encoding} cannot encode; remove it") from error
+
+
+def _patterns(pattern: str | Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(pattern, Iterable):
+        raise TypeError(f"a pattern must be a str or a sequence of them, got {type(pattern).__name__}")
+    patterns = (pattern,) if isinstance(pattern, (str, bytes)) else tuple(pattern)
+    if not patterns:
+        raise ValueError("no pattern given; pass a string or a non-empty sequence of strings")
+    for one in patterns:
+        if not isinstance(one, str):
+            raise TypeError(f"a pattern must be a str, got {type(one).__name__}")
+        try:
+            one.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"the pattern {one!r} is not valid Unicode; to search for a byte, write it as (?-u:\\xff)"
+            ) from error
+    return patterns
+
+
+def _paths(paths: StrPath | Sequence[StrPath]) -> Iterator[str]:
+    several = (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else paths
+    for path in several or (os.curdir,):
+        text = _text_path(path)
+        if not text:
+            raise ValueError("a path is empty; pass '.' for the directory itself")
+        # rg prints a path as it was given, and the decoder removes one './': './/a' would become '/a'.
+        text = _LEADING_DOTS.sub("", text) or os.curdir
+        # `-` is stdin.
+        yield "./-" if text == "-" else text
+
+
+def _text_path(path: StrPath) -> str:
+    text = os.fspath(path)
+    if not isinstance(text, str):
+        raise TypeError(f"a path must be a str or os.PathLike[str], got {type(path).__name__}")
+    return text
+
+
+def _flags(table: Mapping[str, Flag], options: Mapping[str, Any]) -> Iterator[str]:
+    if options.get("hidden") is False and options.get("type"):
+        # Without this glob, `--type` brings hidden files back (rg-facts 37). It comes first, so that a caller's globs
+        # override it.
+        yield "--glob=!.*"
+    for key, flag in table.items():
+        value = options.get(key, flag.default)
+        if value is not False and not flag.ours:
+            yield from _spell_flag(key.replace("_", "-"), value)
+        elif flag.negated and key in options:
+            yield f"--no-{key.replace('_', '-')}"
+        if key == "iglob":
+            yield from _exclude_git(options)
+
+
+def _spell_flag(name: str, value: int | StrPath | Iterable[StrPath]) -> Iterator[str]:
+    if value is True:
+        yield f"--{name}"
+    elif isinstance(value, int):
+        yield f"--{name}={value}"
+    else:
+        for one in (value,) if isinstance(value, (str, os.PathLike)) else value:
+            yield f"--{name}={_text_path(one)}"
+
+
+def _exclude_git(options: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the globs that exclude `.git`, after the caller's: the last glob wins, and rg reads iglobs after globs."""
+    if not options.get("include_git"):
+        yield f"--glob={_NOT_GIT}"
+        if options.get("iglob"):
+            yield f"--iglob={_NOT_GIT}"
+
+
+def _flag_table(options: type[FileOptions]) -> dict[str, Flag]:
+    return {key: flag_of(hint) for key, hint in get_type_hints(options, include_extras=True).items()}
+
+
+_FILE_FLAGS = _flag_table(FileOptions)
+_SEARCH_FLAGS = _flag_table(SearchOptions)
+_FILE_OPTIONS = TypeAdapter(FileOptions)
+_SEARCH_OPTIONS = TypeAdapter(SearchOptions)

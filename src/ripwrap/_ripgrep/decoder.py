@@ -1,0 +1,291 @@
+"""Decode bytes into messages, paths and counts: pure, incremental, no I/O.
+
+- `MessageDecoder`: JSON lines (`rg --json`) to models. The format is that of the grep-printer crate
+  (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
+- `PathDecoder`: NUL-ended paths (`rg --files --null`) to strings.
+- `CountDecoder`: the same with a number after each path (`rg --count --null`).
+
+A search can write millions of records. So the usual record, a match below `./` with the keys in rg's order, is
+recognised by its first bytes, and its data goes to Pydantic as bytes, without being parsed twice. A record of another
+form goes through `_decode_whole()`, which assumes nothing about the order of keys. Both ways give the same models.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from ripwrap._ripgrep.framing import MAX_RECORD, Framer
+from ripwrap.errors import DecodeError
+from ripwrap.models import Begin, Context, End, FileCount, Match, Summary
+
+Record: TypeAlias = Begin | Match | Context | End
+FileTypes: TypeAlias = dict[str, tuple[str, ...]]
+
+_MODELS: dict[str, type[BaseModel]] = {"match": Match, "context": Context, "begin": Begin, "end": End}
+_KIND_BY_PREFIX = {b'{"type":"%b"' % kind.encode(): kind for kind in _MODELS}
+_DOT_SLASH = "." + os.sep
+_PATH_KEY = b'{"path":{"text":"'
+# JSON escapes the separator of Windows.
+_DOT_SLASH_PATH = _PATH_KEY + json.dumps(_DOT_SLASH)[1:-1].encode()
+_DATA_KEY = b',"data":'
+_MATCH_PREFIX = b'{"type":"match"'
+_DOT_SLASH_MATCH = _MATCH_PREFIX + _DATA_KEY + _DOT_SLASH_PATH
+_RECORD_END = b"}\n"
+# Only characters that JSON does not escape, so that the group is the path itself.
+_PLAIN_BEGIN = re.compile(rb'\{"type":"begin","data":\{"path":\{"text":"([ !#-\[\]-~]*)"\}\}\}\n?')
+
+
+class MessageDecoder:
+    """A decoder of rg's JSON into models of the requested kinds.
+
+    Other known kinds are recognised by their first bytes and not decoded. Unknown kinds are skipped, because rg may add
+    some (rg-facts 14). The summary is an attribute, because it is complete only after rg has ended. A leading `./` is
+    removed from every path (rg-facts 24).
+
+    Attributes:
+        summary: rg's last message; `None` until it is decoded.
+    """
+
+    def __init__(
+        self,
+        kinds: Collection[str] = tuple(_MODELS),
+        *,
+        models: Mapping[str, type[BaseModel]] = _MODELS,
+        max_record: int = MAX_RECORD,
+    ) -> None:
+        self.summary: Summary | None = None
+        self._kinds = frozenset(kinds)
+        self._models = models
+        self._validators: dict[bytes, Callable[[bytes], Any] | None] = {
+            b'{"type":"%b"' % kind.encode(): model.__pydantic_validator__.validate_json if kind in self._kinds else None
+            for kind, model in models.items()
+        }
+        self._framer = Framer(max_record)
+
+    @property
+    def dropped_records(self) -> int:
+        """Number of records that were left out because they are too long."""
+        return self._framer.dropped
+
+    def feed(self, chunk: bytes) -> Iterator[Record]:
+        """Return an iterator over the messages that `chunk` completes; each is decoded when it is taken.
+
+        Raises:
+            DecodeError: While iterating, if a record is malformed.
+        """
+        # Framed here and not lazily, so that the chunk is not lost if the caller stops iterating.
+        return self.decode(self._framer.feed(chunk))
+
+    def close(self) -> Iterator[Record]:
+        """Return the messages of a last line without a newline; raises as `feed()` does."""
+        return self.decode(self._framer.close())
+
+    def decode(self, records: Iterable[bytes]) -> Iterator[Record]:
+        """Yield the messages of whole records, each decoded when it is taken; raises as `feed()` does."""
+        # Nearly every record is a match below `./`, so that case has the fewest possible steps.
+        head, start, validate = _DOT_SLASH_MATCH, len(_DOT_SLASH_MATCH), self._validators.get(_MATCH_PREFIX)
+        for record in records:
+            if validate and record[:start] == head and record[-2:] == _RECORD_END:
+                try:
+                    message = validate(_PATH_KEY + record[start:-2])
+                except ValidationError:
+                    message = self._decode_whole(record)
+            else:
+                message = self._decode(record)
+            if message is not None:
+                yield message
+
+    def _decode(self, record: bytes) -> Record | None:
+        """Decode a record of any kind and form."""
+        head, _, data = record.partition(_DATA_KEY)
+        try:
+            validate = self._validators[head]
+        except KeyError:
+            return self._decode_whole(record)
+        return self._decode_data(validate, data, record) if validate else None
+
+    def _decode_data(self, validate: Callable[[bytes], Any], data: bytes, record: bytes) -> Record | None:
+        """Decode the `data` object, cut out of the record, straight into its model."""
+        data = data.removesuffix(b"\n")
+        if not data.endswith(b"}}"):
+            return self._decode_whole(record)
+        dotted = data.startswith(_DOT_SLASH_PATH)
+        try:
+            message: Record = validate(_PATH_KEY + data[len(_DOT_SLASH_PATH) : -1] if dotted else data[:-1])
+        except ValidationError:
+            return self._decode_whole(record)
+        return message if dotted else _without_dot_slash(message)
+
+    def _decode_whole(self, record: bytes) -> Record | None:
+        """Decode without assumptions about the order of keys: summaries, unknown kinds and malformed records."""
+        record = record.removesuffix(b"\n")
+        kind, data = _parse_envelope(record)
+        try:
+            return self._validate(kind, data)
+        except ValidationError as error:
+            raise _decode_error(record, f"a malformed message; {error}") from error
+
+    def _validate(self, kind: str, data: Any) -> Record | None:
+        if kind == "summary":
+            self.summary = Summary.model_validate(data)
+            return None
+        if kind not in self._kinds or kind not in self._models:
+            return None
+        message: Any = self._models[kind].model_validate(data)
+        return _without_dot_slash(message)
+
+
+class PathDecoder:
+    """A decoder of NUL-ended paths into strings, as `os.fsdecode` returns them, without a leading `./`."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Return the paths that `chunk` completes.
+
+        Raises:
+            DecodeError: A path is longer than `MAX_RECORD`.
+        """
+        whole, ended, self._rest = (self._rest + chunk).rpartition(b"\0")
+        if len(self._rest) > MAX_RECORD:
+            raise _decode_error(self._rest, f"a path of over {MAX_RECORD} bytes")
+        return [path.removeprefix(_DOT_SLASH) for path in os.fsdecode(whole).split("\0")] if ended else []
+
+    def close(self) -> None:
+        """Check that the stream ended with a complete path.
+
+        Raises:
+            DecodeError: The last path is incomplete.
+        """
+        if self._rest:
+            raise _decode_error(self._rest, "an incomplete path")
+
+
+class CountDecoder:
+    """A decoder of paths, each followed by a NUL, a number and a line terminator, into counts.
+
+    The terminator depends on the search: `crlf` and `null_data` have their own.
+    """
+
+    _PATH_AND_COUNT = re.compile(rb"([^\0]+)\0([0-9]{1,20})(?:\r?\n|\0)")  # rg counts in 64 bits
+    _START_OF_COUNT = re.compile(rb"[^\0]*(\0[0-9]{0,20}\r?)?")
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[FileCount]:
+        """Return the counts that `chunk` completes.
+
+        Raises:
+            DecodeError: The next bytes are not a path and a count, or a path is longer than `MAX_RECORD`. The counts
+                before them are returned first; the next call raises.
+        """
+        self._rest += chunk
+        known = 0
+        counts: list[FileCount] = []
+        while found := self._PATH_AND_COUNT.match(self._rest, known):
+            counts.append(FileCount(path=os.fsdecode(found[1]).removeprefix(_DOT_SLASH), count=int(found[2])))
+            known = found.end()
+        self._rest = self._rest[known:]
+        if not counts:
+            self._check()
+        return counts
+
+    def close(self) -> None:
+        """Check that the stream ended with a complete count.
+
+        Raises:
+            DecodeError: The last count is incomplete.
+        """
+        self._check()
+        if self._rest:
+            raise _decode_error(self._rest, "an incomplete count")
+
+    def _check(self) -> None:
+        """Raise unless the remaining bytes can be the start of a count."""
+        if not self._START_OF_COUNT.fullmatch(self._rest) or len(self._rest) > MAX_RECORD:
+            raise _decode_error(self._rest, "something that is not a path and a count")
+
+
+class CountedPathDecoder:
+    """A decoder of counts into the paths of files that match, or that do not."""
+
+    def __init__(self, *, matching: bool) -> None:
+        self._matching = matching
+        self._counts = CountDecoder()
+
+    def feed(self, chunk: bytes) -> list[str]:
+        """Return the paths that `chunk` completes; raises as `CountDecoder.feed()` does."""
+        return [one.path for one in self._counts.feed(chunk) if bool(one.count) is self._matching]
+
+    def close(self) -> None:
+        """Check that the stream ended with a complete count; raises as `CountDecoder.close()` does."""
+        self._counts.close()
+
+
+def listing_decoder(*, counts: bool, matching: bool = True) -> CountedPathDecoder | PathDecoder:
+    """Return the decoder for a list of files that match or do not, written as counts or as paths."""
+    return CountedPathDecoder(matching=matching) if counts else PathDecoder()
+
+
+def decode_types(stdout: bytes) -> FileTypes:
+    """Decode the output of `rg --type-list`: on each line a name, a colon, and globs separated by commas."""
+    lines = (line.partition(": ") for line in stdout.decode("utf-8", "replace").split("\n") if line)
+    return {name: tuple(globs.split(", ")) for name, _, globs in lines}
+
+
+def kind_of(record: bytes) -> str:
+    """Return the kind of a record.
+
+    Raises:
+        DecodeError: It is not a message.
+    """
+    return _kind_by_prefix(record) or _parse_envelope(record.removesuffix(b"\n"))[0]
+
+
+def path_of(begin: bytes) -> bytes:
+    """Return the path in a `begin` record, without a leading `./`.
+
+    Raises:
+        DecodeError: It is not a `begin` record.
+    """
+    if plain := _PLAIN_BEGIN.fullmatch(begin):
+        return plain[1].removeprefix(_DOT_SLASH.encode())
+    (message,) = MessageDecoder(("begin",)).decode([begin])
+    return os.fsencode(message.path or "")
+
+
+def _parse_envelope(record: bytes) -> tuple[str, Any]:
+    """Return the kind and the data of a record; raise `DecodeError` if it is not a message."""
+    try:
+        envelope = from_json(record)
+        kind, data = envelope["type"], envelope["data"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise _decode_error(record, "something that is not a message") from error
+    if not isinstance(kind, str):
+        raise _decode_error(record, "a message whose type is not a string")
+    if _kind_by_prefix(record) not in (None, kind):
+        raise _decode_error(record, "a message of two types")
+    return kind, data
+
+
+def _kind_by_prefix(record: bytes) -> str | None:
+    """Return the kind of a record by its first bytes, or `None` if these are unusual."""
+    return _KIND_BY_PREFIX.get(record[: record.find(b',"data":')])
+
+
+def _without_dot_slash(message: Record) -> Record:
+    path = message.path
+    if path is None or not path.startswith(_DOT_SLASH):
+        return message
+    return message.model_copy(update={"path": path.removeprefix(_DOT_SLASH)})
+
+
+def _decode_error(record: bytes, what: str) -> DecodeError:
+    return DecodeError(f"rg wrote {what}\nrecord: {record[:200]!r}", record=record)

@@ -1,0 +1,101 @@
+"""Interpret the end of rg: whether its answer is complete, partial or missing, and which paths it could not read."""
+
+import functools
+import logging
+import os
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.stderr import failure, only_path_errors, out_of_threads, path_errors
+from ripwrap.errors import SearchError
+from ripwrap.models import PathError
+
+_LOGGER = logging.getLogger("ripwrap")
+
+MAX_LOGGED_ERRORS = 10
+"""Path errors that one log record names."""
+
+
+@dataclass(frozen=True)
+class Exit:
+    """Exit code and stderr of an rg that has ended.
+
+    Attributes:
+        command: Command that rg ran.
+        argv: The whole command line.
+        returncode: Exit code; the negative number of a signal.
+        stderr: Stderr; one byte more than `MAX_STDERR` means that the rest was not read.
+        lingered: True if rg was killed because it did not exit after it had closed its stdout. The exit code then has
+            no meaning.
+    """
+
+    command: Command
+    argv: tuple[str, ...]
+    returncode: int
+    stderr: bytes
+    lingered: bool = False
+
+    @property
+    def partial(self) -> bool:
+        """True if rg could not search or list some path, so that the answer may be incomplete."""
+        return self.returncode == 2
+
+    @property
+    def ended(self) -> bool:
+        """True if rg wrote its whole output, an answer or an error."""
+        return self.lingered or self.returncode in (0, 1, 2)
+
+    def check(self, *, summary: bool) -> None:
+        """Raise unless a search has an answer, complete or partial.
+
+        Args:
+            summary: True if rg wrote its summary, which it does at the end of every search.
+        """
+        if not (self.ended and summary) and not (self.command.silent and self.returncode in (0, 1)):
+            raise self.failure()
+
+    def check_listing(self, *, listed: bool) -> None:
+        """Raise unless a listing has an answer, complete or partial.
+
+        Args:
+            listed: True if rg listed anything.
+        """
+        # rg exits with 0 only if it listed something. `subprocess` also reports 0 if another part of the program has
+        # reaped the child (a handler of SIGCHLD), so 0 without output and with stderr is a failure.
+        answered = self.returncode == 1 or (self.returncode == 0 and (listed or not self.stderr))
+        if not answered and not (self.partial and only_path_errors(self.stderr)):
+            raise self.failure()
+
+    @property
+    def out_of_threads(self) -> bool:
+        """True if rg ended because the system did not let it start another thread."""
+        return not self.ended and out_of_threads(self.stderr)
+
+    def failure(self, types: Collection[str] = ()) -> SearchError:
+        """Return the error for an end without an answer; `types` are the file types of this rg, if they are known."""
+        return failure(self.argv, self.returncode, self.stderr, self.command.patterns, types, lingered=self.lingered)
+
+    def path_errors(self) -> tuple[PathError, ...]:
+        """Return the errors of paths that could not be read, in rg's order."""
+        return self._path_errors
+
+    @functools.cached_property
+    def _path_errors(self) -> tuple[PathError, ...]:
+        errors = path_errors(self.stderr)
+        if not self.partial:  # An `ignore_file` that cannot be read does not change the exit code; the rest are notes.
+            errors = tuple(error for error in errors if error.kind != "other")
+        return tuple(map(self._mark_broken_link, errors))
+
+    def _mark_broken_link(self, error: PathError) -> PathError:
+        """Return the error of a broken link with that kind: rg's message is the same as for a missing path."""
+        if error.kind == "missing" and os.path.islink(os.path.join(self.command.cwd, error.path or "")):
+            return error.model_copy(update={"kind": "broken_link"})
+        return error
+
+    def warn(self) -> None:
+        """Log the paths that could not be read, for consumers that get no summary."""
+        if errors := self.path_errors():
+            shown = "; ".join(map(str, errors[:MAX_LOGGED_ERRORS]))
+            more = f"; and {len(errors) - MAX_LOGGED_ERRORS} more" if len(errors) > MAX_LOGGED_ERRORS else ""
+            _LOGGER.warning("rg could not read everything: %s%s", shown, more)

@@ -1,0 +1,104 @@
+"""Limit how many rg run at a time for operations that collect their answer; further ones wait for a slot.
+
+Streams take no slot. A consumer may leave a stream half read and open another one. If each stream held a slot, two such
+consumers could wait for each other for ever. Each event loop has its own slots, because an `anyio.CapacityLimiter`
+belongs to one loop. All threads that call blocking operations share one set of slots.
+"""
+
+import os
+import threading
+from contextlib import suppress
+from typing import Self
+
+import anyio
+from anyio.lowlevel import RunVar
+
+
+class _Slots:
+    """Slots for threads, as `anyio.CapacityLimiter` is for tasks.
+
+    Attributes:
+        total: The number of slots.
+    """
+
+    def __init__(self) -> None:
+        self.total = max(4, os.cpu_count() or 0)
+        self.reset()
+
+    def reset(self) -> None:
+        """Free all slots: a forked process does not have the threads that hold them (`fork(2)` copies one thread)."""
+        self._released = threading.Condition()
+        self._running = 0
+        self._thread = threading.local()
+
+    def set_total(self, total: int) -> None:
+        """Change the number of slots."""
+        with self._released:
+            self.total = total
+            self._released.notify_all()
+
+    def __enter__(self) -> Self:
+        # A signal or log handler may search in a thread that already holds a slot. It shares that slot, because a wait
+        # for another one could last for ever: the thread cannot free its slot meanwhile.
+        depth = getattr(self._thread, "depth", 0)
+        if not depth:
+            with self._released:
+                self._released.wait_for(lambda: self._running < self.total)
+                self._running += 1
+        self._thread.depth = depth + 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.depth -= 1
+        if not self._thread.depth:
+            with self._released:
+                self._running -= 1
+                self._released.notify()
+
+
+_SLOTS = _Slots()
+_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_limiter")
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_SLOTS.reset)
+
+
+def limit_processes(number: int) -> None:
+    """Set how many rg may run at a time for calls that collect their answer, such as `grep()` and `rank()`.
+
+    A further call waits for a slot, and its `timeout` begins when it has one. Each event loop has its own slots; the
+    blocking operations of all threads share another set. The new number holds from the next call on, and running
+    searches go on. A stream (`search()`, `files()`, …) takes no slot; limit how many you open.
+
+    The default is the number of CPUs, but at least 4.
+
+    Args:
+        number: Number of rg at a time, 1 or more.
+
+    Raises:
+        ValueError: It is less than 1.
+        TypeError: It is not an int.
+    """
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise TypeError(f"number must be an int, got {type(number).__name__}")
+    if number < 1:
+        raise ValueError(f"number must be 1 or more, got {number}")
+    _SLOTS.set_total(number)
+    with suppress(RuntimeError):  # there may be no event loop here
+        slot()
+
+
+def slot() -> anyio.CapacityLimiter:
+    """Return the async context manager that holds a slot of this event loop while one rg runs."""
+    limiter = _LIMITER.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(_SLOTS.total)
+        _LIMITER.set(limiter)
+    elif limiter.total_tokens != _SLOTS.total:
+        limiter.total_tokens = _SLOTS.total
+    return limiter
+
+
+def blocking_slot() -> _Slots:
+    """Return the context manager that holds a slot of the blocking operations while one rg runs."""
+    return _SLOTS

@@ -1,0 +1,112 @@
+"""Collect the first paths or counts of a listing, and the number of all of them: pure, no I/O."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import path_order
+from ripwrap.models import FileCount
+
+Item = TypeVar("Item", bound=str | FileCount)
+ItemOut = TypeVar("ItemOut", covariant=True)
+
+
+class Decoder(Protocol[ItemOut]):
+    """A decoder of a listing's bytes into items."""
+
+    def feed(self, chunk: bytes) -> Sequence[ItemOut]:
+        """Return the items that `chunk` completes."""
+        ...
+
+    def close(self) -> None:
+        """Check that the stream ended with an item."""
+        ...
+
+
+class Intake(Generic[ItemOut]):
+    """Base of the collectors of listings, which handles the end of rg.
+
+    Attributes:
+        end: Exit of rg; `None` while it runs.
+        timed_out: True if rg was stopped at its time limit.
+        ended: Always false, because a listing has no last message.
+    """
+
+    def __init__(self, decoder: Decoder[ItemOut]) -> None:
+        self.end: Exit | None = None
+        self.timed_out: bool = False
+        self.ended: bool = False
+        self._decoder = decoder
+        self._any = False
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the end; raise unless rg gave an answer or was stopped at its time limit."""
+        self.end, self.timed_out = end, timed_out and not end.partial
+        if not self.timed_out:
+            end.check_listing(listed=self._any)
+            self._decoder.close()
+
+
+class ListingCollector(Intake[Item]):
+    """A collector of a listing that holds at most `2 * max_items + 1000` items.
+
+    Attributes:
+        total: Number of items that are allowed.
+        counted: Sum of their counts; 0 for paths.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder[Item],
+        max_items: int,
+        *,
+        allowed: Callable[[str], bool] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        """Collect the first `max_items` items, by path.
+
+        Args:
+            decoder: Decoder of the items.
+            max_items: Maximum number of items that `items()` returns.
+            allowed: Function that returns True if an item with that path counts.
+            progress: Function that is called with `total` after every chunk.
+        """
+        super().__init__(decoder)
+        self.total = 0
+        self.counted = 0
+        self._max_items = max_items
+        self._allowed = allowed
+        self._progress = progress
+        self._items: list[Item] = []
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output."""
+        items = self._decoder.feed(chunk)
+        self._any = self._any or bool(items)
+        if self._allowed is not None:
+            items = [item for item in items if self._allowed(_path(item))]
+        self.total += len(items)
+        self.counted += sum(item.count for item in items if isinstance(item, FileCount))
+        self._items += items
+        if len(self._items) > 2 * self._max_items + 1000:
+            self._trim()
+        if self._progress is not None:
+            self._progress(self.total)
+
+    def every(self) -> list[Item]:
+        """Return all items that are held, in any order."""
+        return self._items
+
+    def items(self) -> list[Item]:
+        """Return the first items, by path."""
+        self._trim()
+        return self._items
+
+    def _trim(self) -> None:
+        self._items.sort(key=lambda item: path_order(os.fsencode(_path(item))))
+        del self._items[self._max_items :]
+
+
+def _path(item: str | FileCount) -> str:
+    return item if isinstance(item, str) else item.path

@@ -1,0 +1,194 @@
+"""Collect the records of one page of matches in path order out of rg's JSON, and count the rest: pure, no I/O.
+
+rg searches files in parallel and writes them in any order (rg-facts 22); with `--sort` it uses one thread only. So the
+page is selected here: a file is kept as long as it can be on the page, and is dropped when the files before it fill the
+page.
+"""
+
+import os
+from bisect import insort
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ripwrap._ripgrep.decoder import kind_of, path_of
+from ripwrap._ripgrep.framing import MAX_RECORD, Framer
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A page of matches in path order, with context.
+
+    Attributes:
+        offset: Number of matches before the page.
+        max_matches: Maximum number of matches.
+        max_files: Maximum number of files.
+        before: Lines of context before each match.
+        after: Lines of context after each match.
+        max_count: Maximum number of matches of a file that count; `None` is no limit.
+    """
+
+    offset: int
+    max_matches: int
+    max_files: int
+    before: int
+    after: int
+    max_count: int | None
+
+    @property
+    def end(self) -> int:
+        """Number of matches up to the end of the page."""
+        return self.offset + self.max_matches
+
+
+@dataclass(slots=True)
+class Block:
+    """Records of one file, as rg wrote them.
+
+    Attributes:
+        path: Path of the file.
+        matches: Number of its matches; of those before the time limit if rg was stopped there.
+        records: First `match` and `context` records, each with True if it counts as a match.
+        end: The `end` record; empty if rg was stopped before it.
+    """
+
+    path: bytes
+    matches: int = 0
+    records: list[tuple[bool, bytes]] = field(default_factory=list[tuple[bool, bytes]])
+    end: bytes = b""
+    trailing: int = 0
+    """Number of records after the last match that can be on the page."""
+
+
+class PageCollector:
+    """Collector of the records of a page, which accepts files in any order and counts every match.
+
+    Only the path of a file is decoded; the first bytes of a record tell its kind. At most three times as many matches
+    as the page has are held, with their context.
+
+    With `max_count`, rg writes matches in the context after the last counted match as matches, too (rg-facts 18); here
+    they become context.
+
+    Attributes:
+        matches: Number of matches so far.
+        files: Number of files with a match so far.
+        binary: Number of these files that rg took for binary, and may have left early (rg-facts 20).
+        ended: True if rg's summary was read, so that these numbers are final.
+    """
+
+    def __init__(self, request: PageRequest, *, max_record: int = MAX_RECORD) -> None:
+        self.matches: int = 0
+        self.files: int = 0
+        self.binary: int = 0
+        self.ended: bool = False
+        self._request = request
+        self._framer = Framer(max_record)
+        self._kept: list[Block] = []
+        self._held = 0
+        self._block: Block | None = None
+        self._in_file = 0
+
+    @property
+    def dropped_records(self) -> int:
+        """Number of records that were left out because they are too long; a match among them is not counted."""
+        return self._framer.dropped
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output.
+
+        Raises:
+            DecodeError: A record is malformed.
+        """
+        for record in self._framer.feed(chunk):
+            self._take(record)
+
+    def close(self) -> None:
+        """Process a last line without a newline; raises as `feed()` does."""
+        for record in self._framer.close():
+            self._take(record)
+
+    def blocks(self) -> Sequence[Block]:
+        """Return the files of the first matches, in path order, with the unfinished one if rg was stopped."""
+        self._keep_block()
+        return self._kept
+
+    def _take(self, record: bytes) -> None:
+        match kind_of(record):
+            case "match":
+                self._match(record)
+            case "context":
+                self._append(record, is_match=False)
+            case "begin":
+                self._begin(path_of(record))
+            case "end":
+                self._end(record)
+            case "summary":
+                self.ended = True
+            case _:
+                pass  # rg may have added a kind
+
+    def _begin(self, path: bytes) -> None:
+        self._keep_block()
+        self._in_file = 0
+        if self._may_be_on_page(path):
+            self._block = Block(path)
+
+    def _may_be_on_page(self, path: bytes) -> bool:
+        if not (self._request.max_matches and self._request.max_files):
+            return False
+        return not self._fills_page(len(self._kept), self._held) or path_order(path) < path_order(self._kept[-1].path)
+
+    def _match(self, record: bytes) -> None:
+        is_match = self._in_file != self._request.max_count
+        if is_match:
+            self.matches += 1
+            self.files += not self._in_file
+            self._in_file += 1
+            if self._block:
+                self._block.matches += 1
+        self._append(record, is_match=is_match)
+
+    def _append(self, record: bytes, *, is_match: bool) -> None:
+        block = self._block
+        if block is None:
+            return
+        if block.matches + (not is_match) > self._request.end:
+            if block.trailing == self._request.after:
+                return
+            block.trailing += 1
+        block.records.append((is_match, record))
+
+    def _end(self, record: bytes) -> None:
+        self.binary += bool(self._in_file) and not is_text(record)
+        if self._block:
+            self._block.end = record
+        self._keep_block()
+
+    def _keep_block(self) -> None:
+        """Add the current file to the kept ones, and drop those that can no longer be on the page."""
+        if self._block and self._block.matches:
+            insort(self._kept, self._block, key=lambda block: path_order(block.path))
+            self._held += self._block.matches
+        self._block = None
+        while self._kept and self._fills_page(len(self._kept) - 1, self._held - self._kept[-1].matches):
+            self._held -= self._kept.pop().matches
+
+    def _fills_page(self, count: int, held: int) -> bool:
+        """Return whether the first `count` kept files, with `held` matches, fill the page."""
+        files = self._request.max_files
+        if held >= self._request.end:
+            return True
+        if count < files:
+            return False
+        # A page begins in the file with the match at `offset` and has `max_files` files: do the last `max_files` of
+        # these begin after the offset?
+        return held - sum(block.matches for block in self._kept[count - files + 1 : count]) > self._request.offset
+
+
+def path_order(path: bytes) -> bytes:
+    """Return the sort key of a path: its parts, one after another, as `rg --sort=path` sorts."""
+    return path.replace(os.fsencode(os.sep), b"\0")
+
+
+def is_text(end: bytes) -> bool:
+    """Return whether an `end` record names no NUL byte; true without a record."""
+    return not end or b'"binary_offset":null' in end

@@ -1,0 +1,352 @@
+"""Run rg as a child process. No other module starts a search.
+
+Steps of a child, async or blocking:
+
+1. Start: stdin is closed, stderr goes to a temporary file, and no `RIPGREP_*` is in the environment (rg-facts 1, 2). A
+   file cannot fill up as a pipe does (rg-facts 26), so no task has to drain it.
+2. `read()` until it returns no bytes.
+3. `wait()`, which returns the exit.
+4. Leave the context manager, also after an error in steps 2 and 3: the child is killed and reaped within
+   `REAP_SECONDS`, and its descriptors are closed.
+
+The async side polls the pipe and reads it itself, without a subprocess transport: on CPython 3.11.7, 3.12.1 and 3.13.0
+asyncio's `kill(); await wait()` never returns while stdout is unread (rg-facts 30), and a cancelled
+`create_subprocess_exec` can lose its child (rg-facts 32). So spawning has no `await`, and a generator that is suspended
+at a `yield` holds descriptors only.
+"""
+
+import errno
+import logging
+import math
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import IO, Self, cast
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads
+from ripwrap._subprocess import (
+    Popen,
+    defer_interrupts,
+    kill,
+    open_temporary_file,
+    peek,
+    poll_intervals,
+    reap,
+    spawn,
+    wait_for_exit,
+)
+from ripwrap.binary.probe import RgBinary
+from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
+
+_LOGGER = logging.getLogger("ripwrap")
+
+READ_BYTES = 64 * 1024
+"""Bytes of one read; other tasks run between two reads."""
+
+PIPE_BYTES = 256 * 1024
+"""Capacity of a pipe on Linux, where all pipes of a user may hold 64 MiB (pipe(7))."""
+
+EXIT_GRACE_SECONDS = 1.0
+"""Seconds for rg to exit by itself after it has closed its stdout."""
+
+STALL_SECONDS = 1.0
+"""Seconds of silence after which stderr is read: an rg that could not start a thread may hang (rg-facts 8)."""
+
+REAP_SECONDS = 1.0
+"""Seconds for a killed rg to end; only one in uninterruptible sleep needs more (rg-facts 33)."""
+
+KILLED_RETURNCODE = -9
+"""Exit code of a killed rg that has not ended yet."""
+
+CAN_POLL_PIPES = os.name == "posix"
+"""True if pipes can be polled. Windows can poll sockets only; there a thread reads."""
+
+_CWD = Hint("cwd", kind="correct")
+_OTHER_RG = HintedText("; pass another ", Hint("rg"))
+
+
+def check_cwd(cwd: str) -> None:
+    """Raise if `cwd` is not a directory: the operating system would report that as a missing rg (rg-facts 7)."""
+    if cwd and not os.path.isabs(cwd):  # `Command` makes it absolute unless the current directory is gone
+        raise FileNotFoundError(
+            errno.ENOENT, HintedText("the current directory is gone; pass another one as ", Hint("cwd")), cwd
+        )
+    if os.path.isdir(cwd):
+        return
+    try:
+        os.stat(cwd)
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, HintedText(_CWD, " does not exist"), cwd) from None
+    wrong = HintedText(_CWD, " is not a directory; pass a single file as ", Hint("paths"))
+    raise NotADirectoryError(errno.ENOTDIR, wrong, cwd)
+
+
+def _start(argv: tuple[str, ...], cwd: str, stderr: IO[bytes]) -> Popen:
+    try:
+        return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd)
+    except OSError as error:
+        raise _start_error(error, argv, cwd) from error
+
+
+def _widen_pipe(pipe: IO[bytes]) -> None:
+    """Enlarge a pipe beyond the 64 KiB of Linux, so that rg waits for its reader less often."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):  # the user's limit is reached
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+def _start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
+    if error.errno == errno.E2BIG:
+        size = sum(map(len, argv))
+        return SearchError(
+            f"the command line is too long for this system ({size} characters); pass fewer or shorter paths, globs and "
+            "patterns, or several searches",
+            argv=argv,
+        )
+    check_cwd(cwd)
+    if not os.access(cwd, os.X_OK):
+        return PermissionError(errno.EACCES, HintedText(_CWD, " cannot be entered; change its permissions"), cwd)
+    if isinstance(error, FileNotFoundError):
+        missing = f"could not start {argv[0]}: the file, or the dynamic loader that it needs, does not exist"
+        return BinaryNotFoundError(HintedText(missing, _OTHER_RG))
+    if isinstance(error, PermissionError) or error.errno == errno.ENOEXEC:
+        return BinaryError(HintedText(f"could not start {argv[0]}: {error.strerror}", _OTHER_RG))
+    return SearchError(f"could not start rg: {error.strerror}", argv=argv)
+
+
+def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], reading: threading.Lock, seconds: float) -> None:
+    """Kill rg if it runs, close its files, and wait at most `seconds` for its end."""
+    kill(popen)
+    stderr.close()
+    # On Windows a thread may still read. Do not close its descriptor before it sees the end of the file: the system
+    # could give the same number to another file.
+    if reading.acquire(timeout=seconds):
+        stdout.close()
+        reading.release()
+    if wait_for_exit(popen, seconds) is None:
+        _LOGGER.warning("rg (process %d) was killed but has not ended yet", popen.pid)
+
+
+def _has_event_loop() -> bool:
+    """Return whether an event loop runs; none does if the garbage collector closes a generator after its loop."""
+    try:
+        anyio.current_time()
+    except (RuntimeError, ImportError):  # ImportError when the interpreter exits
+        return False
+    return True
+
+
+class _Child:
+    """Base of `AsyncChild` and `BlockingChild`: a running rg."""
+
+    def __init__(self, binary: RgBinary, command: Command) -> None:
+        self._command = command
+        self._argv = (binary.path, *command.arguments)
+        self._stderr = open_temporary_file()
+        self._checked_stderr_bytes = 0  # size of stderr when it was last read
+        self._reading = threading.Lock()
+        clean_up: Callable[[], object] = self._stderr.close
+        try:
+            with defer_interrupts():
+                self._popen = _start(self._argv, command.cwd, self._stderr)
+                self._stdout = cast("IO[bytes]", self._popen.stdout)
+                # At garbage collection and interpreter exit, for a generator that is never closed (rg-facts 31).
+                clean_up = self._finalizer = weakref.finalize(
+                    self, _destroy, self._popen, self._stdout, self._stderr, self._reading, seconds=REAP_SECONDS
+                )
+        except BaseException:
+            clean_up()
+            raise
+        _widen_pipe(self._stdout)
+
+    def kill(self) -> None:
+        """Kill rg; output that it has already written can still be read."""
+        kill(self._popen)
+
+    def _make_exit(self, returncode: int | None, *, lingers: bool) -> Exit:
+        self._stderr.seek(0)
+        stderr = self._stderr.read(MAX_STDERR + 1)
+        known = KILLED_RETURNCODE if returncode is None else returncode
+        return Exit(self._command, self._argv, known, stderr, lingered=lingers and known == KILLED_RETURNCODE)
+
+    def _has_stalled(self, *, whole: bool) -> bool:
+        """Return whether to stop waiting for a silent stdout; called after `STALL_SECONDS` of silence.
+
+        - rg has ended, and `whole` or its exit code says that nothing follows, but another process holds the pipe open,
+          such as a child of a launcher: stop.
+        - rg could not start a thread and waits for it for ever (rg-facts 8): kill rg, which ends stdout.
+        - rg is still searching: go on.
+        """
+        returncode = peek(self._popen)
+        if returncode is not None and (whole or returncode):
+            return True
+        size = os.fstat(self._stderr.fileno()).st_size
+        if size != self._checked_stderr_bytes:
+            self._checked_stderr_bytes = size
+            # `pread`, because the file's offset is shared with rg, which writes there.
+            if out_of_threads(os.pread(self._stderr.fileno(), MAX_STDERR, 0)):
+                self.kill()
+        return False
+
+    def _poll(self, seconds: float) -> int:
+        """Wait up to `seconds` for stdout; return `POLLIN` for bytes, `POLLHUP` for its end, both, or 0 for neither."""
+        polling = select.poll()
+        polling.register(self._stdout, select.POLLIN)
+        return sum(events for _, events in polling.poll(seconds * 1000))
+
+
+class AsyncChild(_Child):
+    """A running rg for a task, on asyncio and trio."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def read(self, *, whole: bool = False) -> bytes:
+        """Return the next bytes of stdout, empty at its end; other tasks run in between.
+
+        Args:
+            whole: True if rg has written its last message, so that its exit ends the stream, too.
+        """
+        if not CAN_POLL_PIPES:
+            return await self._read_in_thread()
+        if self._poll(0):  # a tenth of the cost of `wait_readable`
+            await anyio.lowlevel.checkpoint()
+        else:
+            while not await self._readable():
+                if self._has_stalled(whole=whole):
+                    return b""
+        return self._stdout.read(READ_BYTES)
+
+    async def wait(self) -> Exit:
+        """Return rg's exit once stdout has ended; an rg that does not exit is killed."""
+        # A Ctrl-C ends rg and cancels the task: deliver the cancellation first, not rg's exit code (rg-facts 35).
+        await anyio.lowlevel.checkpoint()
+        returncode = await self._wait_for_exit(EXIT_GRACE_SECONDS)
+        if lingers := returncode is None:
+            self.kill()
+            returncode = await self._wait_for_exit(REAP_SECONDS)
+        end = self._make_exit(returncode, lingers=lingers)
+        if len(end.stderr) > READ_BYTES:  # parsing takes long, and calls `stat()` for every missing path
+            await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
+        return end
+
+    async def __aexit__(self, *_: object) -> None:
+        self.kill()
+        if not _has_event_loop():
+            self._finalizer()
+            return
+        try:
+            with anyio.CancelScope(shield=True):
+                if await self._wait_for_exit(REAP_SECONDS) is None:
+                    self._finalizer.detach()
+                    _destroy(self._popen, self._stdout, self._stderr, self._reading, 0)
+        finally:
+            self._finalizer()
+
+    async def _readable(self) -> bool:
+        with anyio.move_on_after(STALL_SECONDS):
+            await anyio.wait_readable(self._stdout)
+            return True
+        return False
+
+    async def _wait_for_exit(self, seconds: float) -> int | None:
+        """Wait as `wait_for_exit()` does, while other tasks run."""
+        for pause in poll_intervals(seconds):
+            if (returncode := reap(self._popen)) is not None:
+                return returncode
+            await anyio.sleep(pause)
+        return reap(self._popen)
+
+    async def _read_in_thread(self) -> bytes:
+        # The thread is abandoned on cancellation: `__aexit__` kills rg, which ends the read, and `_destroy` waits for
+        # the lock.
+        limiter = anyio.CapacityLimiter(1)
+        return await anyio.to_thread.run_sync(self._read_locked, abandon_on_cancel=True, limiter=limiter)
+
+    def _read_locked(self) -> bytes:
+        with self._reading:
+            return self._stdout.read(READ_BYTES)
+
+
+class BlockingChild(_Child):
+    """A running rg for a thread; killed `timeout` seconds after `begun`, on the clock of `time.monotonic()`.
+
+    Attributes:
+        timed_out: True if it was killed at its time limit.
+    """
+
+    def __init__(self, binary: RgBinary, command: Command, timeout: float | None, begun: float) -> None:
+        super().__init__(binary, command)
+        self._timeout = timeout
+        self._deadline = math.inf if timeout is None else begun + timeout
+        self.timed_out = False
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        if self._timeout is not None and not CAN_POLL_PIPES:
+            self._timer = threading.Timer(max(self._deadline - time.monotonic(), 0), self._kill_expired)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def read(self, *, whole: bool = False) -> bytes:
+        """Return the next bytes of stdout; empty at its end, or after the timeout when nothing is left to read.
+
+        Args:
+            whole: True if rg has written its last message, so that its exit ends the stream, too.
+        """
+        if not CAN_POLL_PIPES:
+            return self._stdout.read(READ_BYTES)
+        while (left := self._deadline - time.monotonic()) >= 0:
+            if self._poll(min(left, STALL_SECONDS)):
+                return self._stdout.read(READ_BYTES)
+            if left > STALL_SECONDS and self._has_stalled(whole=whole):
+                return b""
+        if not self._poll(0) & select.POLLHUP:  # stdout is open: rg, or a child of a launcher, may write more
+            self.timed_out = True
+            self.kill()
+        return self._stdout.read(READ_BYTES) if self._poll(0) else b""
+
+    def wait(self) -> Exit:
+        """Return rg's exit once stdout has ended; an rg that does not exit is killed.
+
+        Raises:
+            TimeoutError: The time limit was reached before rg had ended.
+        """
+        if self.timed_out:
+            raise TimeoutError(
+                f"rg was stopped after timeout={self._timeout} seconds; the results until then were yielded"
+            )
+        return self.end()
+
+    def end(self) -> Exit:
+        """Return rg's exit as `wait()` does, but do not raise after the time limit (`timed_out`)."""
+        returncode = wait_for_exit(self._popen, EXIT_GRACE_SECONDS)
+        if lingers := returncode is None:
+            self.kill()
+            returncode = wait_for_exit(self._popen, REAP_SECONDS)
+        return self._make_exit(returncode, lingers=lingers)
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._finalizer()
+
+    def _kill_expired(self) -> None:  # where a thread reads
+        if peek(self._popen) is None:
+            self.timed_out = True
+            self.kill()

@@ -1,0 +1,121 @@
+"""Collect matches round robin out of rg's JSON, the first of every file, then the second of each: pure, no I/O."""
+
+from bisect import insort
+from collections.abc import Callable, Sequence
+
+from ripwrap._ripgrep.page_collector import Block, PageCollector, PageRequest, path_order
+
+MAX_NAMED_FILES = 1000
+"""Maximum number of files with a match that are named, in path order; further ones are only counted."""
+
+
+class RoundRobinCollector(PageCollector):
+    """Collector of a page of matches in round-robin order, and of the names of the files with a match.
+
+    At most three times as many matches as the page has are held, with their context; if `max_files` is less than
+    `max_matches`, so many for each file. Matches of a file that is not `allowed` are not counted.
+    """
+
+    def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:
+        super().__init__(request)
+        self._allowed = allowed
+        self._skipping_file = False
+        self._path: bytes | None = None
+        self._named: list[tuple[bytes, int]] = []
+        self._max_page_files = min(request.max_files, request.end)  # how many files can have a match on the page
+        self._trim_above = 2 * request.end
+        self._max_named = min(request.max_files, max(MAX_NAMED_FILES, request.end))
+
+    def named(self) -> Sequence[tuple[bytes, int]]:
+        """Return the first files with a match, in path order, each with its number of matches."""
+        self._keep_block()
+        self._trim_names()
+        return self._named
+
+    def _begin(self, path: bytes) -> None:
+        super()._begin(path)
+        self._path = path
+        self._skipping_file = self._allowed is not None and not self._allowed(path)
+        if self._skipping_file:
+            self._block = None
+
+    def _match(self, record: bytes) -> None:
+        if not self._skipping_file:
+            super()._match(record)
+
+    def _may_be_on_page(self, path: bytes) -> bool:
+        if not (self._max_page_files and self._request.max_matches):
+            return False
+        return len(self._kept) < self._max_page_files or path_order(path) < path_order(self._kept[-1].path)
+
+    def _keep_block(self) -> None:
+        block, path, self._block, self._path = self._block, self._path, None, None
+        if path is not None and self._in_file:
+            self._named.append((path, self._in_file))
+            if len(self._named) > 2 * self._max_named:
+                self._trim_names()
+        if block and block.matches:
+            insort(self._kept, block, key=lambda kept: path_order(kept.path))
+            self._held += min(block.matches, self._request.end)
+            if len(self._kept) > self._max_page_files:
+                self._kept.pop()
+            if self._held > self._trim_above:
+                self._trim()
+
+    def _trim_names(self) -> None:
+        self._named.sort(key=lambda named: path_order(named[0]))
+        del self._named[self._max_named :]
+
+    def _trim(self) -> None:
+        """Drop records after the largest share that each file can have in the end."""
+        counts = [block.matches for block in self._kept]
+        if self._request.max_files < self._request.end:
+            # A later file may replace one with many matches, and then the shares of the others grow again.
+            most = self._request.end - len(counts) + 1
+            shared = [min(count, most) for count in counts]
+        else:
+            shared = shares(counts, self._request.end)
+        for block, share in zip(self._kept, shared, strict=True):
+            _shorten(block, share, self._request.after)
+        self._held = sum(shared)
+        self._trim_above = max(2 * self._held, 2 * self._request.end)
+
+
+def shares(counts: Sequence[int], wanted: int) -> list[int]:
+    """Return how many items each file gives if `wanted` are taken round robin: the first of each, then the second.
+
+    Args:
+        counts: Number of items of each file, in order.
+        wanted: Number of items to take from all files.
+    """
+    if sum(counts) <= wanted:
+        return list(counts)
+    left, rounds, standing = wanted, 0, len(counts)
+    for count in sorted(counts):
+        if (count - rounds) * standing > left:
+            break
+        left -= (count - rounds) * standing
+        rounds, standing = count, standing - 1
+    if not standing:
+        return [min(count, rounds) for count in counts]
+    whole, rest = divmod(left, standing)
+    given: list[int] = []
+    for count in counts:
+        share = min(count, rounds + whole)
+        if count > rounds + whole and rest:
+            share, rest = share + 1, rest - 1
+        given.append(share)
+    return given
+
+
+def _shorten(block: Block, matches: int, after: int) -> None:
+    """Keep the records of the first matches, and the context behind the last of them."""
+    left, behind = matches, after
+    for place, (is_match, _) in enumerate(block.records):
+        if left:
+            left -= is_match
+        elif behind:
+            behind -= 1
+        else:
+            del block.records[place:]
+            return

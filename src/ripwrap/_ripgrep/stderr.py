@@ -1,0 +1,253 @@
+"""Convert rg's stderr to errors: pure. The messages of rg 13, 14 and 15 are listed in rg-facts 29.
+
+Two kinds of line matter: the reason why there is no answer (a pattern, glob or type that does not parse), and one line
+for each path that could not be read while the search went on.
+"""
+
+import difflib
+import errno
+import os
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from ripwrap._ripgrep.pattern_errors import find_error_position
+from ripwrap.errors import (
+    CapabilityError,
+    GlobError,
+    Hint,
+    HintedText,
+    PatternError,
+    SearchError,
+    UnknownTypeError,
+)
+from ripwrap.models import PathError, PathErrorKind
+
+MAX_STDERR = 1024 * 1024
+"""Bytes of stderr that are read; rg may write a line for each file."""
+
+_PREFIX = re.compile(rb"^rg: ", re.MULTILINE)
+_OS_ERROR = re.compile(
+    rb"(?P<path>.+?): (?:IO error for operation on (?P=path): )?(?P<message>[^:]+ \(os error (?P<number>\d{1,10})\))\Z",
+    re.DOTALL,
+)
+_AT_LINE = re.compile(rb"(?P<path>.+?): (?P<message>line \d+: .+)\Z", re.DOTALL)
+_NAMED = re.compile(rb"(?P<path>\.[/\\].*?): (?P<message>.+)\Z", re.DOTALL)
+_LOOP = re.compile(rb"File system loop found: (?P<path>.+) points to an ancestor .+\Z", re.DOTALL)
+
+# POSIX numbers, then Windows' (ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND, ERROR_ACCESS_DENIED).
+_KINDS: dict[int, PathErrorKind] = (
+    {2: "missing", 3: "missing", 5: "denied"}
+    if os.name == "nt"
+    else {errno.ENOENT: "missing", errno.EACCES: "denied", errno.EPERM: "denied", errno.ELOOP: "loop"}
+)
+
+_OTHER_RG = Hint(kind="install", target="ripwrap[bin]")
+_LITERAL = HintedText("Fix the pattern, or pass ", Hint("fixed_strings", True), " to search for it literally.")
+
+_NO_THREAD = r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{"
+
+# Patterns match from the start of a line, because rg quotes patterns (indented) and globs, which may have any text.
+_FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
+    (
+        r"^error parsing glob",
+        GlobError,
+        "Put a backslash before the special characters of a glob (* ? [ ] { } \\ and a leading !).",
+    ),
+    (
+        r"^unrecognized file type",
+        UnknownTypeError,
+        HintedText(
+            (Hint(kind="call", target="file_types"), " lists the types that this rg knows; "),
+            (Hint("glob"), " takes any pattern."),
+        ),
+    ),
+    (
+        # rg writes this alone, or in its report of both engines (`engine="auto"`); there it is the reason only for
+        # look-around and backreferences.
+        r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available",
+        CapabilityError,
+        HintedText("Search without PCRE2, or use an rg that has it: ", _OTHER_RG, "."),
+    ),
+    (
+        r"\Aregex could not be compiled with either",
+        PatternError,
+        _LITERAL,
+    ),
+    (
+        r"^error: (look-around|backreferences)",
+        PatternError,
+        HintedText(("Pass ", Hint("pcre2", True), ", on an rg that has PCRE2.")),
+    ),
+    (
+        r"""^the literal '?"?\\n"?'? is not allowed""",
+        PatternError,
+        HintedText(("Pass ", Hint("multiline", True), " to let a match span lines.")),
+    ),
+    (
+        r"^the literal .* is not allowed",
+        PatternError,
+        HintedText(("With ", Hint("crlf", True), " a pattern cannot name the line terminator; leave one of them out.")),
+    ),
+    (
+        r"^pattern contains .* impossible to match",
+        PatternError,
+        HintedText(("Pass ", Hint("text", True), " to search for NUL bytes in binary files.")),
+    ),
+    (
+        r"^[Cc]ompiled regex exceeds",
+        PatternError,
+        HintedText(
+            "Pass a smaller pattern", (", or a larger ", Hint("regex_size_limit"), " (in bytes, or as 100M)"), "."
+        ),
+    ),
+    (
+        r"^\s*regex parse error|^PCRE2: error compiling",
+        PatternError,
+        _LITERAL,
+    ),
+    (
+        r"^(unrecognized flag|error: Found argument)",
+        CapabilityError,
+        HintedText("Leave that option out, or use an rg that has it: ", _OTHER_RG, "."),
+    ),
+    (
+        r"^(error parsing flag \S+: )?grep config error: unknown encoding: ",
+        SearchError,
+        HintedText(
+            Hint("encoding"),
+            " takes the labels of https://encoding.spec.whatwg.org/#concept-encoding-get, 'auto', or 'none'.",
+        ),
+    ),
+    (
+        r"^invalid definition \(format is type:glob",
+        SearchError,
+        HintedText(
+            Hint("type_add"),
+            " takes NAME:GLOB or NAME:include:NAME,NAME. A name has letters, digits and underscores.",
+        ),
+    ),
+    (
+        _NO_THREAD,
+        SearchError,
+        HintedText(
+            "The system allows no more threads (a container's limit on processes?)",
+            ("; pass ", Hint("threads", 1)),
+            ".",
+        ),
+    ),
+)
+
+_UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
+_PANIC = re.compile(_NO_THREAD.encode(), re.MULTILINE)
+
+
+def failure(
+    argv: tuple[str, ...],
+    returncode: int,
+    stderr: bytes,
+    patterns: Sequence[str] = (),
+    types: Collection[str] = (),
+    *,
+    lingered: bool = False,
+) -> SearchError:
+    """Return the error for an rg that ended without an answer.
+
+    Args:
+        argv: The whole command line.
+        returncode: Exit code of rg.
+        stderr: Stderr of rg.
+        patterns: Patterns of the search.
+        types: File types that rg knows; empty if they are not known.
+        lingered: True if rg was killed because it did not exit by itself.
+    """
+    # With `--sortr` rg lists all files first, so errors about paths may come before the reason: leave them out.
+    reason = b"\n".join(_not_of_paths(stderr)) or _PREFIX.sub(b"", stderr)
+    text = reason.decode("utf-8", "replace").strip()
+    kind, hint = _classify(text)
+    if lingered:
+        said = "rg closed its stdout but did not exit, so its answer may be incomplete; try again"
+        kind, text = SearchError, f"{said}\n{text}".rstrip()
+    elif returncode < 0:
+        kind, text = SearchError, f"rg was killed by signal {-returncode}\n{text}".rstrip()
+    suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()
+    if suggestions:
+        hint = HintedText(f"Did you mean {' or '.join(suggestions)}? ", hint)
+    error = kind(
+        text or f"rg ended with exit code {returncode} and no message",
+        argv=argv,
+        returncode=returncode,
+        stderr=stderr.decode("utf-8", "replace"),
+        hint=hint,
+    )
+    if isinstance(error, UnknownTypeError):
+        error.suggestions = suggestions
+    elif isinstance(error, PatternError):
+        error.pattern, error.offset = find_error_position(text, patterns, argv, grouped=bool(_PREFIX.match(stderr)))
+    return error
+
+
+def _classify(text: str) -> tuple[type[SearchError], str]:
+    for pattern, kind, hint in _FAILURES:
+        if re.search(pattern, text, re.MULTILINE):
+            return kind, hint
+    return SearchError, ""
+
+
+def _suggestions(text: str, types: Collection[str]) -> tuple[str, ...]:
+    found = _UNKNOWN_TYPE.search(text)
+    return tuple(difflib.get_close_matches(found["name"].lower(), types)) if found else ()
+
+
+def out_of_threads(stderr: bytes) -> bool:
+    """Return whether the system did not let rg start another thread; rg then panics and may hang (rg-facts 8)."""
+    return any(map(_PANIC.search, _not_of_paths(stderr)))
+
+
+def path_errors(stderr: bytes) -> tuple[PathError, ...]:
+    """Return an error for each line of stderr; a line without a path becomes an error of kind `other`."""
+    errors = tuple(_path_error(line) for line in _lines(stderr))
+    if len(stderr) <= MAX_STDERR:
+        return errors
+    more = f"more errors are left out: rg wrote over {MAX_STDERR} bytes of them"
+    return (*errors, PathError(path=None, kind="other", message=more))
+
+
+def only_path_errors(stderr: bytes) -> bool:
+    """Return whether every line is about a path that could not be read, so that the rest of the answer is valid.
+
+    An incomplete line is not such a line: rg writes one if the disk is full, and then its answer is incomplete.
+    """
+    if len(stderr) <= MAX_STDERR and not stderr.endswith(b"\n"):
+        return False
+    errors = [_path_error(line) for line in _lines(stderr)]
+    return bool(errors) and all(error.path is not None for error in errors)
+
+
+def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
+    """Return rg's messages without those about paths, which may have any text because paths may."""
+    return (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
+
+
+def _lines(stderr: bytes) -> Iterator[bytes]:
+    """Yield rg's messages, each a line. From rg 14 on each begins with `rg: `, so a path in it may have newlines."""
+    if len(stderr) > MAX_STDERR:
+        stderr = stderr[: stderr.rfind(b"\n") + 1]
+    pieces = _PREFIX.split(stderr) if _PREFIX.match(stderr) else stderr.split(b"\n")
+    yield from (stripped for piece in pieces if (stripped := piece.strip(b"\n")))
+
+
+def _path_error(line: bytes) -> PathError:
+    shown = line.decode("utf-8", "replace")
+    if loop := _LOOP.match(line):
+        return PathError(path=_path(loop["path"]), kind="loop", message=shown)
+    if found := _OS_ERROR.match(line):
+        kind = _KINDS.get(int(found["number"]), "other")
+        return PathError(path=_path(found["path"]), kind=kind, message=found["message"].decode("utf-8", "replace"))
+    # A line of an ignore file that does not parse, or another message that begins with its path.
+    if other := _AT_LINE.match(line) or _NAMED.match(line):
+        return PathError(path=_path(other["path"]), kind="other", message=other["message"].decode("utf-8", "replace"))
+    return PathError(path=None, kind="other", message=shown)
+
+
+def _path(raw: bytes) -> str:
+    return os.fsdecode(raw).removeprefix(f".{os.sep}")

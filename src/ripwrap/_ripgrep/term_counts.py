@@ -1,0 +1,141 @@
+"""Count the words of each file in rg's output of matched text: pure, no I/O."""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Collection
+
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.framing import MAX_RECORD
+from ripwrap.errors import DecodeError
+
+Words = Callable[[str], Collection[str]]
+
+MAX_FILES_PER_WORD = 5_000
+"""Maximum number of files with the same word whose counts are kept."""
+
+_DOT = b"." + os.fsencode(os.sep)
+# rg writes this to stdout for a binary file that it was given by name, and for one that it left at a NUL byte.
+_REMARK = re.compile(
+    rb"[^\0]*?: (?:WARNING: stopped searching )?binary file (?:after match|matches) \(found [^\n]*\)\n\n?"
+)
+
+
+class TermCounts:
+    """A collector of the output of `words_command()`, with bounded memory.
+
+    Only counts are held, for each word those of at most `max_files` files: files with more different words first, then
+    files with more hits. The result does not depend on the order in which rg finds the files.
+
+    Attributes:
+        files: Number of hits of each word in each file that is held.
+        having: Number of files that have each word, with files that are no longer held.
+        total: Number of files that have any of the words.
+        end: Exit of rg; `None` while it runs.
+        ended: Always false, because the output has no last message.
+    """
+
+    def __init__(self, words: Words, timeout: float | None = None, *, max_files: int = MAX_FILES_PER_WORD) -> None:
+        """Count hits.
+
+        Args:
+            words: Function that returns the words for which a hit counts.
+            timeout: Time limit of rg in seconds, for the text of an error.
+            max_files: Maximum number of files with the same word whose counts are kept.
+        """
+        self.files: dict[str, dict[str, int]] = {}
+        self.having: Counter[str] = Counter()
+        self.total = 0
+        self.end: Exit | None = None
+        self.ended = False
+        self._words = words
+        self._timeout = timeout
+        self._max_files = max_files
+        self._trim_above = 2 * max_files
+        self._known: dict[bytes, Collection[str]] = {}
+        self._rest = b""
+        self._path: bytes | None = None
+        self._counts: Counter[bytes] = Counter()
+        self._any = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output.
+
+        Raises:
+            DecodeError: A path is longer than `MAX_RECORD`.
+        """
+        text = self._rest + chunk
+        at = 0
+        while True:
+            if self._path is None:
+                nul = text.find(b"\0", at)
+                if nul < 0:
+                    break
+                self._path, at = text[at:nul], nul + 1
+            end = text.find(b"\n\n", at)
+            if end < 0:
+                # Keep the last newline: the next chunk may begin with the empty line that ends the file.
+                if (cut := text.rfind(b"\n", at)) > at:
+                    self._counts.update(text[at:cut].split(b"\n"))
+                    at = cut
+                break
+            self._counts.update(text[at:end].split(b"\n"))
+            at = end + 2
+            self._close_file()
+        self._rest = text[at:]
+        if len(self._rest) > MAX_RECORD:
+            raise DecodeError(f"rg wrote a path of over {MAX_RECORD} bytes", record=self._rest)
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the end.
+
+        Raises:
+            TimeoutError: rg was stopped before its answer was complete.
+            SearchError: rg failed.
+            DecodeError: The last path is incomplete.
+        """
+        self.end = end
+        if timed_out and not end.partial:
+            raise TimeoutError(
+                f"rg was stopped after timeout={self._timeout} seconds, before all files were counted; allow more time"
+            )
+        if self._path is not None:
+            self._counts.update(self._rest.split(b"\n"))
+            self._close_file()
+        elif self._rest and not _REMARK.fullmatch(self._rest):
+            raise DecodeError("rg wrote an incomplete path", record=self._rest)
+        self._trim()
+        end.check_listing(listed=self._any)
+
+    def _close_file(self) -> None:
+        path = _REMARK.sub(b"", self._path or b"").removeprefix(_DOT)
+        counts: dict[str, int] = {}
+        del self._counts[b""]  # from the boundary of two chunks
+        for hit, number in self._counts.items():
+            words = self._known.get(hit)
+            if words is None:
+                words = self._known[hit] = self._words(hit.decode("utf-8", "replace"))
+            for word in words:
+                counts[word] = counts.get(word, 0) + number
+        self._path = None
+        self._counts.clear()
+        self._any = True
+        if counts:
+            self.total += 1
+            self.having.update(counts.keys())
+            self.files[os.fsdecode(path)] = counts
+            if len(self.files) > self._trim_above:
+                self._trim()
+                self._trim_above = 2 * max(len(self.files), self._max_files)
+
+    def _trim(self) -> None:
+        """Keep the first `max_files` files of each word; a later file cannot bring back one that is dropped."""
+        order = sorted(self.files, key=lambda path: (-len(self.files[path]), -sum(self.files[path].values()), path))
+        before: Counter[str] = Counter()
+        kept: dict[str, dict[str, int]] = {}
+        for path in order:
+            counts = self.files[path]
+            if any(before[word] < self._max_files for word in counts):
+                kept[path] = counts
+            before.update(counts.keys())
+        self.files = kept

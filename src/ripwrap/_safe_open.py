@@ -1,0 +1,79 @@
+"""Open a file that rg listed, safely even if the file was replaced since.
+
+Links are not followed where rg does not follow them, in no part of the path: each folder is opened in the one above it
+(`openat`). On a system that cannot do that (Windows), links are followed. Opening a pipe does not block, and only
+regular files are opened.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Sequence
+
+_FILE_FLAGS: int = sum(getattr(os, flag, 0) for flag in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
+_FOLDER_FLAGS: int = sum(getattr(os, flag, 0) for flag in ("O_PATH", "O_DIRECTORY", "O_CLOEXEC"))
+_NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_CAN_OPEN_BELOW = bool(_NO_FOLLOW) and os.open in os.supports_dir_fd
+
+_REPLACED_ERRNOS = {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EMLINK}
+"""Errors for a link, a file in place of a folder, and a socket; EMLINK is FreeBSD's for a link (open(2))."""
+
+
+def open_regular_file(folder: str, path: str, *, follow: bool, roots: Sequence[str] = (os.curdir,)) -> int:
+    """Open a regular file and return its descriptor.
+
+    Args:
+        folder: Directory that rg ran in.
+        path: Path of the file, as rg printed it.
+        follow: True if rg followed links.
+        roots: Paths that rg was given to search; it follows links in these in any case.
+
+    Raises:
+        FileNotFoundError: The file is gone, or is not a regular file any more.
+        OSError: The file cannot be opened.
+    """
+    try:
+        if follow or not _CAN_OPEN_BELOW:
+            found = os.open(os.path.join(folder, path), _FILE_FLAGS)
+        else:
+            found = _open_below(folder, *_split_root(path, roots))
+    except OSError as error:
+        if error.errno in _REPLACED_ERRNOS:
+            raise _gone_error(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(found).st_mode):
+        os.close(found)
+        raise _gone_error(path)
+    return found
+
+
+def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:
+    """Split a path into the root that it is in and the rest."""
+    if path in roots:
+        return path, ""
+    above = [name for name in roots if path.startswith(f"{name.rstrip(os.sep)}{os.sep}")]
+    name = max(above, key=len, default=os.curdir)
+    return (name, path[len(name) :]) if above else (name, path)
+
+
+def _open_below(folder: str, name: str, rest: str) -> int:
+    """Open a file below a root without following links below it."""
+    # O_NOFOLLOW holds for the last part of a path only, so each folder is opened by itself, relative to the one above
+    # (openat(2), "Rationale for openat()": a folder that is replaced meanwhile is not entered).
+    start = os.path.join(folder, name)
+    parts = [part for part in rest.split(os.sep) if part not in ("", os.curdir)]
+    if not parts:
+        return os.open(start, _FILE_FLAGS)
+    here = os.open(start, _FOLDER_FLAGS)
+    try:
+        for part in parts[:-1]:
+            below = os.open(part, _FOLDER_FLAGS | _NO_FOLLOW, dir_fd=here)
+            os.close(here)
+            here = below
+        return os.open(parts[-1], _FILE_FLAGS | _NO_FOLLOW, dir_fd=here)
+    finally:
+        os.close(here)
+
+
+def _gone_error(path: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, "it is not a regular file any more", path)

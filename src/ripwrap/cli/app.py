@@ -1,0 +1,403 @@
+"""Commands to search, list, rank, find rg and serve MCP, with rg's flags and exit codes.
+
+A terminal gets groups and colors, a pipe plain lines with the files' own bytes. `--json` prints one model a line.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from typing import Annotated, Unpack
+
+from cyclopts import App, CycloptsError, Parameter
+from pydantic import ValidationError
+from rich.console import Console
+from rich.text import Text
+
+from ripwrap import binary, sync
+from ripwrap._text import shown
+from ripwrap.binary.probe import format_version
+from ripwrap.binary.resolver import how_to_install
+from ripwrap.cli.flags import (
+    GROUPS,
+    OTHER,
+    Color,
+    CountLines,
+    Cwd,
+    Json,
+    Limit,
+    LineNumber,
+    ListFiles,
+    MaxColumns,
+    ResultLimit,
+    RgPath,
+    flags,
+    invalid_options,
+    spell_as_flag,
+    usage_error,
+)
+from ripwrap.cli.help import HelpFormatter, epilogue
+from ripwrap.cli.index import index
+from ripwrap.cli.output import (
+    FAILED,
+    FOUND,
+    DownloadBar,
+    complain,
+    match_printer,
+    print_all,
+    print_chunk,
+    print_count,
+    print_entry,
+    print_json,
+    print_path,
+    print_types,
+)
+from ripwrap.errors import RipwrapError, spell, spell_error
+from ripwrap.models import FileCount, Match, TreeEntry
+from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.results import RankedChunk
+
+Exclude = Annotated[
+    tuple[str, ...],
+    Parameter(group=GROUPS["files"], negative=(), metavar="NAME", show_default=" ".join, help="Names to leave out"),
+]
+
+SETUP_EXIT_CODES = """\
+Exit codes:
+  0  success
+  2  an error; stderr says which"""
+
+app: App = App(
+    name="ripwrap",
+    version=lambda: metadata.version("ripwrap"),
+    help="Search files with ripgrep: by regex, by words, or for agents.",
+    usage="ripwrap COMMAND [OPTIONS] [ARGUMENTS]",
+    help_format="plaintext",
+    help_formatter=HelpFormatter(),
+    group_parameters=OTHER,
+    help_epilogue=epilogue(
+        'ripwrap search "async def" src',
+        "ripwrap rank 'how are cookies stored'",
+        "ripwrap tree src",
+        "ripwrap COMMAND --help",
+    ),
+)
+app["--help"].group = app["--version"].group = OTHER
+app["--help"].sort_key = 1
+app.command(index)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run a command, and return rg's exit code: 0 found, 1 nothing found, 2 an error."""
+    for stream in (sys.stdout, sys.stderr):  # A console without a character shows a question mark.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    if sys.stderr is None:  # closed; `print` would write errors to stdout
+        sys.stderr = io.StringIO()
+    if sys.stdout is None:
+        complain("stdout is closed: there is nowhere to print to")
+        return FAILED
+    try:
+        code: int | None = app(arguments, result_action="return_value", exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # The reader has closed the pipe; drop what is still buffered.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FOUND
+    except CycloptsError as error:
+        complain(usage_error(error))
+        return FAILED
+    except ValidationError as error:
+        for line in invalid_options(error):
+            complain(line)
+        return FAILED
+    except (RipwrapError, ValueError, OSError) as error:
+        notes = [spell(note, spell_as_flag) for note in getattr(error, "__notes__", ())]
+        complain("\n".join((spell_error(error, spell_as_flag), *notes)))
+        return FAILED
+    return code or FOUND
+
+
+@app.command(
+    sort_key=1,
+    usage="ripwrap search [OPTIONS] PATTERN [PATH]...",
+    help_epilogue=epilogue(
+        "ripwrap search 'fn \\w+_total' src        # a regular expression",
+        "ripwrap search -F 'a[0]' -t py           # plain text, in Python files",
+        "ripwrap search TODO -g '!tests/**' -C 2  # not in tests; two lines of context",
+        "ripwrap search TODO --json               # JSON lines, for programs",
+        "ripwrap search -- --pre                  # a pattern that begins with a dash",
+    ),
+)
+@flags(SearchOptions)
+def search(
+    pattern: str,
+    /,
+    *paths: str,
+    files_with_matches: ListFiles = False,
+    count: CountLines = False,
+    line_number: LineNumber = False,
+    color: Color = "auto",
+    max_columns: MaxColumns = 0,
+    limit: Limit = None,
+    json: Json = False,
+    cwd: Cwd = ".",
+    rg: RgPath = None,
+    **options: Unpack[SearchOptions],
+) -> int:
+    """Search files for a regular expression.
+
+    Parameters
+    ----------
+    pattern
+        Regular expression to search for
+    paths
+        Files and directories to search [default: all]
+    """
+    if files_with_matches and count:
+        raise ValueError("--files-with-matches and --count exclude each other; give one of them")
+    if max_columns < 0:
+        raise ValueError(f"--max-columns must be a whole number, 0 or more, got {max_columns}")
+    if files_with_matches:
+        listing = sync.files_with_matches(pattern, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
+        return print_all(listing, print_json if json else print_path, str)
+    if count:
+        counts = sync.count(pattern, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
+        return print_all(counts, print_json if json else print_count, FileCount)
+    if line_number:
+        options["no_line_number"] = False
+    messages = sync.search_messages(pattern, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
+    return print_all(messages, print_json if json else match_printer(color, max_columns), Match)
+
+
+@app.command(
+    sort_key=2,
+    usage="ripwrap files [OPTIONS] [PATH]...",
+    help_epilogue=epilogue("ripwrap files -t py src", "ripwrap files --no-hidden --max-filesize 1M --sort modified"),
+)
+@flags(FileOptions)
+def files(
+    *paths: str,
+    limit: Limit = None,
+    json: Json = False,
+    cwd: Cwd = ".",
+    rg: RgPath = None,
+    **options: Unpack[FileOptions],
+) -> int:
+    """List the files that a search would read.
+
+    Parameters
+    ----------
+    paths
+        Files and directories to list [default: all]
+    """
+    listing = sync.files(cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
+    return print_all(listing, print_json if json else print_path, str)
+
+
+@app.command(
+    sort_key=3,
+    usage="ripwrap tree [OPTIONS] [PATH]",
+    help_epilogue=epilogue("ripwrap tree", "ripwrap tree src --limit 200 --max-depth 3"),
+)
+@flags(FileOptions)
+def tree(
+    path: Annotated[str, Parameter(show_default=False)] = "",
+    /,
+    *,
+    limit: Limit = 50,
+    exclude: Exclude = (".opencode",),
+    json: Json = False,
+    cwd: Cwd = ".",
+    rg: RgPath = None,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Show files as a tree, a part of each directory.
+
+    Parameters
+    ----------
+    path
+        Directory to show [default: --cwd]
+    """
+    root = os.path.join(cwd, path) if path else cwd
+    if path and not os.path.isdir(root):
+        raise ValueError(f"PATH must be a directory, got {shown(path)}")
+    entries = sync.tree(cwd=root, limit=limit, exclude=exclude, rg=rg, **options)
+    return print_all(entries, print_json if json else print_entry, TreeEntry)
+
+
+@app.command(
+    sort_key=4,
+    usage="ripwrap types [OPTIONS]",
+    help_epilogue=epilogue("ripwrap types", "ripwrap types --json", after=SETUP_EXIT_CODES),
+)
+def types(*, json: Json = False, rg: RgPath = None) -> int:
+    """List the file types of --type, with their globs."""
+    print_types(sync.file_types(rg=rg), as_json=json)
+    return FOUND
+
+
+@app.command(
+    sort_key=5,
+    usage="ripwrap rank [OPTIONS] QUERY [PATH]...",
+    help_epilogue=epilogue("ripwrap rank 'how are cookies stored'", "ripwrap rank CookieJar src --limit 3"),
+)
+@flags(FileOptions)
+def rank(
+    query: str,
+    /,
+    *paths: str,
+    limit: ResultLimit = 10,
+    json: Json = False,
+    cwd: Cwd = ".",
+    rg: RgPath = None,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Find places by words or a name, best first.
+
+    Parameters
+    ----------
+    query
+        Words or a name, e.g. 'how are cookies stored', CookieJar
+    paths
+        Files and directories to search [default: all]
+    """
+
+    def chunks() -> Iterator[RankedChunk]:  # a generator, so that `print_all()` prints the warnings of `rank()`
+        yield from sync.rank(query, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
+
+    return print_all(chunks(), print_json if json else print_chunk, RankedChunk)
+
+
+@app.command(
+    sort_key=7,
+    usage="ripwrap doctor [OPTIONS]",
+    help_epilogue=epilogue("ripwrap doctor", "ripwrap doctor --rg ./rg", after=SETUP_EXIT_CODES),
+)
+def doctor(*, rg: RgPath = None) -> int:
+    """Show which rg is used, why, and what it can do."""
+    console = Console(highlight=False, soft_wrap=True)
+    places = binary.explain(rg)
+    for place in places:
+        mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
+        console.print(Text.assemble(mark, (place.source, "bold"), " ", shown(place.path), ": ", place.reason))
+    if places[-1].source == "download" and not any(place.usable for place in places):
+        # Nothing is downloaded only to be looked at.
+        complain(
+            f"there is no rg yet; `ripwrap install` downloads one, or install it, for instance:\n{how_to_install()}"
+        )
+        return FAILED
+    found = sync.resolve(rg)
+    features = ", ".join(sorted(found.features)) or "none"
+    console.print(
+        Text.assemble(
+            ("rg ", "bold"),
+            (format_version(found.version), "bold green"),
+            f", features: {features}\n{shown(found.path)}",
+        )
+    )
+    return FOUND
+
+
+@app.command(
+    sort_key=8,
+    usage="ripwrap install [OPTIONS] [VERSION]",
+    help_epilogue=epilogue("ripwrap install", "ripwrap install 15.2.0 --dest /usr/local/bin", after=SETUP_EXIT_CODES),
+)
+def install(
+    version: str | None = None,
+    /,
+    *,
+    dest: Annotated[str | None, Parameter(metavar="DIR")] = None,
+    mirror: Annotated[list[str] | None, Parameter(metavar="URL", negative=())] = None,
+    sha256: Annotated[str | None, Parameter(metavar="HASH")] = None,
+    allow_unpinned: Annotated[bool, Parameter(show_default=False)] = False,
+    timeout: Annotated[float, Parameter(metavar="SECONDS")] = 120.0,
+) -> int:
+    """Download rg, check its hash, and install it.
+
+    Parameters
+    ----------
+    version
+        Release, e.g. 15.2.0 [default: the newest known]
+    dest
+        Directory to put rg into [default: ripwrap's cache]
+    mirror
+        Base address in place of GitHub's; may be repeated
+    sha256
+        Hash of the archive, for one that ripwrap does not know
+    allow_unpinned
+        Trust the .sha256 file beside a version without a pin
+    timeout
+        Seconds for everything
+    """
+    with DownloadBar() as progress:
+        found = sync.install(
+            version,
+            dest=dest,
+            mirrors=mirror,
+            sha256=sha256,
+            allow_unpinned=allow_unpinned,
+            timeout=timeout,
+            progress=progress,
+        )
+    state = "installed" if found.source == "download" else "is there already"
+    print(f"rg {format_version(found.version)} {state}: {shown(found.path)}")
+    return FOUND
+
+
+@app.command(
+    sort_key=9,
+    usage="ripwrap mcp [OPTIONS]",
+    help_epilogue=epilogue(
+        "ripwrap mcp --root .", "ripwrap mcp --root src --root docs --http --port 8080", after=SETUP_EXIT_CODES
+    ),
+)
+def mcp(
+    *,
+    root: Annotated[list[str] | None, Parameter(metavar="DIR", negative=())] = None,
+    http: Annotated[bool, Parameter(show_default=False)] = False,
+    host: Annotated[str, Parameter(metavar="HOST")] = "127.0.0.1",
+    port: Annotated[int, Parameter(metavar="PORT")] = 8000,
+    allowed_host: Annotated[list[str] | None, Parameter(metavar="HOST", negative=())] = None,
+    index: Annotated[bool, Parameter(show_default=False)] = False,
+    index_location: Annotated[str | None, Parameter(metavar="DIR")] = None,
+    rg: RgPath = None,
+) -> int:
+    """Serve tools to agents, over MCP.
+
+    Parameters
+    ----------
+    root
+        Directory to allow; may be repeated [default: the client's]
+    http
+        Serve HTTP at http://HOST:PORT/mcp instead of stdio
+    host
+        Address to listen at
+    port
+        Port to listen at
+    allowed_host
+        Further name that HTTP clients use; may be repeated
+    index
+        Offer the tools of an index, kept in the user's cache
+    index_location
+        Keep the index here; project is .ripwrap in each root
+    """
+    try:
+        from ripwrap import mcp as server
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("ripwrap"):
+            raise
+        complain(f'the MCP server needs {error.name}: pip install "ripwrap[mcp]"')
+        return FAILED
+    names = allowed_host or ()
+    server.serve(
+        root or (),
+        transport="http" if http else "stdio",
+        host=host,
+        port=port,
+        allowed_hosts=names,
+        rg=rg,
+        index=index_location or index,
+    )
+    return FOUND

@@ -1,0 +1,177 @@
+"""Flags of the command line, made from the options of the library: names, groups, and their spelling in messages."""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal, TypeVar, Unpack, get_args, get_origin, get_type_hints
+
+from cyclopts import (
+    CoercionError,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    UnknownCommandError,
+    UnknownOptionError,
+)
+from pydantic import ValidationError
+from typing_extensions import TypedDict
+
+from ripwrap.errors import Hint
+from ripwrap.options import FileOptions, Flag, OptionGroup, Paths, SearchOptions, Size, Strings, flag_of, suggest
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+GROUPS: dict[OptionGroup, Group] = {
+    "pattern": Group("Pattern options", sort_key=1),
+    "files": Group("File options", sort_key=2),
+    "output": Group("Output options", sort_key=3),
+    "engine": Group("Engine options", sort_key=4),
+}
+RIPWRAP = Group("ripwrap options", sort_key=5)
+OTHER = Group("Options", sort_key=0)
+"""Group of the options that belong to one command."""
+
+
+def _output(help: str, **settings: Any) -> Parameter:  # noqa: A002 - cyclopts' name
+    return Parameter(group=GROUPS["output"], negative=(), help=help, **settings)
+
+
+Json = Annotated[bool, _output("Print JSON, one value a line", show_default=False)]
+Limit = Annotated[int | None, _output("Results at most, over all files", metavar="NUM")]
+ResultLimit = Annotated[int | None, _output("Results at most", metavar="NUM")]
+ListFiles = Annotated[bool, _output("Print only the paths of files that match", alias="-l", show_default=False)]
+CountLines = Annotated[bool, _output("Print only how many lines match in each file", alias="-c", show_default=False)]
+LineNumber = Annotated[bool, _output("Show line numbers", alias="-n", show_default="on")]
+MaxColumns = Annotated[int, _output("Omit longer lines, in bytes; 0 is any length", alias="-M", metavar="NUM")]
+When = Literal["auto", "always", "never"]
+Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", show_choices=False)]
+Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Directory to start from")]
+RgPath = Annotated[str | None, Parameter(group=RIPWRAP, metavar="PATH", help="rg to run, a path or a name in PATH")]
+
+_COMMANDS = {
+    "refresh": "ripwrap index build",
+    "prune": "ripwrap index prune",
+    "file_types": "ripwrap types",
+}
+"""Command for each function that a hint names."""
+
+_NOT_NEGATED = ("no_line_number",)
+"""Options whose negation is an option of the command line by itself, because rg has a letter for it."""
+
+
+def flags(options: type[FileOptions]) -> Callable[[Function], Function]:
+    """Give a command's `**options` the flags of a TypedDict, with rg's names, letters and negations."""
+
+    def decorate(function: Function) -> Function:
+        hints = get_type_hints(options, include_extras=True)
+        named = {key: _parameter(key, hint) for key, hint in hints.items()}
+        # Made at run time, so no checker can see its keys; they see `Unpack[SearchOptions]` in the signature.
+        flags: Any = TypedDict("flags", named, total=False)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
+        function.__annotations__["options"] = Unpack[flags]
+        return function
+
+    return decorate
+
+
+def spell_as_flag(hint: Hint) -> str:
+    """Return a hint as it is typed in a shell: `fixed_strings=True` as `--fixed-strings`."""
+    if hint.kind == "install":
+        return str(hint)
+    option = _flag(hint) if hint.option else ""
+    return f"`{f'{_COMMANDS[hint.target]} {option}'.rstrip()}`" if hint.kind == "call" else option
+
+
+def invalid_options(error: ValidationError) -> Iterator[str]:
+    """Yield a line for each option with a wrong value, which says what is allowed."""
+    hints = get_type_hints(SearchOptions, include_extras=True)
+    given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
+    for name, problem in reversed(given.items()):
+        allowed = _allowed(hints[name].__origin__) if name in hints else ""
+        yield (
+            f"{_flag_name(name)} must be {allowed}, got {problem['input']}"
+            if allowed
+            else (f"{_flag_name(name)}: {problem['msg']}")
+        )
+
+
+def usage_error(error: CycloptsError) -> str:
+    """Return one line that says what is wrong with the arguments of a command."""
+    command = " ".join(("ripwrap", *(error.command_chain or ())))
+    advice = f"; see `{command} --help`"
+    match error:
+        case UnknownOptionError():
+            name = (error.token.keyword or error.token.value).partition("=")[0]
+            arguments = error.argument_collection
+            meant = _meant(name, {one for each in arguments for one in each.names if one not in each.negatives})
+            return f"unknown option {name}" + (f"; did you mean {meant}?" if meant else advice)
+        case UnknownCommandError(unused_tokens=[name, *_], app=app) if app is not None:
+            kind = "option" if name.startswith("-") else "command"
+            meant = suggest(name, [one for one in app if not one.startswith("-")])
+            return f"unknown {kind} {name}" + (f"; did you mean {meant}?" if meant else advice)
+        case MissingArgumentError(argument=argument) if argument is not None:
+            name = error.keyword or argument.name
+            return f"{name} needs a value{advice}" if name.startswith("-") else f"{name} is missing{advice}"
+        case CoercionError(token=token) if token is not None and (allowed := _allowed(error.target_type)):
+            argument = error.argument
+            name = token.keyword or (argument.name if argument is not None else "value")
+            return f"{name} must be {allowed}, got {token.value}"
+        case _:
+            return str(error)
+
+
+def _meant(name: str, known: set[str]) -> str:
+    """Return the flag that an unknown one means; empty if there is none."""
+    plain = {one.removeprefix("--").replace("-", "_"): one for one in known if one.startswith("--")}
+    meant = suggest(name.removeprefix("--").replace("-", "_"), plain)
+    return plain.get(meant, "--glob='!…'" if meant else "")
+
+
+def _allowed(kind: Any) -> str:
+    """Return which values an option of a type takes; empty if its type does not tell."""
+    if get_origin(kind) is Literal:
+        *others, last = map(str, get_args(kind))
+        return f"{', '.join(others)} or {last}"
+    if kind == Size:
+        return "in bytes, or with K, M or G as in 50K"
+    return {int: "a whole number, 0 or more", float: "a number", bool: "given without a value"}.get(kind, "")
+
+
+def _flag(hint: Hint) -> str:
+    if hint.option == "paths":
+        return "PATHS"
+    name = _flag_name(hint.option)
+    if hint.kind in ("omit", "correct") or hint.value is None or hint.value is True:
+        return name
+    return _negated(name) if hint.value is False else f"{name}={hint.value}"
+
+
+def _flag_name(option: str) -> str:
+    return f"--{option.replace('_', '-')}"
+
+
+def _negated(name: str) -> str:
+    return name.replace("--no-", "--", 1) if name.startswith("--no-") else name.replace("--", "--no-", 1)
+
+
+def _parameter(key: str, hint: Any) -> Any:
+    flag = flag_of(hint)
+    name = _flag_name(key)
+    return Annotated[
+        _kind(hint.__origin__),
+        Parameter(
+            name=[name, f"-{flag.short}"] if flag.short else [name],
+            negative=_negated(name) if hint.__origin__ is bool and key not in _NOT_NEGATED else (),
+            group=GROUPS[flag.group],
+            metavar=flag.value or None,
+            show_default=_default(flag),
+            help=flag.help,
+        ),
+    ]
+
+
+def _kind(origin: Any) -> Any:
+    """Return the type that a value is read as; the library checks it afterwards."""
+    return list[str] if origin in (Strings, Paths) else str if origin == Size else origin
+
+
+def _default(flag: Flag) -> str | None:
+    return "on" if flag.default else "rg decides" if flag.negated else None

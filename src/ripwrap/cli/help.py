@@ -1,0 +1,87 @@
+"""Help texts, laid out as rg's and uv's: groups of options without boxes, one line for most of them."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry, HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+EXIT_CODES = """\
+Exit codes:
+  0  something was found
+  1  nothing was found
+  2  an error, or a part that could not be read; stderr says which"""
+
+_NAME_COLUMN = 30
+"""Column at which descriptions start; a longer name has a line of its own."""
+
+
+def epilogue(*examples: str, after: str = EXIT_CODES) -> str:
+    """Return the end of a help text: examples and exit codes."""
+    lines = "\n".join(f"  {example}" for example in examples)
+    return f"Examples:\n{lines}\n\n{after}"
+
+
+class HelpFormatter:
+    """Formatter that cyclopts calls with each part of a help text."""
+
+    def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:  # noqa: ARG002
+        """Print a group of options or commands."""
+        if not panel.entries:
+            return
+        console.print(Text(f"\n{panel.title}:", "bold"))
+        for entry in panel.entries:
+            for line in _entry_lines(console, entry, panel.format):
+                console.print(line, soft_wrap=True)
+
+    def render_usage(self, console: "Console", options: "ConsoleOptions", usage: Any) -> None:  # noqa: ARG002
+        """Print the usage line."""
+        console.print(Text.assemble(("Usage: ", "bold"), str(usage).strip(), "\n"), soft_wrap=True)
+
+    def render_description(self, console: "Console", options: "ConsoleOptions", description: Any) -> None:  # noqa: ARG002
+        """Print what a command does."""
+        for line in Text(_plain(description).strip()).wrap(console, console.width):
+            line.rstrip()
+            console.print(line)
+
+
+def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> Iterator[Text]:
+    """Yield the lines of an option: names and description side by side, or below each other if the names are long."""
+    names = Text("  " + (_names(entry) if kind == "parameter" else ", ".join((*entry.shorts, *entry.names))), "cyan")
+    width = max(console.width - _NAME_COLUMN, 20)
+    description = [line.plain.rstrip() for line in _description(entry).wrap(console, width)]
+    if len(names) + 2 > _NAME_COLUMN:
+        yield names
+        names = Text()
+    for line in description or [""]:
+        names.pad_right(_NAME_COLUMN - len(names))
+        yield Text.assemble(names, line)
+        names = Text()
+
+
+def _names(entry: "HelpEntry") -> str:
+    """Return the names of an option, and those of its negation unless it is simply off by default."""
+    if entry.positional_label:
+        return entry.positional_label
+    names = [*entry.positive_shorts, *entry.positive_names]
+    if entry.default is not None:
+        names += entry.negative_names
+    indent = "" if entry.positive_shorts else "    "
+    return f"{indent}{', '.join(names)}{f' {entry.metavar}' if entry.metavar else ''}"
+
+
+def _description(entry: "HelpEntry") -> Text:
+    """Return the description of an option with choices and default in brackets."""
+    parts = [_plain(entry.description).rstrip(".")]
+    if entry.choices:
+        parts.append(f"[{', '.join(entry.choices)}]")
+    if entry.default is not None:
+        parts.append(f"[default: {entry.default}]")
+    return Text(" ".join(part for part in parts if part))
+
+
+def _plain(description: Any) -> str:
+    return str(getattr(description, "primary_renderable", description))

@@ -1,0 +1,233 @@
+"""`ripwrap index`: make an index, search with it, and maintain it."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
+
+import anyio
+from cyclopts import App, Parameter
+
+from ripwrap._text import shown
+from ripwrap.cli.flags import OTHER, Json, ResultLimit, RgPath, flags, spell_as_flag
+from ripwrap.cli.help import epilogue
+from ripwrap.cli.output import (
+    FAILED,
+    FOUND,
+    NOTHING,
+    IndexBar,
+    complain,
+    print_all,
+    print_chunk,
+    print_fields,
+    print_json,
+    print_refreshed,
+)
+from ripwrap.errors import spell
+from ripwrap.options import FileOptions
+from ripwrap.results import RankedChunk
+
+if TYPE_CHECKING:
+    from ripwrap.index import Index, RefreshResult
+
+Root = Annotated[str, Parameter(help="Folder of the files")]
+
+index: App = App(
+    name="index",
+    help="Keep an index of a folder, and search with it.",
+    usage="ripwrap index COMMAND [OPTIONS] [ARGUMENTS]",
+    sort_key=6,
+    group_parameters=OTHER,
+    help_epilogue=epilogue("ripwrap index build", "ripwrap index search 'how are cookies stored'"),
+)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class IndexOptions:
+    """Options of all index commands: location and chunker."""
+
+    location: Annotated[
+        str | None,
+        Parameter(
+            metavar="DIR",
+            show_default="user's cache",
+            help="Folder of the index; `project` is .ripwrap in ROOT",
+        ),
+    ] = None
+    chunker: Annotated[
+        Literal["auto", "syntax", "windows"],
+        Parameter(help="How files are split: at definitions, or by lines"),
+    ] = "auto"
+
+    def of(self, root: str, options: FileOptions) -> "Index":
+        """Return the index of a folder."""
+        from ripwrap.index import Index
+
+        return Index(root, **self._arguments(), **options)
+
+    def existing(self, root: str, options: FileOptions) -> "Index":
+        """Return the index of an existing folder.
+
+        Raises:
+            ValueError: The folder does not exist.
+        """
+        if not os.path.isdir(root):
+            what = "is not a folder" if os.path.lexists(root) else "does not exist"
+            raise ValueError(
+                f"ROOT must be a folder; {shown(os.path.abspath(root)) if root else 'an empty path'} {what}"
+            )
+        return self.of(root, options)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class BuildOptions(IndexOptions):
+    """Options of the commands that read or write content."""
+
+    embedder: Annotated[
+        str | None,
+        Parameter(metavar="NAME", help="Model, e.g. `wordllama`; leaves out hidden files, links"),
+    ] = None
+    hybrid_weight: Annotated[
+        float | None, Parameter(metavar="NUM", help="Weight of embeddings, 0 to 1", show_default="0.3")
+    ] = None
+    rg: RgPath = None
+
+
+@index.command(usage="ripwrap index build [OPTIONS] [ROOT]")
+@flags(FileOptions)
+def build(
+    root: Root = ".",
+    /,
+    *,
+    settings: BuildOptions = BuildOptions(),
+    rebuild: Annotated[bool, Parameter(show_default=False, help="Delete the index first, to fix it")] = False,
+    anew: Annotated[bool, Parameter(show=False, negative=())] = False,
+    json: Json = False,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Make the index, or bring it up to date.
+
+    The exit code is 2 if texts could not be embedded.
+    """
+    if anew:
+        complain("--anew is deprecated; use --rebuild")
+    found = settings.existing(root, options)
+    failed = False
+
+    def built() -> "Iterator[RefreshResult]":
+        nonlocal failed
+        with IndexBar() as progress:
+            done = anyio.run(partial(found.refresh, progress, rebuild=rebuild or anew))
+        failed = bool(done.failed)
+        yield done
+
+    code = print_all(built(), print_json if json else print_refreshed, object, lenient=True)
+    return FAILED if failed else code
+
+
+@index.command(usage="ripwrap index status [OPTIONS] [ROOT]")
+@flags(FileOptions)
+def status(
+    root: Root = ".",
+    /,
+    *,
+    settings: BuildOptions = BuildOptions(),
+    json: Json = False,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Show what the index has.
+
+    The exit code is 1 if it is not built.
+    """
+    result = anyio.run(settings.existing(root, options).status)
+    print_json(result) if json else print_fields(result)
+    return FOUND if result.built else NOTHING
+
+
+@index.command(usage="ripwrap index check [OPTIONS] [ROOT]")
+def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json: Json = False) -> int:
+    """Check the index for damage.
+
+    The exit code is 2 if there is any.
+    """
+    result = anyio.run(settings.existing(root, {}).check)
+    if json:
+        print_json(result)
+    else:
+        messages = tuple(spell(message, spell_as_flag) for message in result.messages)
+        print_fields(result.model_copy(update={"messages": messages}))
+    return FOUND if result.ok else FAILED
+
+
+@index.command(usage="ripwrap index prune [OPTIONS] [ROOT]")
+def prune(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json: Json = False) -> int:
+    """Remove content of deleted branches and worktrees."""
+    done = anyio.run(settings.existing(root, {}).prune)
+    print_json(done) if json else print_fields(done)
+    return FOUND
+
+
+@index.command(usage="ripwrap index search [OPTIONS] QUERY [ROOT]")
+@flags(FileOptions)
+def search(
+    query: str,
+    root: Root = ".",
+    /,
+    *,
+    limit: ResultLimit = 10,
+    refresh: Annotated[bool, Parameter(show_default="on", help="Bring the index up to date first")] = True,
+    settings: BuildOptions = BuildOptions(),
+    json: Json = False,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Rank chunks as `rank` does, with the index.
+
+    Parameters
+    ----------
+    query
+        Words, or a name, e.g. CookieJar
+    """
+    ask = partial(settings.existing(root, options).search, query, limit=limit, refresh=refresh)
+
+    def results() -> Iterator[RankedChunk]:
+        yield from anyio.run(ask)
+
+    return print_all(results(), print_json if json else print_chunk, RankedChunk, lenient=True)
+
+
+@index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")
+@flags(FileOptions)
+def watch(
+    root: Root = ".",
+    /,
+    *,
+    settings: BuildOptions = BuildOptions(),
+    json: Json = False,
+    **options: Unpack[FileOptions],
+) -> int:
+    """Keep the index up to date until Ctrl-C.
+
+    Each refresh that found a difference prints a line.
+    """
+    found = settings.existing(root, options)
+
+    async def keep() -> None:
+        async with contextlib.aclosing(found.watch()) as refreshes:
+            async for done in refreshes:
+                print_json(done) if json else print_refreshed(done)
+                sys.stdout.flush()
+
+    anyio.run(keep)
+    return FOUND
+
+
+index.command(check, name="health", show=False)  # names before 0.2, hidden
+index.command(prune, name="gc", show=False)

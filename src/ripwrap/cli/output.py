@@ -1,0 +1,381 @@
+"""Printing of models as lines for a terminal, a pipe or a program, and of errors on stderr."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+
+from pydantic import BaseModel, TypeAdapter
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.text import Text
+
+from ripwrap._display.console import heading, numbered_lines
+from ripwrap._display.html import Gaps
+from ripwrap._text import FsPath, plural, raw_bytes, shown
+from ripwrap.cli.flags import When
+from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Summary, TreeEntry
+from ripwrap.results import RankedChunk
+
+if TYPE_CHECKING:
+    from ripwrap.index import Progress as Done
+    from ripwrap.index import RefreshResult
+
+Item = TypeVar("Item")
+
+FOUND, NOTHING, FAILED = 0, 1, 2
+"""Exit codes, the same as rg's."""
+
+_MAX_SNIPPET_LINES = 6
+"""Number of lines of a ranked chunk that are shown."""
+_MAX_LINE_CHARS = 200
+"""Number of characters of each of these lines that are shown."""
+
+_MAGENTA, _GREEN, _RED, _RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
+"""rg's colors of paths, line numbers and matches."""
+
+_COLOR_SYSTEMS: dict[When, Literal["auto", "standard"] | None] = {"auto": "auto", "always": "standard", "never": None}
+
+_paths = TypeAdapter[str](FsPath)
+
+
+def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type, *, lenient: bool = False) -> int:
+    """Print every item, and return the exit code.
+
+    Warnings of the library and errors of a summary go to stderr.
+
+    Args:
+        items: Items to print.
+        show: Prints one.
+        wanted: Type of the items that count as found.
+        lenient: Do not fail because of a warning.
+    """
+    logger, warned = logging.getLogger("ripwrap"), _WarningPrinter(logging.WARNING)
+    logger.addHandler(warned)
+    try:
+        found = failed = False
+        for item in items:
+            show(item)
+            found = found or isinstance(item, wanted)
+            failed = (isinstance(item, Summary) and _print_errors(item)) or failed
+    finally:
+        logger.removeHandler(warned)
+    return FAILED if failed or (warned.any and not lenient) else FOUND if found else NOTHING
+
+
+def _print_errors(summary: Summary) -> bool:
+    """Print what rg could not read or report; return whether there was any."""
+    for error in summary.errors:
+        complain(str(error))
+    if summary.dropped_records:
+        complain(f"matching lines that were too long and left out: {summary.dropped_records}")
+    return bool(summary.errors or summary.dropped_records)
+
+
+class _WarningPrinter(logging.Handler):
+    """Handler that prints warnings of the library, and remembers that there was one."""
+
+    any = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.any = self.any or not getattr(record, "rebuilt", False)
+        complain(record.getMessage())
+
+
+def complain(text: str) -> None:
+    """Print an error to stderr, after all that was printed to stdout so far."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    print(f"ripwrap: {text}", file=sys.stderr)
+
+
+def print_json(item: BaseModel | str) -> None:
+    """Print one line of JSON."""
+    _write((item.model_dump_json().encode() if isinstance(item, BaseModel) else _paths.dump_json(item)) + b"\n")
+
+
+def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
+    """Print file types with their globs, as rg does, or all of them as one line of JSON."""
+    if as_json:
+        _write(json.dumps(types).encode() + b"\n")
+        return
+    for name, globs in types.items():
+        _write(os.fsencode(f"{name}: {', '.join(globs)}\n"))
+
+
+def print_count(counted: FileCount) -> None:
+    """Print a path and how many lines match."""
+    _write(b"%b:%d\n" % (os.fsencode(counted.path), counted.count))
+
+
+def print_path(path: str) -> None:
+    """Print the bytes of a path."""
+    _write(os.fsencode(path) + b"\n")
+
+
+def print_entry(entry: TreeEntry) -> None:
+    """Print the line of an entry."""
+    _write(os.fsencode(str(entry)) + b"\n")
+
+
+def print_chunk(chunk: RankedChunk) -> None:
+    """Print path, symbol, score and reasons, and below that the first lines; into a pipe with the file's own bytes."""
+    if not sys.stdout.isatty():
+        _print_plain(chunk)
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    where = f"{shown(chunk.path)}:{chunk.start_line}-{chunk.end_line}"
+    symbol = f"  {shown(chunk.symbol)}" if chunk.symbol else ""
+    console.print(Text.assemble((where, "magenta"), (symbol, "bold"), f"  {chunk.score:.2f}"))
+    console.print(Text("  " + "; ".join(chunk.reasons), "dim"))
+    lines = chunk.text.removesuffix("\n").split("\n")
+    for number, line in enumerate(lines[:_MAX_SNIPPET_LINES], chunk.start_line):
+        console.print(Text.assemble((f"  {number}", "green"), ":", line.removesuffix("\r")[:_MAX_LINE_CHARS]))
+    if len(lines) > _MAX_SNIPPET_LINES:
+        console.print(Text(f"  … {len(lines) - _MAX_SNIPPET_LINES} more lines", "dim"))
+    console.print()
+
+
+def _print_plain(chunk: RankedChunk) -> None:
+    symbol = b"  %b" % raw_bytes(chunk.symbol) if chunk.symbol else b""
+    where = b"%b:%d-%d" % (os.fsencode(chunk.path), chunk.start_line, chunk.end_line)
+    _write(b"%b%b  %.2f\n  %b\n" % (where, symbol, chunk.score, os.fsencode("; ".join(chunk.reasons))))
+    lines = raw_bytes(chunk.text).removesuffix(b"\n").split(b"\n")
+    for number, line in enumerate(lines[:_MAX_SNIPPET_LINES], chunk.start_line):
+        _write(b"  %d:%b\n" % (number, _cut(line.removesuffix(b"\r"))))
+    if len(lines) > _MAX_SNIPPET_LINES:
+        _write(f"  … {len(lines) - _MAX_SNIPPET_LINES} more lines\n".encode())
+    _write(b"\n")
+
+
+def _cut(line: bytes) -> bytes:
+    return line.decode("utf-8", "surrogateescape")[:_MAX_LINE_CHARS].encode("utf-8", "surrogateescape")
+
+
+def print_refreshed(done: "RefreshResult") -> None:
+    """Print one line about a refresh."""
+    said = f"{done.added} added, {done.changed} changed, {done.removed} removed, {done.unchanged} unchanged"
+    said += f"; {plural(done.chunks, 'chunk')} in {done.seconds:.1f} seconds"
+    if done.embedded:
+        said += f"; {plural(done.embedded, 'text')} embedded"
+    said += "".join(f"; {plural(one.texts, 'text')} not embedded: {one.message}" for one in done.failed)
+    if done.skipped:
+        said += f"; left out: {', '.join(f'{one.files} {one.reason}' for one in done.skipped)}"
+    if done.cut:
+        said += f"; {plural(done.cut, 'file')} of more than a million bytes cut there"
+    print(said)
+
+
+def print_fields(model: BaseModel) -> None:
+    """Print a line for each field that has a value."""
+    for name, value in model:
+        if value not in (None, (), ""):
+            line = f"{name.replace('_', ' ')}: {_format_value(value)}"
+            print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
+
+
+def _format_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return "; ".join(map(_format_value, cast("tuple[object, ...]", value)))
+    if isinstance(value, BaseModel):
+        return ", ".join(f"{name} {_format_value(one)}" for name, one in value if one not in (None, (), ""))
+    return f"{value:.2f}" if isinstance(value, float) else str(value)
+
+
+def _write(line: bytes) -> None:
+    sys.stdout.buffer.write(line)
+
+
+def _numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
+    """Yield the lines of a message without terminators, each with its number."""
+    text = message.replaced() if isinstance(message, Match) else message.lines
+    return _number(message, raw_bytes(text))
+
+
+def _number(message: Match | Context, text: bytes) -> Iterator[tuple[int | None, bytes]]:
+    for offset, line in enumerate(text.removesuffix(b"\n").split(b"\n")):
+        yield None if message.line_number is None else message.line_number + offset, line
+
+
+def _highlighted(message: Match | Context) -> bytes:
+    """Return the bytes of a message with rg's colors around what matches, line by line."""
+    if not isinstance(message, Match) or any(hit.replacement is not None for hit in message.submatches):
+        return raw_bytes(message.replaced() if isinstance(message, Match) else message.lines)
+    raw, done, pieces = message.raw_lines, 0, list[bytes]()
+    for hit in message.submatches:
+        pieces += raw[done : hit.start], b"\n".join(map(_red, raw[hit.start : hit.end].split(b"\n")))
+        done = hit.end
+    return b"".join((*pieces, raw[done:]))
+
+
+def _red(text: bytes) -> bytes:
+    return _RED + text + _RESET if text else b""
+
+
+def _warn_of_binary(message: Message) -> None:
+    """Print a warning, as rg does, about a file whose search may have ended at its first NUL byte."""
+    if isinstance(message, End) and message.binary_offset is not None:
+        where = shown(message.path or "<stdin>")
+        complain(
+            f"{where}: taken for binary, from the NUL byte at offset {message.binary_offset}; --text searches all of it"
+        )
+
+
+def match_printer(color: When, max_columns: int) -> Callable[[Message], None]:
+    """Return the printer of a search: groups on a terminal, else lines with their paths."""
+    if sys.stdout.isatty():
+        return Grouped(color, max_columns)
+    return Plain(colored=color == "always", max_columns=max_columns)
+
+
+class Plain:
+    """Printer of `path:number:line`, and `path-number-line` for context, with the files' own bytes, as rg in a pipe."""
+
+    def __init__(self, *, colored: bool = False, max_columns: int = 0) -> None:
+        self._gaps = Gaps()
+        self._colored = colored
+        self._max_columns = max_columns
+
+    def __call__(self, message: Message) -> None:
+        """Print one message."""
+        _warn_of_binary(message)
+        if self._gaps.before(message):
+            _write(b"--\n")
+        if isinstance(message, (Match, Context)):
+            mark = b":" if isinstance(message, Match) else b"-"
+            path = self._paint(_MAGENTA, os.fsencode(message.path or "<stdin>"))
+            lines = list(_numbered(message))
+            painted = _number(message, _highlighted(message)) if self._colored else lines
+            for (number, plain), (_, line) in zip(lines, painted, strict=True):
+                place = b"" if number is None else self._paint(_GREEN, b"%d" % number) + mark
+                _write(b"%b%b%b%b\n" % (path, mark, place, _omit(message, plain, self._max_columns) or line))
+
+    def _paint(self, style: bytes, text: bytes) -> bytes:
+        return style + text + _RESET if self._colored else text
+
+
+def _omit(message: Match | Context, line: bytes, max_columns: int) -> bytes:
+    """Return what rg prints in place of a line that is too long; nothing if it is not."""
+    if not max_columns or len(line) <= max_columns:
+        return b""
+    return b"[Omitted long matching line]" if isinstance(message, Match) else b"[Omitted long context line]"
+
+
+def _omitted_line(message: Match | Context, number: int | None, omitted: bytes) -> Text:
+    if number is None:
+        return Text(omitted.decode())
+    return Text.assemble((str(number), "green"), ":" if isinstance(message, Match) else "-", omitted.decode())
+
+
+class Grouped:
+    """Printer of a heading for each file and its lines below, in rg's colors."""
+
+    def __init__(self, color: When = "auto", max_columns: int = 0) -> None:
+        self._console = Console(
+            highlight=False,
+            soft_wrap=True,
+            color_system=_COLOR_SYSTEMS[color],
+            no_color=False if color == "always" else None,
+        )
+        self._gaps = Gaps()
+        self._files = 0
+        self._max_columns = max_columns
+
+    def __call__(self, message: Message) -> None:
+        """Print one message."""
+        _warn_of_binary(message)
+        if isinstance(message, Begin):
+            self._heading(message)
+        elif self._gaps.before(message):
+            self._console.print("--")
+        if isinstance(message, (Match, Context)):
+            for line, (number, raw) in zip(numbered_lines(message), _numbered(message), strict=True):
+                omitted = _omit(message, raw, self._max_columns)
+                self._console.print(_omitted_line(message, number, omitted) if omitted else line)
+
+    def _heading(self, begin: Begin) -> None:
+        self._gaps.before(begin)
+        if self._files:
+            self._console.print()
+        self._console.print(heading(begin.path or "<stdin>"))
+        self._files += 1
+
+
+class DownloadBar:
+    """Progress bar of a download on a terminal; elsewhere a line at the start."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            console=Console(stderr=True),
+        )
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if self._bar.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar.console.is_terminal:
+            self._bar.stop()
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Show how many bytes have arrived."""
+        if self._task is None:
+            self._task = self._bar.add_task("downloading rg", total=total)
+            if not self._bar.console.is_terminal:
+                print(f"downloading rg ({total or 'unknown'} bytes)", file=sys.stderr)
+        self._bar.update(self._task, completed=done, total=total)
+
+
+class IndexBar:
+    """Progress bar of an index on a terminal; elsewhere nothing. It is called from a worker thread."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[unit]}"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._files: TaskID | None = None
+        self._texts: TaskID | None = None
+
+    def __enter__(self) -> Self:
+        if self._bar.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar.console.is_terminal:
+            self._bar.stop()
+
+    def __call__(self, done: "Done") -> None:
+        """Show how many files are read and how many texts embedded."""
+        if self._files is None:
+            self._files = self._bar.add_task("indexing", total=done.total, unit="files")
+        self._bar.update(self._files, completed=done.files, total=done.total)
+        if done.to_embed:
+            if self._texts is None:
+                self._texts = self._bar.add_task("embedding", total=done.to_embed, unit="texts")
+            self._bar.update(self._texts, completed=done.embedded, total=done.to_embed)

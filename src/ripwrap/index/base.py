@@ -1,0 +1,320 @@
+"""The logic of an index, as coroutines over a runner, for the async and the blocking `Index`."""
+
+import errno
+import hashlib
+import itertools
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
+
+import anyio
+from anyio.lowlevel import RunVar
+
+from ripwrap._code.treesitter.chunker import chunker_version
+from ripwrap._code.treesitter.parser import is_available
+from ripwrap._code.treesitter.worker import SyntaxChunker
+from ripwrap._code.windows import window_chunks
+from ripwrap._ranking.query import TOKENIZE, Query, parse_query
+from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.runner import DeadlineRunner, Runner, Step
+from ripwrap._text import shown
+from ripwrap.binary import cache
+from ripwrap.binary.resolver import Rg
+from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.index import maintenance
+from ripwrap.index.branches import key_of, view_of
+from ripwrap.index.embeddings.hybrid import HybridSearch
+from ripwrap.index.embeddings.protocol import Embedder
+from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
+from ripwrap.index.refresh import Chunker, refresh
+from ripwrap.index.search import search
+from ripwrap.index.storage.database import read_transaction
+from ripwrap.index.storage.files import FOLDER, own_files
+from ripwrap.index.storage.store import Store
+from ripwrap.index.storage.tables import View, generation_of, number_of
+from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
+from ripwrap.results import RankedChunk
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+DEFAULT_LIMIT = 10
+WINDOW_CHUNKER = Chunker("windows 1", lambda _, text: window_chunks(text))
+"""Chunker that splits at lines."""
+
+_TOKENIZER = f"{TOKENIZE} 2"
+"""The tokenizer of full-text search, and the version of how identifiers are split."""
+
+_INDEX_NUMBERS = itertools.count()
+_REFRESH_ATTEMPTS = 3  # while other processes refresh, too
+_UNLIMITED = 2**62
+_ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg")
+_HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
+_ORDER_FLAGS = ("--sort=", "--sortr=", "--threads=")  # do not affect which files are listed
+
+Location: TypeAlias = Literal["project"] | StrPath | None
+ChunkerName: TypeAlias = Literal["auto", "syntax", "windows"]
+ProgressCallback: TypeAlias = Callable[[Progress], object]
+
+
+class BaseIndex:
+    """Base class of the async and the blocking `Index`: the index of the files of a folder."""
+
+    def __init__(
+        self,
+        root: StrPath = ".",
+        *,
+        location: Location = None,
+        chunker: ChunkerName = "auto",
+        embedder: str | Embedder | None = None,
+        hybrid_weight: float | None = None,
+        rg: Rg = None,
+        **options: Unpack[FileOptions],
+    ) -> None:
+        """Configure the index; nothing is read or written yet.
+
+        Args:
+            root: The folder.
+            location: The folder of the index: `None` for one below the user's cache, the same for all worktrees of a
+                repository; `"project"` for `.ripwrap` in `root`, which git and rg ignore; or a path.
+            chunker: How files are split: `"syntax"` at definitions, `"windows"` by lines, `"auto"` at definitions if
+                the extra `syntax` is installed. `"syntax"` needs that extra, and parses in a process of its own,
+                because hostile source may crash a parser. With another chunker, the index is rebuilt.
+            embedder: The model for vectors: `"wordllama"` runs on this machine, without a network; `"provider:model"`,
+                e.g. `"openai:text-embedding-3-small"`, is sent the text of every chunk and query; `"auto"` is the first
+                provider that the environment configures, or an Ollama on this machine; or an `Embedder`. With `None`,
+                words alone are searched. Needs the extra `vectors`.
+            hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is .3, and .2 for a query that is nothing
+                but a name.
+            rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
+            **options: rg's flags, which choose the files; see `FileOptions`. With an embedder, hidden files (such as
+                `.env`) and links are left out, unless `hidden=True` and `follow=True` are given.
+
+        Raises:
+            pydantic.ValidationError: An option is unknown or ill-typed.
+            ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` is
+                out of range.
+            RipwrapError: `chunker="syntax"`, and the extra `syntax` is not installed.
+            EmbeddingError: The embedder is unknown, or its package or key is missing.
+        """
+        if hybrid_weight is not None and not 0 <= hybrid_weight <= 1:
+            raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {hybrid_weight}"))
+        if embedder is not None:  # hidden files may have secrets, and links lead elsewhere
+            options = {"hidden": False, "follow": False, **options}
+        self._command = files_command(os.path.realpath(root), (), options, _ARGUMENTS)
+        self._root = Path(self._command.cwd)
+        self._rg = rg
+        self._lock_of_loop: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_INDEX_NUMBERS)}")
+        self._chunker = _make_chunker(chunker)
+        self._options = json.dumps([one for one in self._command.arguments if not one.startswith(_ORDER_FLAGS)])
+        versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER}
+        project = location == "project"
+        self._store = Store(
+            _index_folder(self._root, location), versions, ignored=project, named=location is not None and not project
+        )
+        self._hybrid: HybridSearch | None = None
+        if embedder is not None:
+            from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
+
+            self._hybrid = HybridSearch(self._store, self._current_view, make_embedder(embedder), hybrid_weight)
+        elif hybrid_weight is not None:
+            alone = HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder"))
+            raise ValueError(alone)
+
+    @property
+    def root(self) -> Path:
+        """Folder that is indexed, as a real path."""
+        return self._root
+
+    @property
+    def location(self) -> Path:
+        """Folder of the index."""
+        return self._store.folder
+
+    def _current_view(self) -> View:
+        return View(str(self._root), view_of(self._root), self._options)
+
+    def _close(self) -> None:
+        self._store.close()  # waits for threads that use it, and so the chunker
+        self._chunker.close()
+
+    def _lock(self) -> anyio.Lock:
+        """Return the lock of this event loop; a task holds it while it uses the index, and others take no thread."""
+        lock = self._lock_of_loop.get(None)
+        if lock is None:
+            lock = anyio.Lock()
+            self._lock_of_loop.set(lock)
+        return lock
+
+    def _limited(self, runner: Runner, timeout: float | None = None, *, lock: bool = True) -> Runner:
+        """Return a runner with a time limit for all that it runs.
+
+        Args:
+            runner: Runs.
+            timeout: Seconds; `None` is for ever.
+            lock: Hold the lock of the event loop during each call.
+        """
+        return DeadlineRunner(runner, check_timeout(timeout), self._lock if lock else None)
+
+    async def _get_status(self, run: Runner) -> IndexStatus:
+        info = None if self._hybrid is None else self._hybrid.info()
+        return await run.call(lambda: maintenance.get_status(self._store, self._current_view(), info))
+
+    async def _check(self, run: Runner) -> CheckResult:
+        return await run.call(lambda: maintenance.check_index(self._store)[0])
+
+    async def _prune(self, run: Runner) -> PruneResult:
+        return await run.call(lambda: maintenance.prune(self._store))
+
+    def _delete(self) -> None:
+        if self._root.is_dir():  # if not, the index cannot be made again
+            self._store.delete()
+
+    async def _refresh(self, run: Runner, progress: ProgressCallback | None, *, rebuild: bool) -> RefreshResult:
+        """Refresh files, then embed their texts."""
+        if rebuild:
+            await run.call(self._delete)
+        if self._hybrid is None:
+            return await self._refresh_files(run, progress)
+        last = Progress(files=0, total=0, chunks=0)
+
+        def report(now: Progress) -> None:
+            nonlocal last
+            last = now
+            if progress is not None:
+                progress(now)
+
+        def report_embedded(embedded: int, total: int) -> None:
+            report(last.model_copy(update={"embedded": embedded, "to_embed": total}))
+
+        done = await self._refresh_files(run, report)
+        begun = time.monotonic()
+        outcome = await run.wait(partial(self._hybrid.embed, report_embedded, patient=True))
+        seconds = done.seconds + time.monotonic() - begun
+        return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
+
+    async def _refresh_files(self, run: Runner, progress: ProgressCallback | None) -> RefreshResult:
+        """List the files with rg and write what differs; again if another process has done so meanwhile."""
+        for attempt in range(_REFRESH_ATTEMPTS):
+            view, generation = await run.call(self._view_and_generation)
+            listing = await run.collect(Step(self._command, lambda: ListingCollector(PathDecoder(), _UNLIMITED), None))
+            if listing.end is not None:
+                listing.end.warn()
+            paths = self._without_own(listing.every())
+            insist = attempt == _REFRESH_ATTEMPTS - 1
+            done = await run.call(partial(self._write_files, view, paths, generation, progress, insist=insist))
+            if done is not None:
+                return done
+        raise AssertionError("the last attempt insists")
+
+    def _view_and_generation(self) -> tuple[View, int | None]:
+        view = self._current_view()
+        if not self._root.is_dir():
+            if self._root.exists():
+                raise NotADirectoryError(errno.ENOTDIR, "root is not a directory", str(self._root))
+            return view, None  # rg, which runs next, raises
+        return view, self._store.run(lambda database: generation_of(database, view))
+
+    def _write_files(
+        self,
+        view: View,
+        paths: Sequence[str],
+        generation: int | None,
+        progress: ProgressCallback | None,
+        *,
+        insist: bool,
+    ) -> RefreshResult | None:
+        try:
+            done = self._store.run(
+                lambda database: refresh(database, view, paths, self._chunker, generation, progress, insist=insist)
+            )
+        except BaseException:  # a cancelled caller may never close this index
+            self._chunker.close()
+            raise
+        # Another branch may have been checked out meanwhile.
+        return done if insist or self._current_view() == view else None
+
+    def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
+        """Return the paths without those of the index itself, which may share its folder with others."""
+        own = own_files(self._store.folder, self._root)
+        return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
+
+    async def _search(self, run: Runner, text: str, limit: int | None, *, refresh: bool) -> list[RankedChunk]:
+        query, limit = parse_query(text), check_limit(limit)
+        if limit == 0:
+            return []
+        vectors: VectorSearch | None = None
+        for _ in range(_REFRESH_ATTEMPTS):
+            if refresh:
+                await self._refresh_files(run, None)
+            if self._hybrid is not None:
+                if refresh:
+                    await run.wait(partial(self._hybrid.embed, None, patient=False))
+                vectors = vectors or await run.wait(partial(self._hybrid.vectors_for, text))
+            found = await run.call(partial(self._rank, query, limit, vectors))
+            if found is not None:
+                return found
+            if not refresh:
+                break
+        raise RipwrapError(
+            HintedText(
+                f"there is no index of {shown(str(self._root))} yet, or not of its current branch; ",
+                Hint(kind="call", target="refresh"),
+                " makes it",
+            )
+        )
+
+    def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> list[RankedChunk] | None:
+        view = self._current_view()
+
+        def find(database: "Connection") -> list[RankedChunk] | None:
+            with read_transaction(database):
+                number = number_of(database, view)
+                return None if number is None else search(database, number, query, limit, vectors)
+
+        return self._store.run(find)
+
+
+def _make_chunker(wanted: ChunkerName) -> Chunker:
+    """Return the chunker of that name.
+
+    Raises:
+        ValueError: The name is unknown.
+        RipwrapError: The packages that it needs are not installed.
+    """
+    if wanted not in ("auto", "syntax", "windows"):
+        raise ValueError(f"chunker must be 'auto', 'syntax' or 'windows', got {wanted!r}")
+    if wanted == "windows" or not is_available():
+        if wanted == "syntax":
+            needed = "tree-sitter 0.26.1 or later and semble-grammars"
+            extra = Hint(kind="install", target="ripwrap[syntax]")
+            raise RipwrapError(HintedText(Hint("chunker", "syntax"), f" needs {needed}: ", extra))
+        return WINDOW_CHUNKER
+    process = SyntaxChunker()
+    return Chunker(chunker_version(), process.chunks_of, process.close)
+
+
+def _index_folder(root: Path, location: Location) -> Path:
+    """Return the folder of an index.
+
+    Raises:
+        RipwrapError: The user's cache cannot be trusted.
+    """
+    if location == "project":
+        return root / FOLDER
+    if location is not None and not os.fspath(location):
+        raise ValueError(HintedText(Hint("location", kind="correct"), " must name a folder, got ''"))
+    if location is not None:
+        return Path(os.path.realpath(location))
+    folder = cache.folder()
+    if reason := cache.why_untrusted(folder):
+        wrong = f"could not use the cache {shown(str(folder))} for an index: {reason}"
+        raise RipwrapError(HintedText(wrong, "; pass ", Hint("location")))
+    name = hashlib.blake2b(os.fsencode(key_of(root)), digest_size=16).hexdigest()
+    return folder / "index" / name

@@ -1,0 +1,173 @@
+"""The branch of a folder, which names its view in the index; read from `.git` without git.
+
+The layout of `.git` is that of https://git-scm.com/docs/gitrepository-layout. A folder from elsewhere may have a
+hostile `.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. A file that
+cannot be read counts as empty.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+DETACHED = "detached HEAD"
+NO_REPOSITORY = "no repository"
+UNKNOWN = "unknown branch"
+"""Names of views without a branch. They have a space, which no branch can have."""
+
+_HEADS = "refs/heads/"
+_MAX_SMALL_FILE_BYTES = 64 << 10
+"""Limit for files with one line."""
+_MAX_PACKED_REFS_BYTES = 16 << 20
+_OPEN_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Repository that a folder belongs to.
+
+    Attributes:
+        top: Folder that has `.git`.
+        git: Folder that has `HEAD`: `.git`, or in a worktree a folder of that worktree.
+        common: Folder that has the branches, the same for all worktrees.
+    """
+
+    top: Path
+    git: Path
+    common: Path
+
+
+def repository_of(root: Path) -> Repository | None:
+    """Return the repository that a folder, a real path, belongs to; `None` if there is none."""
+    for top in (root, *root.parents):
+        git = _git_of(top / ".git")
+        if git is not None:
+            return Repository(top, git, _common_of(git))
+    return None
+
+
+def view_of(root: Path) -> str:
+    """Return the name of the current view of a folder: its branch, or a name that says that there is none."""
+    repository = repository_of(root)
+    return NO_REPOSITORY if repository is None else _read_branch(repository.git)
+
+
+def key_of(root: Path) -> str:
+    """Return the key of the index of a folder, the same in all worktrees of a repository."""
+    repository = repository_of(root)
+    if repository is None:
+        return str(root)
+    return f"{repository.common}\0{root.relative_to(repository.top)}"
+
+
+def is_gone(root: Path, name: str) -> bool:
+    """Return whether the folder or the branch of a view is gone; false if the branches cannot be read.
+
+    Args:
+        root: Folder of the view.
+        name: Name of the view.
+    """
+    if not root.is_dir():
+        return True
+    repository = repository_of(root)
+    if name == view_of(root) or (repository is not None and name in (DETACHED, UNKNOWN)):
+        return False
+    if repository is None or name == NO_REPOSITORY:
+        return True
+    if os.path.lexists(repository.common / "reftable"):
+        return False
+    if os.path.isfile(repository.common / _HEADS / name):
+        return False
+    packed = _read_packed_branches(repository.common)
+    return packed is not None and name not in packed
+
+
+def _git_of(path: Path) -> Path | None:
+    """Return the folder that has HEAD: `.git` itself, or the folder that a `.git` file names; `None` without one."""
+    # Functions of os.path return false for a path that is too long, has a NUL, or is forbidden. Those of Path raise.
+    git: Path | None = path
+    if not os.path.isdir(path):
+        text = _read_text(path)
+        if not text.startswith("gitdir:"):
+            return None
+        git = _resolve(path.parent, text.removeprefix("gitdir:").strip())
+    return git if git is not None and os.path.lexists(git / "HEAD") else None
+
+
+def _common_of(git: Path) -> Path:
+    text = _read_text(git / "commondir").strip()
+    return (_resolve(git, text) if text else None) or git
+
+
+def _resolve(folder: Path, text: str) -> Path | None:
+    with suppress(OSError, ValueError):  # ValueError: the path has a NUL
+        return Path(os.path.realpath(folder / text))
+    return None
+
+
+def _read_branch(git: Path) -> str:
+    head = git / "HEAD"
+    text = _read_link(head)  # with core.preferSymlinkRefs, HEAD is a link: git-config(1)
+    if text is None:
+        text = _read_text(head).strip()
+        if not text.startswith("ref:"):
+            return DETACHED if text else UNKNOWN
+        text = text.removeprefix("ref:").strip()
+    if not text.startswith(_HEADS) or text == f"{_HEADS}.invalid":  # a repository with reftables has this in HEAD
+        return UNKNOWN
+    if any(letter <= " " or letter == "\x7f" for letter in text):  # git refuses such names: git-check-ref-format(1)
+        return UNKNOWN
+    return text.removeprefix(_HEADS)
+
+
+def _read_link(path: Path) -> str | None:
+    with suppress(OSError):
+        return os.readlink(path)
+    return None
+
+
+def _read_packed_branches(common: Path) -> frozenset[str] | None:
+    """Return the branches in `packed-refs`, which have no file of their own; `None` if it cannot be read."""
+    try:
+        return frozenset(_parse_packed_refs(os.fsdecode(_read(common / "packed-refs", _MAX_PACKED_REFS_BYTES))))
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, ValueError):
+        return None
+
+
+def _parse_packed_refs(text: str) -> Iterator[str]:
+    for line in text.split("\n"):
+        name = line.partition(" ")[2]
+        if name.startswith(_HEADS):
+            yield name.removeprefix(_HEADS)
+
+
+def _read_text(path: Path) -> str:
+    with suppress(OSError, ValueError):
+        return os.fsdecode(_read(path, _MAX_SMALL_FILE_BYTES))
+    return ""
+
+
+def _read(path: Path, max_bytes: int) -> bytes:
+    """Return the content of a regular file; links are followed, because working trees may share a `.git` by one.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file is not regular, or larger than `max_bytes`, or its path has a NUL.
+    """
+    _check_regular(os.stat(path))  # first, because to open a device may have an effect
+    descriptor = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
+    with open(descriptor, "rb") as file:
+        _check_regular(os.fstat(descriptor))  # the path may name another file by now
+        content = file.read(max_bytes + 1) or b""  # `None` if the read would block
+    if len(content) > max_bytes:
+        raise ValueError("too large")
+    return content
+
+
+def _check_regular(state: os.stat_result) -> None:
+    if not stat.S_ISREG(state.st_mode):
+        raise ValueError("not a regular file")

@@ -1,0 +1,280 @@
+"""Embedders of hosted providers, through `pydantic_ai.Embedder`; errors become `EmbeddingError`.
+
+Each request has a client of its own, in an asyncio loop of its own. This costs 40 ms; a request takes hundreds. The
+retries of the clients are off, because `batching.py` retries, with one pace for all requests.
+"""
+
+import asyncio
+import concurrent.futures
+import ipaddress
+import math
+import os
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from importlib import import_module
+from typing import Any, Literal, TypeVar, cast
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from anyio.lowlevel import checkpoint_if_cancelled
+
+from ripwrap.binary.settings import offline, redact
+from ripwrap.errors import EmbeddingError, EmbedReason
+from ripwrap.index.embeddings.protocol import Destination, Limits
+
+OLLAMA_URL = "http://127.0.0.1:11434"
+
+LIMITS: dict[str, Limits] = {
+    "github-copilot": Limits(concurrency=1, delay=4),
+    "openai": Limits(concurrency=3, delay=0.5),
+    "google": Limits(concurrency=5, delay=0.2),
+    "ollama": Limits(concurrency=5, delay=0, timeout=300),  # the first request loads the model
+}
+"""Limits of providers; others have those of `Limits()`."""
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "github-copilot": ("GITHUB_COPILOT_API_KEY", "GITHUB_COPILOT_API_TOKEN", "COPILOT_GITHUB_TOKEN"),
+    "openai": ("OPENAI_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "voyageai": ("VOYAGE_API_KEY",),
+    "cohere": ("CO_API_KEY",),
+}
+"""Environment variables that may have the key of a provider."""
+
+RETIRED = "GitHub has retired Copilot's embeddings API; name another provider."
+
+T = TypeVar("T")
+
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
+
+
+class Hosted:
+    """Embedder that is a model of a hosted provider.
+
+    Attributes:
+        name: Name, `provider:model`.
+        dimension: Numbers of a vector in the last answer; `None` before the first.
+        limits: Limits of requests.
+        destination: Destination of texts, as of now. If the address changes later, nothing is sent.
+    """
+
+    def __init__(self, provider: str, model: str, *, limits: Limits | None = None) -> None:
+        self.name: str = f"{provider}:{model}"
+        self.dimension: int | None = None
+        self.limits: Limits = limits or LIMITS.get(provider, Limits())
+        self._provider, self._model = provider, model
+        self._local = False
+        url = self._url(self._make_model()[1])
+        self._local = url is not None and is_loopback(url)
+        note = RETIRED if provider == "github-copilot" else ""
+        if url is None:
+            note = "Its package may download the model."
+        self.destination: Destination = Destination(
+            name=self.name, url=url, leaves_machine=url is not None and not self._local, note=note
+        )
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> Sequence[Sequence[float]]:
+        """Return a vector for each text, from one request.
+
+        Raises:
+            EmbeddingError: The request failed.
+        """
+        if self.destination.leaves_machine and offline():
+            raise self._make_error("RIPWRAP_OFFLINE is set, so nothing is sent; unset it", "setup")
+        kind: Literal["query", "document"] = "query" if query else "document"
+        try:
+            found: Sequence[Sequence[float]] = await run_in_asyncio(lambda: self._request(list(texts), kind))
+        except EmbeddingError:
+            raise
+        except Exception as error:  # the packages of providers raise errors of their own
+            raise self._translate(error) from error
+        self.dimension = self._find_length(found, len(texts)) or self.dimension
+        return found
+
+    async def _request(self, texts: list[str], kind: Literal["query", "document"]) -> Any:
+        asyncio.get_running_loop().set_default_executor(_LookupExecutor())
+        async with AsyncExitStack() as stack:
+            if self._local:
+                provider, model = self._make_model(await stack.enter_async_context(_make_direct_client(self.limits)))
+            else:
+                provider, model = self._make_model()
+            if self._url(model) != self.destination.url:
+                raise self._make_error("its address has changed since it was chosen; make the embedder again", "setup")
+            if provider is not None:
+                await stack.enter_async_context(provider)
+            answer = await import_module("pydantic_ai").Embedder(model).embed(texts, input_type=kind)
+            return answer.embeddings
+
+    def _make_model(self, client: Any = None) -> tuple[Any, Any]:
+        """Make the provider and the model, as the environment configures them now."""
+        made: list[Any] = []
+
+        def provider(name: str) -> Any:
+            arguments: dict[str, Any] = {} if client is None else {"http_client": client}
+            if name == "ollama":
+                arguments["base_url"] = ollama_url()
+            providers = import_module("pydantic_ai.providers")
+            one = providers.infer_provider_class(name)(**arguments) if arguments else providers.infer_provider(name)
+            made.append(one)
+            sdk: Any = getattr(one, "client", None)
+            if isinstance(getattr(sdk, "max_retries", None), int):
+                sdk.max_retries = 0
+            return one
+
+        try:
+            embeddings = import_module("pydantic_ai.embeddings")
+            model = embeddings.infer_embedding_model(self.name, provider_factory=provider)
+        except (ImportError, ValueError, RuntimeError) as error:  # UserError is a RuntimeError
+            raise self._translate_setup_error(error) from error
+        return (made[0] if made else None), model
+
+    @staticmethod
+    def _url(model: Any) -> str | None:
+        url = getattr(model, "base_url", None)
+        return redact(str(url)).rstrip("/") if url else None
+
+    def _find_length(self, found: object, count: int) -> int | None:
+        """Return the numbers of a vector of an answer; `None` if the answer has no vectors."""
+        from ripwrap.index.embeddings import vectors
+
+        try:
+            return int(vectors.to_matrix(found, count).shape[1])
+        except ValueError:
+            return None
+
+    def _translate_setup_error(self, error: Exception) -> EmbeddingError:
+        if isinstance(error, ImportError):
+            extra = re.search(r"pydantic-ai-slim\[[\w-]+\]", str(error))
+            packages = f'"ripwrap[vectors]" "{extra[0]}"' if extra else '"ripwrap[vectors]"'
+            return self._make_error(f"a package is missing: pip install {packages}")
+        if isinstance(error, ValueError):
+            return self._make_error(f"{error}")
+        keys = KEYS.get(self._provider)
+        if keys and not any(os.environ.get(key) for key in keys):
+            return self._make_error(f"it needs a key: set {' or '.join(keys)}")
+        return self._make_error(re.split(r" or pass it via|\. To try", str(error))[0])
+
+    def _translate(self, error: Exception) -> EmbeddingError:
+        reason, what = _classify_error(error)
+        after = getattr(error, "retry_after", None)
+        status = getattr(error, "status_code", None)
+        return self._make_error(
+            what,
+            reason,
+            status=status if isinstance(status, int) else None,
+            retry_after=float(after) if isinstance(after, int | float) and 0 <= after < math.inf else None,
+        )
+
+    def _make_error(self, what: str, reason: EmbedReason = "setup", **told: Any) -> EmbeddingError:
+        verb = "cannot be used" if reason == "setup" else "failed"
+        note = f". {RETIRED}" if self._provider == "github-copilot" else ""
+        message = remove_secrets(f"{self.name} {verb}: {what}{note}")
+        return EmbeddingError(message, provider=self._provider, reason=reason, **told)
+
+
+async def run_in_asyncio(work: Callable[[], Awaitable[T]]) -> T:
+    """Run a coroutine in a new asyncio loop, for a caller on asyncio or trio.
+
+    Providers' clients belong to the asyncio loop that they were first used in. The loop ends with the call. If the
+    caller is cancelled, the coroutine is cancelled, and the caller waits until it has ended.
+    """
+    cancelled: concurrent.futures.Future[None] = concurrent.futures.Future()
+    outcomes: list[concurrent.futures.Future[T]] = []
+
+    def run() -> None:
+        with suppress(concurrent.futures.CancelledError), anyio.from_thread.start_blocking_portal("asyncio") as portal:
+            outcomes.append(portal.start_task_soon(work))
+            cancelled.add_done_callback(lambda _: outcomes[0].cancel())
+            # Cancelled, this raises out of the block, and the portal then cancels the task and waits for it. Before
+            # anyio 4.16 `concurrent.futures.wait()` never returned then: nothing woke it after `cancel()`.
+            outcomes[0].exception()
+
+    async def cancel_with_caller() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            cancelled.set_result(None)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(cancel_with_caller)
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(run)
+        tasks.cancel_scope.cancel()
+    await checkpoint_if_cancelled()  # the group has not raised this where the thread ended at the same moment
+    return outcomes[0].result()
+
+
+class _LookupExecutor(concurrent.futures.ThreadPoolExecutor):
+    """Thread pool for name lookups, which nothing can cancel; the end of the event loop does not wait for them."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
+        super().shutdown(wait=False, cancel_futures=cancel_futures)
+
+
+def ollama_url() -> str:
+    """Return the address of Ollama: `OLLAMA_BASE_URL`, else `OLLAMA_HOST`, else the default.
+
+    Both the forms of the server (`0.0.0.0`, a port alone) and those of its clients are understood. A server that
+    listens on all addresses, or has only a port, is on this machine.
+    """
+    named = os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or OLLAMA_URL
+    url = named if "://" in named else f"http://{named}"
+    parts = urlsplit(url)
+    host = re.sub(r"(^|@)(0\.0\.0\.0|\[::\]|::)?(?=:\d*$|$)", r"\g<1>127.0.0.1", parts.netloc.rstrip(":"))
+    if parts.scheme == "http" and not re.search(r":\d+$", host):
+        host += ":11434"
+    path = parts.path.rstrip("/")
+    return f"{parts.scheme}://{host}{path if path.endswith('/v1') else path + '/v1'}"
+
+
+def is_loopback(url: str) -> bool:
+    """Return whether an address is this machine; no name is looked up."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def remove_secrets(text: str) -> str:
+    """Replace the values of environment variables that are keys, tokens, secrets or passwords with `***`."""
+    for name, value in os.environ.items():
+        if _SECRET_NAME.search(name.upper()) and len(value) >= 8:
+            text = text.replace(value, "***")
+    return redact(text)
+
+
+def _make_direct_client(limits: Limits) -> Any:
+    """Make an HTTP client for this machine: without proxies, which would see the texts, and without redirects."""
+    return import_module("httpx2").AsyncClient(trust_env=False, follow_redirects=False, timeout=limits.timeout)
+
+
+def _classify_error(error: Exception) -> tuple[EmbedReason, str]:
+    """Return the reason and the message for an error of the package of a provider."""
+    errors = import_module("pydantic_ai.exceptions")
+    status = getattr(error, "status_code", None)
+    body: Any = getattr(error, "body", None)
+    message = cast("dict[str, object]", body).get("message") if isinstance(body, dict) else str(body or "")
+    text = _shorten(message or getattr(error, "message", None) or error)
+    if isinstance(status, int):
+        what = f"it answered {status}: {text}"
+        if isinstance(error, errors.ModelQuotaExceededError):
+            return "refused", what
+        if status in (408, 425, 429) or status >= 500:
+            return "unavailable", what
+        return ("rejected" if status in (400, 413, 422) else "refused"), what
+    if isinstance(error, errors.ModelConnectionError):
+        return "unavailable", f"no connection, or it was lost ({text})"
+    if isinstance(error, errors.ModelRateLimitError | errors.ModelServerError | errors.ModelUnavailableError):
+        return "unavailable", text
+    if isinstance(error, errors.UserError):
+        return "setup", text
+    return "garbage", f"its answer is not that of an embeddings API ({text})"
+
+
+def _shorten(message: object) -> str:
+    text = " ".join(remove_secrets(str(message)).split())  # before the text is cut: a cut secret is not found
+    return f"{text[:200]}…" if len(text) > 200 else text

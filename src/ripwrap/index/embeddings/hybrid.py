@@ -1,0 +1,365 @@
+"""Embed the texts of an index batch by batch, and find the chunks that are most like a query.
+
+A batch is a transaction of its own, after that of the files: a process that is killed loses the batches under way. The
+database is not locked during a request to an embedder. One process embeds at a time, because texts may cost money.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from ripwrap._concurrency import ProcessLock, hold_lock_async, in_thread
+from ripwrap.errors import EmbeddingError, EmbedReason, RipwrapError
+from ripwrap.index.embeddings.batching import Embedded, Failed, LengthError, embed_all, embed_query
+from ripwrap.index.embeddings.cache import VectorCache
+from ripwrap.index.embeddings.protocol import Embedder, Limits, describe, limits_of, provider_of
+from ripwrap.index.embeddings.storage import Complete, drop_model, drop_one, find_missing, store_batch, texts_of
+from ripwrap.index.models import EmbedderInfo, EmbeddingFailure, VectorSearch
+from ripwrap.index.storage.database import read_transaction
+from ripwrap.index.storage.files import vectors_file
+from ripwrap.index.storage.store import Store
+from ripwrap.index.storage.tables import View, generation_of, model_of, number_of
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+RETRY_EMBEDDER_AFTER = 30.0
+"""Seconds after a failure before a search asks the embedder again; `refresh()` does not wait."""
+
+MAX_TEXTS_PER_SEARCH = 128
+"""Texts that a search embeds before it answers; `refresh()` embeds all."""
+
+_TEXTS_IN_MEMORY = 4_096
+SEARCH_LIMITS = Limits(tries=2, max_pause=2, timeout=20, give_up=1)
+REASON_TEXTS: dict[EmbedReason, str] = {
+    "setup": "cannot be used",
+    "refused": "has refused",
+    "rejected": "does not take this query",
+    "unavailable": "does not answer",
+    "garbage": "answers with garbage",
+}
+CHANGED_LENGTH_TEXT = "has vectors of another length now; the next refresh embeds all texts again"
+CHANGED_LENGTH_LOG = "%s has vectors of %d numbers, which were %d: all texts are embedded again"
+
+_LOGGER = logging.getLogger("ripwrap")
+
+EmbedProgress: TypeAlias = Callable[[int, int], object]
+"""Called in a worker thread with the number of embedded texts, and of all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Result of embedding the texts that had no vector.
+
+    Attributes:
+        embedded: Number of texts that have one now.
+        failed: Texts that have none, by reason.
+    """
+
+    embedded: int = 0
+    failed: tuple[EmbeddingFailure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Missing:
+    """Texts without a vector.
+
+    Attributes:
+        chunks: By the digest of the text, the number of a chunk that has it.
+        dimension: Numbers of a vector of the model; `None` if it has none.
+    """
+
+    chunks: dict[bytes, int]
+    dimension: int | None
+
+
+class HybridSearch:
+    """Vectors of an index by one embedder: making them, and searching with them.
+
+    Attributes:
+        embedder: The embedder.
+    """
+
+    def __init__(self, store: Store, view: Callable[[], View], embedder: Embedder, weight: float | None) -> None:
+        """Set up; nothing is embedded or loaded yet.
+
+        Args:
+            store: The index.
+            view: Returns the current view.
+            embedder: Embeds texts.
+            weight: Share of vectors in the fused score, from 0 to 1; `None` lets the query decide.
+
+        Raises:
+            EmbeddingError: numpy is missing.
+        """
+        if find_spec("numpy") is None:
+            message = f'{embedder.name} cannot be used: it needs the package numpy: pip install "ripwrap[vectors]"'
+            raise EmbeddingError(message, provider=provider_of(embedder))
+        self.embedder = embedder
+        self._declared = embedder.dimension  # not what it learns from answers
+        self._store, self._view, self._weight = store, view, weight
+        self._lock = threading.Lock()
+        self._complete = Complete()
+        self._dropped_dimensions: set[int] = set()
+        self._rejected: set[bytes] = set()
+        self._missing = 0  # texts of the view without a vector, as of the last look
+        self._failed: tuple[float, EmbeddingError] | None = None
+        self._cache = VectorCache(embedder.name, store.folder)
+
+    def info(self) -> EmbedderInfo:
+        """Return what the status of the index shows of the embedder."""
+        return EmbedderInfo(self.embedder.name, self.embedder.dimension, str(describe(self.embedder)))
+
+    async def embed(self, progress: EmbedProgress | None, *, patient: bool) -> Outcome:
+        """Embed the texts of the view without a vector; one task of all processes does so at a time.
+
+        Args:
+            progress: Called after each batch.
+            patient: Wait for others, embed all texts, and retry as the limits of the embedder say. If false, embed the
+                first `MAX_TEXTS_PER_SEARCH` texts with few retries, and none while others embed, or shortly after a
+                failure.
+        """
+        async with hold_lock_async(self._lock, wait=patient) as first:
+            if not first or not (await self._find_missing()).chunks:  # a refresh is at it, or nothing is missing
+                return Outcome()
+            async with hold_lock_async(_process_lock(self._store.folder, self.embedder.name), wait=patient) as held:
+                return await self._embed(progress, patient=patient, renew=patient) if held else Outcome()
+
+    async def vectors_for(self, query: str) -> VectorSearch:
+        """Embed a query, and return what ranking needs of vectors."""
+        if self._weight == 0:
+            return VectorSearch(None, 0, "they weigh nothing")
+        model = await in_thread(lambda: self._store.run(lambda database: model_of(database, self.embedder.name)))
+        if model.dimension is None:
+            return VectorSearch(None, self._weight)
+        if (error := self._recent_failure()) is None:
+            try:
+                wanted = await embed_query(
+                    self.embedder, query, limits=self._search_limits(), dimension=model.dimension
+                )
+            except EmbeddingError as failed:
+                _LOGGER.warning("words alone answer a query: %s", failed)
+                self._note(failed)
+                error = failed
+                if isinstance(error, LengthError):
+                    await in_thread(self._drop_one)
+            else:
+                self._failed = None
+                incomplete = f"{self._missing} texts have no vector yet; refresh() makes them" if self._missing else ""
+                pool = partial(self._cache.pool, wanted=wanted)
+                return VectorSearch(pool, self._weight, incomplete=incomplete)
+        says = CHANGED_LENGTH_TEXT if isinstance(error, LengthError) else REASON_TEXTS[error.reason]
+        return VectorSearch(None, self._weight, f"{self.embedder.name} {says}")
+
+    async def _find_missing(self) -> _Missing:
+        every = await in_thread(lambda: self._store.run(self._select_missing))
+        self._missing = len(every.chunks)
+        return every
+
+    async def _embed(self, progress: EmbedProgress | None, *, patient: bool, renew: bool) -> Outcome:
+        every = await self._find_missing()
+        wanted = every.chunks
+        if not patient:
+            tried = ((digest, chunk) for digest, chunk in wanted.items() if digest not in self._rejected)
+            wanted = dict(islice(tried, MAX_TEXTS_PER_SEARCH))
+        if not wanted:
+            return Outcome()
+        failures = _Failures()
+        if not patient and (error := self._recent_failure()) is not None:
+            return Outcome(0, failures.results(error, len(wanted)))
+        done = _Done(len(wanted), progress)
+        stopped = await self._embed_chunks(list(wanted.values()), every.dimension, done, failures, patient=patient)
+        if renew and not done.embedded and (renewed := await self._follow_new_length(every, failures)):
+            outcome = await self._embed(progress, patient=patient, renew=False)
+            return replace(outcome, embedded=renewed + outcome.embedded)
+        self._failed = None
+        if stopped is not None:
+            self._note(stopped)
+        self._rejected |= failures.rejected
+        told = failures.results(stopped, len(wanted) - done.embedded - failures.count)
+        for one in told:
+            _LOGGER.warning("%d texts have no vector yet: %s", one.texts, one.message)
+        return Outcome(done.embedded, told)
+
+    async def _embed_chunks(
+        self, chunks: Sequence[int], dimension: int | None, done: "_Done", failures: "_Failures", *, patient: bool
+    ) -> EmbeddingError | None:
+        """Embed chunks; return the error after which no more were tried, or `None`."""
+        limits = limits_of(self.embedder) if patient else self._search_limits()
+        for at in range(0, len(chunks), _TEXTS_IN_MEMORY):
+            texts = await in_thread(partial(self._texts, chunks[at : at + _TEXTS_IN_MEMORY]))
+            async with embed_all(self.embedder, texts, limits=limits, dimension=dimension) as batches:
+                async for batch in batches:
+                    dimension = batch.vectors.shape[1]
+                    try:
+                        await in_thread(partial(self._store_batch, batch, done))
+                    except LengthError as error:  # another process has had others meanwhile
+                        failures.add([Failed(batch.keys, error)])
+                        return error
+            failures.add(batches.failed)
+            if batches.stopped is not None:
+                return batches.stopped
+        return None
+
+    async def _follow_new_length(self, wanted: _Missing, failures: "_Failures") -> int:
+        """Delete all vectors if those of the embedder have another length now.
+
+        A batch is embedded once more, to see whether the new length stays. A length that was dropped before is not
+        followed again, so that an embedder with two lengths does not cost again and again.
+
+        Returns:
+            Number of texts that have a vector of the new length.
+        """
+        name, failed, before = self.embedder.name, failures.with_other_length(), wanted.dimension
+        if failed is None or before is None:
+            return 0
+        length = failed.error.length
+        if length == before or self.embedder.dimension not in (None, length):
+            return 0
+        if length in self._dropped_dimensions:
+            _LOGGER.warning(
+                "%s goes from vectors of %d numbers back to %d: the stored vectors stay", name, before, length
+            )
+            return 0
+        chunks = [wanted.chunks[digest] for digest in failed.keys]
+        texts = await in_thread(partial(self._texts, chunks))
+        async with embed_all(self.embedder, texts, dimension=length) as batches:
+            async for batch in batches:
+                _LOGGER.warning(CHANGED_LENGTH_LOG, name, length, before)
+                await in_thread(partial(self._store.run, partial(store_batch, model=name, batch=batch, replace=True)))
+                self._dropped_dimensions.add(before)
+        return batches.embedded
+
+    def _search_limits(self) -> Limits:
+        limits = limits_of(self.embedder)
+        return replace(
+            limits,
+            tries=min(limits.tries, SEARCH_LIMITS.tries),
+            max_pause=min(limits.max_pause, SEARCH_LIMITS.max_pause),
+            timeout=min(limits.timeout, SEARCH_LIMITS.timeout),
+            give_up=SEARCH_LIMITS.give_up,
+        )
+
+    def _note(self, error: EmbeddingError) -> None:
+        if error.reason != "rejected":  # which says something of one text alone
+            self._failed = time.monotonic(), error
+
+    def _recent_failure(self) -> EmbeddingError | None:
+        """Return the error of the embedder, if it has failed a moment ago."""
+        if self._failed is None or time.monotonic() - self._failed[0] > RETRY_EMBEDDER_AFTER:
+            return None
+        return self._failed[1]
+
+    def _select_missing(self, database: "Connection") -> _Missing:
+        """Select the texts to embed; first delete vectors of another length than the embedder declares."""
+        view, name, declared = self._view(), self.embedder.name, self._declared
+        model = model_of(database, name)
+        if declared is not None and model.dimension is not None and declared != model.dimension:
+            _LOGGER.warning(
+                CHANGED_LENGTH_LOG,
+                name,
+                declared,
+                model.dimension,
+            )
+            drop_model(database, name, model.dimension)
+        self._declared = None  # it is known by what it answers now
+        with read_transaction(database):
+            model, generation = model_of(database, name), generation_of(database, view)
+            if self._complete.generation != model.generation:
+                self._complete = Complete(model.generation)
+            elif generation is not None and generation == self._complete.view:
+                return _Missing({}, model.dimension)
+            found = find_missing(database, number_of(database, view), name, model.dimension, self._complete)
+            self._complete.view = None if found else generation
+        return _Missing(found, model.dimension)
+
+    def _texts(self, chunks: Sequence[int]) -> list[tuple[bytes, str]]:
+        return self._store.run(lambda database: texts_of(database, chunks))
+
+    def _store_batch(self, batch: Embedded[bytes], done: "_Done") -> None:
+        self._store.run(partial(self._write, batch))
+        self._missing -= len(batch.keys)
+        done.add(len(batch.keys))
+
+    def _write(self, batch: Embedded[bytes], database: "Connection") -> None:
+        before, now = store_batch(database, self.embedder.name, batch)
+        if before.generation == self._complete.generation:
+            self._complete.generation = now.generation
+
+    def _drop_one(self) -> None:
+        """Delete one vector, so that the next refresh of any process embeds that text and sees the new length."""
+        view, name = self._view(), self.embedder.name
+        with suppress(RipwrapError):  # a read-only index is not refreshed either
+            self._store.run(lambda database: drop_one(database, number_of(database, view), name))
+
+
+def _process_lock(folder: Path, model: str) -> ProcessLock:
+    """Return the lock that a process holds while it embeds for a model; its file is named as those of vectors are."""
+    return ProcessLock(Path(f"{vectors_file(folder, 0, model)}.lock"), if_writable=True)
+
+
+@dataclass(slots=True)
+class _Done:
+    """Counter of embedded texts, which reports progress."""
+
+    total: int
+    progress: EmbedProgress | None
+    embedded: int = 0
+
+    def add(self, texts: int) -> None:
+        self.embedded += texts
+        if self.progress is not None:
+            self.progress(self.embedded, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class _OtherLength:
+    """Texts whose vectors had another length than the stored ones."""
+
+    keys: tuple[bytes, ...]
+    error: LengthError
+
+
+class _Failures:
+    """Texts without vectors, by reason."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.rejected: set[bytes] = set()
+        self._others: list[_OtherLength] = []
+        self._by_reason: dict[EmbedReason, tuple[int, str]] = {}
+
+    def add(self, failed: Sequence[Failed[bytes]]) -> None:
+        for one in failed:
+            self._add(one.error, len(one.keys))
+            if one.error.reason == "rejected":
+                self.rejected.update(one.keys)
+            if isinstance(one.error, LengthError):
+                self._others.append(_OtherLength(one.keys, one.error))
+
+    def with_other_length(self) -> _OtherLength | None:
+        """Return the first texts with vectors of another length; `None` if there are none, or several lengths."""
+        lengths = {one.error.length for one in self._others}
+        return self._others[0] if len(lengths) == 1 else None
+
+    def results(self, stopped: EmbeddingError | None, untried: int) -> tuple[EmbeddingFailure, ...]:
+        """Return all failures by reason; texts that were not tried count as `stopped`."""
+        if stopped is not None and untried > 0:
+            self._add(stopped, untried)
+        return tuple(
+            EmbeddingFailure(reason=reason, texts=count, message=message)
+            for reason, (count, message) in self._by_reason.items()
+        )
+
+    def _add(self, error: EmbeddingError, texts: int) -> None:
+        count, message = self._by_reason.get(error.reason, (0, f"{error}"))
+        self._by_reason[error.reason] = count + texts, message
+        self.count += texts

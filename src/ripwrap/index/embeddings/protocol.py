@@ -1,0 +1,122 @@
+"""The protocol of embedders, the limits of requests to them, and the destination of texts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Vectors: TypeAlias = Sequence[Sequence[float]] | npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of requests to an embedder.
+
+    Attributes:
+        concurrency: Maximum number of requests at a time.
+        delay: Seconds between the starts of two requests.
+        batch: Maximum number of texts in a request.
+        batch_chars: Maximum number of characters in a request, unless one text alone has more.
+        text_chars: Maximum number of characters of a text; longer texts are cut, because models refuse or ignore more.
+        tries: Maximum number of attempts of a request.
+        pause: Seconds before the second attempt; doubled before each later one, plus up to half of it at random.
+        max_pause: Maximum seconds of a pause; a request for a longer one (Retry-After) is a failure.
+        timeout: Seconds that a request may take.
+        give_up: Number of failed batches in a row after which no more are tried.
+    """
+
+    concurrency: int = 3
+    delay: float = 0.5
+    batch: int = 64
+    batch_chars: int = 100_000
+    text_chars: int = 24_000
+    tries: int = 5
+    pause: float = 0.5
+    max_pause: float = 60.0
+    timeout: float = 60.0
+    give_up: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "batch", "batch_chars", "text_chars", "tries", "give_up"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
+        for name in ("delay", "pause", "max_pause", "timeout"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Protocol of objects that make vectors of texts; `embedder()` returns ripwrap's own.
+
+    An embedder may also have `limits`, a `Limits`, and `destination`, a `Destination` that says where texts are sent.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the model, as `provider:model`; only vectors of the same name are compared."""
+        ...
+
+    @property
+    def dimension(self) -> int | None:
+        """Numbers of a vector; `None` until that is known."""
+        ...
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> "Vectors":
+        """Return a vector for each text, in order, as lists or a numpy array; do not retry.
+
+        Args:
+            texts: Texts, at least one.
+            query: The texts are queries. If false, they are documents. Some models embed the two differently.
+
+        Raises:
+            EmbeddingError: The texts could not be embedded.
+        """
+        ...
+
+
+class Destination(BaseModel, frozen=True):
+    """Destination of texts that are embedded.
+
+    Attributes:
+        name: Name of the embedder.
+        url: Address of the server, without credentials; `None` if the model runs in this process.
+        leaves_machine: True if texts leave this machine; `None` if ripwrap cannot tell.
+        note: Further note, or empty.
+    """
+
+    name: str
+    url: str | None = None
+    leaves_machine: bool | None = False
+    note: str = ""
+
+    def __str__(self) -> str:
+        if self.url is not None:
+            where = "which is not this machine" if self.leaves_machine else "on this machine"
+            text = f"{self.name}: the text of every chunk and every query is sent to {self.url}, {where}."
+        elif self.leaves_machine is None:
+            text = f"{self.name}: ripwrap does not know this embedder, and cannot tell where texts are sent."
+        else:
+            text = f"{self.name}: runs in this process; no text leaves it."
+        return f"{text} {self.note}".rstrip()
+
+
+def describe(embedder: Embedder) -> Destination:
+    """Return the destination of texts; nothing is sent."""
+    told = getattr(embedder, "destination", None)
+    return told if isinstance(told, Destination) else Destination(name=embedder.name, leaves_machine=None)
+
+
+def limits_of(embedder: Embedder) -> Limits:
+    """Return the limits of an embedder."""
+    told = getattr(embedder, "limits", None)
+    return told if isinstance(told, Limits) else Limits()
+
+
+def provider_of(embedder: Embedder) -> str:
+    """Return the provider in the name of an embedder."""
+    return embedder.name.partition(":")[0]

@@ -1,0 +1,157 @@
+"""Vectors in the database: find the texts of a view without one, store and delete them."""
+
+import secrets
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from ripwrap._ranking.fts import batches
+from ripwrap._text import raw_bytes, text_of
+from ripwrap.index.embeddings.batching import Embedded, LengthError
+from ripwrap.index.storage.database import check, decode_text, write_transaction
+from ripwrap.index.storage.tables import WITHOUT_VECTOR, Model, model_of
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+_CONTENTS = (
+    "SELECT tree.path, blob.digest, (SELECT id FROM chunk WHERE blob = tree.blob ORDER BY start LIMIT 1), tree.blob"
+    " FROM tree CROSS JOIN blob ON blob.id = tree.blob WHERE tree.view = ?"
+)
+
+Content: TypeAlias = tuple[str | bytes, bytes, int | None, int]
+"""Content of a file of a view: its path, its digest, the number of its first chunk, which the others follow, and its
+own number. While these are equal, so are its chunks."""
+
+
+@dataclass(slots=True)
+class Complete:
+    """Contents whose texts all have vectors, while the model's generation stays the same.
+
+    Attributes:
+        generation: The generation of the model.
+        contents: The contents.
+        view: The generation of the view that misses no vector; `None` if none is known.
+    """
+
+    generation: int | None = None
+    contents: set[Content] = field(default_factory=set[Content])
+    view: int | None = None
+
+
+def contents_of(database: "Connection", number: int | None) -> set[Content]:
+    """Return the contents of the files of a view."""
+    return set(database.execute(_CONTENTS, (number,)))
+
+
+def find_missing(
+    database: "Connection", number: int | None, model: str, dimension: int | None, complete: Complete
+) -> dict[bytes, int]:
+    """Return the texts of a view without a vector: by digest, the number of a chunk, in the order of the files.
+
+    Args:
+        database: The index, in a transaction.
+        number: The view's.
+        model: The model's name.
+        dimension: Numbers of a vector; `None` if the model has none.
+        complete: Contents to pass over; contents with all vectors are added.
+    """
+    contents = contents_of(database, number)
+    complete.contents &= contents
+    new = sorted(contents - complete.contents, key=lambda content: path_key(content[0]))
+    found: dict[bytes, int] = {}
+    incomplete: set[int] = set()
+    for some in batches([content[-1] for content in new]):
+        statement = (
+            f"SELECT chunk.digest, chunk.id, chunk.blob {WITHOUT_VECTOR} AND tree.blob IN ({','.join('?' * len(some))})"
+            " ORDER BY tree.path, chunk.start"
+        )
+        for digest, chunk, blob in database.execute(statement, (number, model, 2 * (dimension or 0), *some)):
+            found.setdefault(digest, chunk)
+            incomplete.add(blob)
+    complete.contents.update(content for content in new if content[-1] not in incomplete)
+    return found
+
+
+def texts_of(database: "Connection", chunks: Sequence[int]) -> list[tuple[bytes, str]]:
+    """Return the texts of chunks by digest; skip deleted chunks."""
+    texts: dict[bytes, str] = {}
+    for some in batches(chunks):
+        statement = f"SELECT digest, text FROM chunk WHERE id IN ({','.join('?' * len(some))})"  # noqa: S608 - marks
+        for digest, stored in database.execute(statement, some):
+            texts[digest] = stored if isinstance(stored, str) else text_of(raw_bytes(decode_text(stored)))
+    return list(texts.items())
+
+
+def vectors_of(database: "Connection", model: str, dimension: int, digests: Collection[bytes]) -> dict[bytes, bytes]:
+    """Return the stored vectors of texts by digest, without those of another length."""
+    found: dict[bytes, bytes] = {}
+    for some in batches(list(digests)):
+        check()
+        marks = ",".join("?" * len(some))
+        statement = f"SELECT digest, v FROM vec WHERE model = ? AND length(v) = ? AND digest IN ({marks})"  # noqa: S608
+        found.update(database.execute(statement, (model, 2 * dimension, *some)))
+    return found
+
+
+def store_batch(
+    database: "Connection", model: str, batch: Embedded[bytes], *, replace: bool = False
+) -> tuple[Model, Model]:
+    """Store the vectors of a batch; return what was stored of the model before, and is now.
+
+    Args:
+        database: The index.
+        model: The model's name.
+        batch: By the digests of texts.
+        replace: Delete stored vectors of another length first.
+
+    Raises:
+        LengthError: Vectors of another length are stored, and `replace` is false.
+    """
+    from ripwrap.index.embeddings.vectors import pack
+
+    length = batch.vectors.shape[1]
+    with write_transaction(database):
+        before = model_of(database, model)
+        if before.dimension not in (None, length):
+            if not replace:  # another process has stored them a moment ago
+                message = f"{model} answered with vectors of {length} numbers instead of {before.dimension}"
+                raise LengthError(message, provider=model.partition(":")[0], length=length)
+            _drop_model(database, model)
+        now = Model(length, secrets.randbits(62))
+        database.execute("INSERT OR REPLACE INTO model (name, dimension, generation) VALUES (?, ?, ?)", (model, *now))
+        database.executemany(
+            "INSERT OR REPLACE INTO vec (digest, model, v) VALUES (?, ?, ?)",
+            ((digest, model, v) for digest, v in zip(batch.keys, pack(batch.vectors), strict=True)),
+        )
+    return before, now
+
+
+def drop_model(database: "Connection", model: str, dimension: int) -> None:
+    """Delete a model's vectors, if they have this length."""
+    with write_transaction(database):
+        if model_of(database, model).dimension == dimension:
+            _drop_model(database, model)
+
+
+def drop_one(database: "Connection", number: int | None, model: str) -> None:
+    """Delete the vector of one text of a view, so that the next refresh asks for it and sees its length."""
+    statement = (
+        "SELECT chunk.digest FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ?"
+        " AND EXISTS (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest) LIMIT 1"
+    )
+    with write_transaction(database):
+        row: tuple[bytes] | None = database.execute(statement, (number, model)).fetchone()
+        if row is not None:
+            database.execute("DELETE FROM vec WHERE digest = ? AND model = ?", (*row, model))
+            database.execute("UPDATE model SET generation = ? WHERE name = ?", (secrets.randbits(62), model))
+
+
+def _drop_model(database: "Connection", model: str) -> None:
+    database.execute("DELETE FROM vec WHERE model = ?", (model,))
+    database.execute("DELETE FROM model WHERE name = ?", (model,))
+
+
+def path_key(path: str | bytes) -> tuple[bool, bytes]:
+    """Return the key by which SQLite orders paths: by bytes, those that are not UTF-8 last."""
+    return isinstance(path, bytes), path if isinstance(path, bytes) else path.encode()

@@ -1,0 +1,100 @@
+"""Embedder without a network: it uses the weights of the package `wordllama`, without the code of the package.
+
+`wordllama.WordLlama.load()` looks for its tokenizer in a folder that the wheel does not have, and then downloads it. To
+import the package adds a handler to the root logger. A batch is padded to its longest text, so that a long text takes
+gigabytes. The result is a mean of token vectors, which this module computes itself. A test compares the two.
+"""
+
+import functools
+import threading
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from ripwrap.errors import EmbeddingError
+from ripwrap.index.embeddings.protocol import Destination, Limits
+
+if TYPE_CHECKING:
+    from ripwrap.index.embeddings.vectors import Matrix
+
+_WEIGHTS_PATH = "weights/l2_supercat_256.safetensors"
+_TOKENIZER_PATH = "tokenizers/l2_supercat_tokenizer_config.json"
+_LOAD_LOCK = threading.Lock()
+_INSTALL_COMMAND = 'pip install "ripwrap[vectors]"'
+
+
+class WordLlama:
+    """Embedder with static vectors of 256 numbers: about 1,500 chunks of 1,000 characters a second.
+
+    Attributes:
+        name: Name, `'wordllama:l2_supercat_256'`.
+        dimension: Numbers of a vector, 256.
+        limits: Limits: one batch at a time, without a pause.
+        destination: Destination of texts: this process.
+    """
+
+    name = "wordllama:l2_supercat_256"
+    dimension: int | None = 256
+    limits: Limits = Limits(concurrency=1, delay=0, tries=1, timeout=600)
+
+    def __init__(self) -> None:
+        missing = [name for name in ("wordllama", "tokenizers", "safetensors", "numpy") if find_spec(name) is None]
+        if missing:
+            raise _unusable_error(f"it needs the packages {', '.join(missing)}: {_INSTALL_COMMAND}")
+        self.destination: Destination = Destination(name=self.name)
+        self._model: tuple[Any, Any] | None = None
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> "Matrix":  # noqa: ARG002 - the model embeds queries as documents
+        """Return the mean of the token vectors of each text; zeros for a text without tokens."""
+        done = threading.Event()
+        try:
+            return await anyio.to_thread.run_sync(self._embed, list(texts), done, abandon_on_cancel=True)
+        finally:
+            done.set()
+
+    def _embed(self, texts: list[str], done: threading.Event) -> "Matrix":
+        import numpy as np
+
+        tokenizer, weights = self._get_model()
+        found = np.zeros((len(texts), weights.shape[1]), np.float32)
+        for number, text in enumerate(texts):
+            if done.is_set():
+                break
+            # One text at a time: a batch starts threads, and then a fork of the process logs warnings.
+            ids = tokenizer.encode(text, add_special_tokens=False).ids
+            if ids:
+                found[number] = weights[np.minimum(ids, len(weights) - 1)].mean(axis=0, dtype=np.float32)
+        return found
+
+    def _get_model(self) -> tuple[Any, Any]:
+        with _LOAD_LOCK:
+            if self._model is None:
+                self._model = _load()
+            return self._model
+
+
+@functools.cache
+def _load() -> tuple[Any, Any]:
+    """Load tokenizer and weights from files; 33 MB of memory, which all indexes of a process share."""
+    found = find_spec("wordllama")
+    folder = Path(found.origin).parent if found and found.origin else Path()
+    for name in (_WEIGHTS_PATH, _TOKENIZER_PATH):
+        if not (folder / name).is_file():
+            raise _unusable_error(f"{folder / name} is missing; install wordllama 0.4 or later: {_INSTALL_COMMAND}")
+    try:
+        tokenizer = import_module("tokenizers").Tokenizer.from_file(str(folder / _TOKENIZER_PATH))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        with import_module("safetensors").safe_open(folder / _WEIGHTS_PATH, framework="np", device="cpu") as file:
+            weights = file.get_tensor("embedding.weight").astype("float32")
+    except Exception as error:  # the packages do not document what they raise
+        raise _unusable_error(f"{folder} is damaged ({error}); install it again: {_INSTALL_COMMAND}") from error
+    return tokenizer, weights
+
+
+def _unusable_error(why: str) -> EmbeddingError:
+    return EmbeddingError(f"the offline embedder wordllama cannot be used: {why}", provider="wordllama")

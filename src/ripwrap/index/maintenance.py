@@ -1,0 +1,270 @@
+"""Status, check and pruning of an index."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ripwrap._text import shown
+from ripwrap.errors import Hint, HintedText
+from ripwrap.index.branches import is_gone
+from ripwrap.index.models import CheckResult, EmbedderInfo, IndexStatus, IndexView, PruneResult
+from ripwrap.index.storage.database import check, check_error, checkpoint, decode_text, is_damage, write_transaction
+from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
+from ripwrap.index.storage.store import Store
+from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+MIN_FREE_BYTES = 1_000_000  # free bytes, and a quarter of all, above which the file is compacted
+_UNUSED_BLOBS = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob IS NOT NULL) ORDER BY id"
+
+Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
+"""Way to fix an index: `refresh(rebuild=True)`, a refresh, or `prune()`."""
+
+
+def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
+    """Return the status of an index; a damaged one, or one of another version, counts as none."""
+    import sqlite3
+
+    about = None
+    with suppress(sqlite3.Error):
+        about = store.read_only(lambda database: _status(database, store, view, embedder))
+    return about or _empty_status(store, view, embedder)
+
+
+def _status(database: "Connection", store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus | None:
+    if versions_of(database) != store.versions:
+        return None
+    number = number_of(database, view)
+    changed = database.execute("SELECT changed FROM view WHERE id = ?", (number,)).fetchone()
+    files, chunks = database.execute(
+        "SELECT count(DISTINCT tree.path), count(chunk.id) FROM tree JOIN chunk ON chunk.blob = tree.blob"
+        " WHERE tree.view = ?",
+        (number,),
+    ).fetchone()
+    empty = database.execute(
+        "SELECT count(*) FROM tree WHERE view = ? AND blob IS NOT NULL AND blob NOT IN (SELECT blob FROM chunk)",
+        (number,),
+    ).fetchone()[0]
+    about = {
+        "built": changed is not None,
+        "files": files + empty,
+        "chunks": chunks,
+        "views": tuple(_views(database, number)),
+        "changed_at": None if changed is None else datetime.fromtimestamp(changed[0] / 1e9, UTC),
+    }
+    if embedder is not None:
+        known = model_of(database, embedder.name).dimension
+        dimension = embedder.dimension if known is None else known
+        count = f"SELECT count(DISTINCT chunk.digest) {WITHOUT_VECTOR}"
+        missing = database.execute(count, (number, embedder.name, 2 * (dimension or 0))).fetchone()[0]
+        about |= {"dimension": dimension, "lacking": missing}
+    return _empty_status(store, view, embedder).model_copy(update=about)
+
+
+def _views(database: "Connection", current: int | None) -> list[IndexView]:
+    rows = database.execute(
+        "SELECT id, name, root, options, (SELECT count(*) FROM tree WHERE view = view.id) FROM view"
+        " ORDER BY root, name, options"
+    )
+    return [
+        IndexView(
+            name=shown(decode_text(name)), root=decode_text(root), options=options, files=files, current=row == current
+        )
+        for row, name, root, options, files in rows
+    ]
+
+
+def _empty_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
+    return IndexStatus(
+        built=False,
+        files=0,
+        chunks=0,
+        bytes=store.files.size(),
+        view=shown(view.name),
+        views=(),
+        location=str(store.folder),
+        schema_version=SCHEMA_VERSION,
+        chunker=store.versions["chunker"],
+        model=None if embedder is None else embedder.name,
+        dimension=None if embedder is None else embedder.dimension,
+        lacking=0,
+        changed_at=None,
+        sent=() if embedder is None else (embedder.destination,),
+    )
+
+
+def check_index(store: Store) -> tuple[CheckResult, Remedy]:
+    """Check an index, and return the result with the way to fix it; change nothing."""
+    import sqlite3
+
+    try:
+        found = store.read_only(lambda database: _check_database(database, store))
+    except sqlite3.Error as error:
+        if is_damage(error):
+            return _unsound(f"{error}", HintedText(f"The index cannot be read: {error}; ", _REBUILD)), "rebuild"
+        return _unsound(
+            f"{error}", HintedText(f"The index cannot be read: {error}; if that lasts, ", _REBUILD)
+        ), "refresh"
+    if found is None:
+        return _result("ok", (0, 0, 0, 0, 0), (_NO_INDEX,), ok=True), "refresh"
+    return found
+
+
+def _unsound(checked: str, message: str) -> CheckResult:
+    return _result(checked, (0, 0, 0, 0, 0), (message,), ok=False)
+
+
+def _result(
+    checked: str, counts: tuple[int, int, int, int, int], messages: tuple[str, ...], *, ok: bool
+) -> CheckResult:
+    files, blobs, chunks, indexed, orphans = counts
+    return CheckResult(
+        ok=ok,
+        checked=checked,
+        files=files,
+        blobs=blobs,
+        chunks=chunks,
+        indexed=indexed,
+        orphans=orphans,
+        messages=messages,
+    )
+
+
+def _check_database(database: "Connection", store: Store) -> tuple[CheckResult, Remedy]:
+    checked = "\n".join(row for (row,) in database.execute("PRAGMA quick_check(5)"))
+    if checked != "ok":
+        return _unsound(checked, HintedText("The file is damaged; ", _REBUILD)), "rebuild"
+    versions = versions_of(database)
+    if why := store.why_untrusted(database, versions):
+        return _unsound(checked, HintedText(f"{why[0].upper()}{why[1:]}: ", _REFRESH, " rebuilds it.")), "refresh"
+    counts = tuple(
+        int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - constants
+        for table in ("tree", "blob", "chunk", "fts_docsize", f"({_UNUSED_BLOBS})")
+    )
+    wrong: list[str] = [message for statement, message in _RULES if database.execute(statement).fetchone()[0]]
+    wrong += _check_full_text(database)
+    wrong_size = [_WRONG_SIZE_MESSAGE] if database.execute(f"SELECT count(*) {_WRONG_SIZE}").fetchone()[0] else []
+    notes = [
+        HintedText(
+            f"It was made with {name} {versions.get(name)}, and {wanted} is wanted: the next ",
+            _REFRESH,
+            " rebuilds it.",
+        )
+        for name, wanted in store.versions.items()
+        if versions.get(name) != wanted
+    ]
+    if counts[4]:
+        notes.append(HintedText(f"{counts[4]} contents are in no view; ", _PRUNE, " removes them."))
+    files, blobs, chunks, indexed, orphans = counts
+    messages = (*wrong, *wrong_size, *notes)
+    result = _result(checked, (files, blobs, chunks, indexed, orphans), messages, ok=not wrong and not wrong_size)
+    return result, "rebuild" if wrong else "prune" if wrong_size else "refresh"
+
+
+_WRONG_SIZE = (
+    "FROM vec WHERE NOT EXISTS (SELECT 1 FROM model WHERE model.name = vec.model AND 2 * dimension = length(vec.v))"
+)
+_PRUNE = Hint(kind="call", target="prune")
+_REFRESH = Hint(kind="call", target="refresh")
+_NO_INDEX = HintedText("There is no index yet; ", _REFRESH, " makes it.")
+_WRONG_SIZE_MESSAGE = HintedText(
+    "Vectors are not of the size that their model's have; searches leave them out, ",
+    _PRUNE,
+    " removes them, and the next ",
+    _REFRESH,
+    " with that model embeds their texts again.",
+)
+_REBUILD = HintedText("rebuild it with ", Hint("rebuild", True, kind="call", target="refresh"), ".")
+_RULES = (
+    (
+        "SELECT count(*) FROM tree WHERE blob IS NOT NULL AND blob NOT IN (SELECT id FROM blob)",
+        HintedText("Files have no content: ", _REBUILD),
+    ),
+    (
+        "SELECT count(*) FROM chunk WHERE blob NOT IN (SELECT id FROM blob)",
+        HintedText("Chunks belong to no file: ", _REBUILD),
+    ),
+    (
+        (
+            "SELECT (SELECT count(*) FROM chunk WHERE id NOT IN (SELECT id FROM fts_docsize))"
+            " + (SELECT count(*) FROM fts_docsize WHERE id NOT IN (SELECT id FROM chunk))"
+        ),
+        HintedText("Full-text search has other chunks than there are: ", _REBUILD),
+    ),
+    (
+        "SELECT count(*) FROM tree WHERE view NOT IN (SELECT id FROM view)",
+        HintedText("Files belong to no view: ", _REBUILD),
+    ),
+)
+
+
+def _check_full_text(database: "Connection") -> list[str]:
+    """Return what FTS5 finds wrong with itself; nothing while another process writes, or if the file is read-only."""
+    import sqlite3
+
+    database.execute("PRAGMA busy_timeout = 0")
+    try:
+        database.execute("INSERT INTO fts(fts) VALUES ('integrity-check')")
+    except sqlite3.OperationalError as error:
+        check_error(error)
+        return []
+    except sqlite3.DatabaseError as error:
+        return [HintedText(f"Full-text search is damaged ({error}): ", _REBUILD)]
+    return []
+
+
+def prune(store: Store) -> PruneResult:
+    """Remove the views that are gone, and the content that no view has; make no index where there is none."""
+    done = store.run_if_current(lambda database: _prune(database, store))
+    return done or PruneResult(views=(), blobs=0, chunks=0, vectors=0, bytes=0)
+
+
+def _prune(database: "Connection", store: Store) -> PruneResult:
+    before = store.files.size()
+    with write_transaction(database):
+        gone = [
+            (row, shown(decode_text(name)))
+            for row, name, root in database.execute("SELECT id, name, root FROM view ORDER BY root, name").fetchall()
+            if is_gone(Path(decode_text(root)), decode_text(name))
+        ]
+        for row, _ in gone:
+            database.execute("DELETE FROM tree WHERE view = ?", (row,))
+            database.execute("DELETE FROM view WHERE id = ?", (row,))
+        blobs = [blob for (blob,) in database.execute(_UNUSED_BLOBS).fetchall()]
+        chunks = 0
+        for blob in blobs:
+            check()
+            chunks += remove_unused(database, blob)
+        vectors = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
+        vectors += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
+        if vectors:
+            database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
+            database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
+        views = {row for (row,) in database.execute("SELECT id FROM view")}
+    store.files.remove_vectors(keep=views)
+    _compact(database)
+    return PruneResult(
+        views=tuple(name for _, name in gone),
+        blobs=len(blobs),
+        chunks=chunks,
+        vectors=vectors,
+        bytes=max(before - store.files.size(), 0),
+    )
+
+
+def _compact(database: "Connection") -> None:
+    """Free the unused space of the file if it is large, unless another process reads now."""
+    import sqlite3
+
+    free, pages, page = (
+        int(database.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_count", "page_size")
+    )
+    try:
+        if free * page >= MIN_FREE_BYTES and free * 4 >= pages:
+            database.execute("VACUUM")
+        checkpoint(database)
+    except sqlite3.OperationalError as error:
+        check_error(error)

@@ -1,0 +1,1 @@
+"""The SQLite file of an index: files, tables, transactions and ownership."""

@@ -1,0 +1,208 @@
+"""Connections to the SQLite database of an index, transactions, and codes of errors."""
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ripwrap._concurrency import CANCELLED
+
+if TYPE_CHECKING:
+    import sqlite3
+    from sqlite3 import Connection
+
+APPLICATION_ID: int = 0x72697077
+"""Application id in the header of a database: `ripw` (https://sqlite.org/fileformat.html)."""
+
+BUSY: int = 5
+LOCKED: int = 6
+READONLY: int = 8
+INTERRUPT: int = 9
+CORRUPT: int = 11
+FULL: int = 13
+CANNOT_OPEN: int = 14
+NOT_A_DATABASE: int = 26
+"""Result codes of SQLite: https://sqlite.org/rescode.html."""
+
+_NO_TRUSTED_SCHEMA = "PRAGMA trusted_schema = OFF"  # the file may come from a stranger
+_CACHE_SIZE = "PRAGMA cache_size = -32768"  # KiB, because it is negative
+_LOG_SIZE_LIMIT = "PRAGMA journal_size_limit = 4194304"  # bytes that stay on disk after a checkpoint
+_BUSY_TIMEOUT_MS = 5_000  # a statement waits so long for the short locks of other processes
+_WRITE_LOCK_TIMEOUT = 300.0  # seconds to wait for another writer
+_INSTRUCTIONS_PER_CHECK = 20_000
+"""Instructions of SQLite's virtual machine, some milliseconds, between checks for cancellation."""
+
+_MISSING_TABLE_ERRORS = ("no such table", "no such column", "invalid fts5 file format")
+_SQLITE_MAGIC = b"SQLite format 3\0"
+
+
+def connect(uri: str, *, log: bool) -> "Connection":
+    """Open a connection, and read from it once, so that a damaged file fails here.
+
+    Args:
+        uri: URI of the file, with its mode.
+        log: Use a write-ahead log; needs a file that can be written.
+    """
+    import sqlite3
+
+    database = sqlite3.connect(
+        uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_BUSY_TIMEOUT_MS / 1000
+    )
+    try:
+        _set_progress_handler(database)
+        if log:
+            if not database.execute("PRAGMA page_count").fetchone()[
+                0
+            ]:  # so that the header of a new file has it at once
+                database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            # With a write-ahead log, readers see the state before a running transaction: https://sqlite.org/wal.html.
+            database.execute("PRAGMA journal_mode = WAL")
+        # With such a log, NORMAL is safe. A power loss may undo the last transactions, which the next refresh repeats.
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(_NO_TRUSTED_SCHEMA)
+        database.execute(_CACHE_SIZE)
+        database.execute(_LOG_SIZE_LIMIT)
+        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def is_index_header(header: bytes) -> bool:
+    """Return whether the first hundred bytes of a file are those of an index."""
+    return header.startswith(_SQLITE_MAGIC) and header[68:72] == APPLICATION_ID.to_bytes(4)
+
+
+def code_of(error: "sqlite3.Error") -> int:
+    """Return the primary result code of an error."""
+    return getattr(error, "sqlite_errorcode", 1) & 0xFF
+
+
+def is_damage(error: "sqlite3.Error") -> bool:
+    """Return whether an error means that the file is damaged, or has missing tables."""
+    import sqlite3
+
+    if code_of(error) in (CORRUPT, NOT_A_DATABASE):
+        return True
+    return isinstance(error, sqlite3.OperationalError) and str(error).startswith(_MISSING_TABLE_ERRORS)
+
+
+def check() -> None:
+    """Check for cancellation.
+
+    Raises:
+        TimeoutError: The caller is cancelled.
+    """
+    if CANCELLED.get().is_set():
+        raise TimeoutError("the call of the index was cancelled")
+
+
+def check_error(error: "sqlite3.Error") -> None:
+    """Raise the cause of an interrupted statement.
+
+    Raises:
+        TimeoutError: The caller is cancelled.
+        KeyboardInterrupt: Ctrl-C was pressed. sqlite3 swallows the exception in a progress handler, and interrupts.
+    """
+    check()
+    if code_of(error) == INTERRUPT:
+        raise KeyboardInterrupt from error
+
+
+def _set_progress_handler(database: "Connection") -> None:
+    """Make statements end with an error once the caller is cancelled."""
+    database.set_progress_handler(lambda: CANCELLED.get().is_set(), _INSTRUCTIONS_PER_CHECK)
+
+
+@contextmanager
+def _uninterrupted(database: "Connection") -> Generator[None]:
+    """Run statements without interruption: an interrupted COMMIT may have succeeded, and yet raise an error."""
+    database.set_progress_handler(None, 0)
+    try:
+        yield
+    finally:
+        _set_progress_handler(database)
+
+
+@contextmanager
+def write_transaction(database: "Connection") -> Generator[None]:
+    """Hold the only transaction that writes; roll it back if the block raises.
+
+    Raises:
+        sqlite3.OperationalError: Another process has been writing for five minutes.
+        TimeoutError: The caller is cancelled.
+    """
+    with _uninterrupted(database):
+        _begin_write(database)
+    try:
+        yield
+        with _uninterrupted(database):
+            database.execute("COMMIT")
+    except BaseException:
+        _roll_back(database)
+        raise
+
+
+@contextmanager
+def read_transaction(database: "Connection") -> Generator[None]:
+    """Hold a transaction that reads; all that is read in the block is of one state."""
+    with _uninterrupted(database):
+        database.execute("BEGIN")
+    try:
+        yield
+    finally:
+        _roll_back(database)
+
+
+def _roll_back(database: "Connection") -> None:
+    with _uninterrupted(database):
+        if database.in_transaction:  # SQLite rolls back by itself after some errors
+            database.execute("ROLLBACK")
+
+
+def checkpoint(database: "Connection") -> None:
+    """Empty the write-ahead log, unless another process reads it; the last process that closes it does so too."""
+    with _uninterrupted(database):
+        database.execute("PRAGMA busy_timeout = 50")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+
+
+def _begin_write(database: "Connection") -> None:
+    """Begin a transaction that writes, after those of other processes.
+
+    IMMEDIATE takes the lock at once. A transaction that reads first and writes later may fail with BUSY, and no wait
+    helps then (https://sqlite.org/lang_transaction.html). SQLite's own wait cannot be cancelled, so it is kept short,
+    and repeated.
+    """
+    import sqlite3
+
+    deadline = time.monotonic() + _WRITE_LOCK_TIMEOUT
+    database.execute("PRAGMA busy_timeout = 50")
+    try:
+        while True:
+            check()
+            try:
+                database.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if code_of(error) != BUSY or time.monotonic() > deadline:
+                    raise
+            else:
+                return
+    finally:
+        database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+
+
+def encode_text(text: str) -> str | bytes:
+    """Return a text or path as it is stored: bytes if it is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape")
+    return text
+
+
+def decode_text(value: str | bytes) -> str:
+    """Return a stored text or path; bytes that are not UTF-8 become lone surrogates."""
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")

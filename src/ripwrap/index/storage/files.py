@@ -1,0 +1,216 @@
+"""The files of an index: their names, and what keeps those of other programs from harm."""
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Container
+from contextlib import suppress
+from pathlib import Path
+
+from ripwrap._text import shown
+from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.index.storage.database import is_index_header
+from ripwrap.index.storage.ownership import known_mark, make_private_folder, write_new_file
+
+FOLDER = ".ripwrap"
+"""Folder of an index within a project; all files in it are the index's."""
+
+NAME = "index.sqlite3"
+LOCK_NAME = "index.lock"
+_IGNORE = ".gitignore"
+_FILES = (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm")
+_VECTORS = re.compile(r"vectors-(\d+)-[0-9a-f]{16}\.usearch(\.\w+)?")
+"""Search graphs of vectors, for the view of that number; made again out of the tables when needed."""
+_PROCESS_ID = re.compile(rb"\d+\s")  # in a lock's file on systems without file locks
+_BEGINNINGS = {
+    f"{NAME}-journal": re.compile(rb"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7|\0{8}"),
+    f"{NAME}-wal": re.compile(rb"\x37\x7f\x06[\x82\x83]"),
+    f"{NAME}-shm": re.compile(rb"\x18\xe2\x2d\0|\0\x2d\xe2\x18|\0{4}"),
+}
+"""First bytes of SQLite's files beside a database, which a killed process leaves behind."""
+_GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch: number of vectors, bytes of one
+_OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern])
+
+OTHER_LOCATION = HintedText("pass another ", Hint("location"))
+"""Hint of most errors about the files."""
+
+
+class IndexFiles:
+    """The files of one index.
+
+    Attributes:
+        folder: Folder of the index.
+        database: Path of the database.
+        lock: Path of the lock that a process holds while it opens or deletes the database.
+        in_project: See `Store`.
+    """
+
+    def __init__(self, folder: Path, *, in_project: bool, named: bool) -> None:
+        self.folder = folder
+        self.database: Path = folder / NAME
+        self.lock: Path = folder / LOCK_NAME
+        self.in_project = in_project
+        self._named = named
+
+    def size(self) -> int:
+        """Return the bytes on disk."""
+        sizes = 0
+        for name in (NAME, f"{NAME}-wal"):
+            with suppress(OSError):
+                sizes += (self.folder / name).stat().st_size
+        return sizes
+
+    def remove_vectors(self, keep: Container[int] = ()) -> None:
+        """Remove the files of vectors, which are made again out of the tables when they are needed.
+
+        Args:
+            keep: Numbers of the views whose files stay.
+        """
+        for name in self._vector_files():
+            found = _VECTORS.fullmatch(name)
+            if found is not None and int(found[1]) not in keep:
+                with suppress(OSError):
+                    (self.folder / name).unlink()
+
+    def check(self) -> None:
+        """Check that no path of the index is a link, or a file of another program.
+
+        Raises:
+            RipwrapError: One is, and must not be written or removed.
+        """
+        files = [self.folder / name for name in (LOCK_NAME, *_FILES)]
+        if self.in_project:
+            files = [self.folder, self.folder / _IGNORE, *files]
+        files += [self.folder / name for name in self._vector_files()]
+        for file in files:
+            try:
+                mode = file.lstat().st_mode
+            except OSError:
+                continue
+            if stat.S_ISLNK(mode):
+                raise RipwrapError(
+                    HintedText(
+                        f"{shown(str(file))} is a symbolic link, which an index does not follow; remove it, or ",
+                        OTHER_LOCATION,
+                    )
+                )
+            if file != self.folder and not stat.S_ISREG(mode):
+                raise RipwrapError(
+                    HintedText(f"{shown(str(file))} is not a regular file; remove it, or ", OTHER_LOCATION)
+                )
+
+        if self._named or (self.in_project and not known_mark(self.folder)):
+            self._check_content()
+
+    def _check_content(self) -> None:
+        if (header := _start_of(self.database)) and not is_index_header(header):
+            raise foreign_file_error(self.database)
+        beginnings = {LOCK_NAME: _PROCESS_ID}
+        if is_blank(self.database):  # without a database, the other files may be another program's
+            beginnings |= _BEGINNINGS | dict.fromkeys(self._vector_files(), _GRAPH)
+        for name, beginning in beginnings.items():
+            if (start := _start_of(self.folder / name)) and not beginning.match(start):
+                raise foreign_file_error(self.folder / name)
+
+    def _vector_files(self) -> list[str]:
+        with suppress(OSError):  # no such folder
+            return [name for name in os.listdir(self.folder) if _VECTORS.fullmatch(name)]
+        return []
+
+    def make_folder(self) -> None:
+        """Make the folder of the index, if it is missing.
+
+        Raises:
+            RipwrapError: It cannot be made.
+        """
+        self.check()
+        try:
+            make_private_folder(self.folder)
+            if self.in_project:
+                with suppress(FileExistsError):
+                    write_new_file(self.folder / _IGNORE, "*\n", 0o666)
+        except OSError as error:
+            if self.database.exists():
+                return
+            raise RipwrapError(
+                HintedText(
+                    f"could not make the folder {shown(str(self.folder))} of an index: {error.strerror}; ",
+                    OTHER_LOCATION,
+                )
+            ) from error
+
+    def remove(self, why: str) -> None:
+        """Remove the database, and all that was made of it.
+
+        Args:
+            why: Reason, for the error.
+
+        Raises:
+            RipwrapError: A file cannot be removed.
+        """
+        try:
+            self.remove_vectors()
+            for name in _FILES:  # the database first: the other files are useless without it
+                (self.folder / name).unlink(missing_ok=True)
+        except OSError as error:
+            raise RipwrapError(
+                HintedText(
+                    f"{shown(str(self.database))} must be rebuilt, because {why}, but cannot be removed: "
+                    f"{error.strerror}; remove it, or ",
+                    OTHER_LOCATION,
+                )
+            ) from error
+
+
+def vectors_file(folder: Path, view: int, model: str) -> Path:
+    """Return the file that may store the search graph of a view's vectors of a model."""
+    digest = hashlib.blake2b(model.encode(), digest_size=8).hexdigest()
+    return folder / f"vectors-{view}-{digest}.usearch"
+
+
+def own_files(folder: Path, root: Path) -> re.Pattern[str] | None:
+    """Return a pattern that the relative paths of an index's own files match.
+
+    Args:
+        folder: Folder of the index; it may have other files in it, unless it is called `.ripwrap`.
+        root: Folder that the paths are relative to.
+
+    Returns:
+        The pattern; `None` if no file of the index is below the root.
+    """
+    if not folder.is_relative_to(root):
+        return None
+    if folder == root:
+        return re.compile(_OWN)
+    below = re.escape(os.path.join(os.path.relpath(folder, root), ""))
+    return re.compile(below + (".*" if folder.name == FOLDER else f"({_OWN})"), re.DOTALL)
+
+
+def foreign_file_error(path: Path) -> RipwrapError:
+    """Return the error for a file that is not one of an index."""
+    return RipwrapError(
+        HintedText(
+            f"{shown(str(path))} is not a file of a ripwrap index, or is damaged. It is left untouched; remove it, or ",
+            OTHER_LOCATION,
+        )
+    )
+
+
+def is_blank(path: Path) -> bool:
+    """Return whether a file is empty or does not exist."""
+    try:
+        return not path.stat().st_size
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def _start_of(path: Path) -> bytes:
+    """Return the first hundred bytes of a file; none if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(100)
+    except OSError:
+        return b""

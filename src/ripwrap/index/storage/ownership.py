@@ -1,0 +1,93 @@
+"""Ownership of an index inside a project: this user made it, and it did not come with the repository.
+
+A cloned repository may bring a `.ripwrap` folder with a hostile or wrong database (SQLite's advice for such files:
+https://sqlite.org/security.html). So the process that makes an index writes a random mark, which a stranger cannot
+guess, both into the index and into the user's cache. Only an index with the mark of the cache is used; any other is
+rebuilt.
+"""
+
+import errno
+import hashlib
+import logging
+import os
+import secrets
+from pathlib import Path
+
+from ripwrap._text import shown
+from ripwrap.binary import cache
+
+_LOGGER = logging.getLogger("ripwrap")
+
+_PROCESS_MARKS: dict[Path, str] = {}
+"""Marks by folder, for this process alone, if the user's cache cannot store them."""
+
+
+def _mark_file(folder: Path) -> tuple[Path, str]:
+    """Return the file of the mark in the user's cache, and why it must not be used, or an empty string."""
+    store = cache.folder()
+    marks = store / "index" / "marks"
+    why = next((why for one in (store, marks.parent, marks) if (why := cache.why_untrusted(one))), "")
+    return marks / hashlib.blake2b(os.fsencode(folder), digest_size=16).hexdigest(), why
+
+
+def known_mark(folder: Path) -> str:
+    """Return the stored mark of a folder; empty if it is missing or untrusted."""
+    folder = folder.absolute()
+    if here := _PROCESS_MARKS.get(folder):
+        return here
+    file, why = _mark_file(folder)
+    if why:
+        return ""
+    try:
+        return file.read_text("ascii")
+    except (OSError, ValueError):
+        return ""
+
+
+def make_mark(folder: Path) -> str:
+    """Return a new mark, after storing it in the user's cache, or in this process if the cache is unusable."""
+    folder = folder.absolute()
+    mark = secrets.token_hex(16)
+    file, why = _mark_file(folder)
+    if not why:
+        try:
+            for one in (file.parents[2], file.parents[1], file.parent):
+                make_private_folder(one)
+            fresh = file.with_name(f"{file.name}-{mark}")
+            try:
+                write_new_file(fresh, mark, 0o600)
+                fresh.replace(file)
+            finally:
+                fresh.unlink(missing_ok=True)
+        except OSError as error:
+            why = str(error.strerror)
+        else:
+            _PROCESS_MARKS.pop(folder, None)
+            return mark
+    _PROCESS_MARKS[folder] = mark
+    _LOGGER.warning(
+        "each process rebuilds the index in %s, because the cache %s cannot store who made it: %s",
+        shown(str(folder)),
+        shown(str(cache.folder())),
+        why,
+    )
+    return mark
+
+
+def write_new_file(path: Path, text: str, mode: int) -> None:
+    """Write a file that does not exist yet, not even as a link."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    with os.fdopen(os.open(path, flags, mode), "w") as file:
+        file.write(text)
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder and its missing parents, with mode 0700 whatever the umask is."""
+    missing: list[Path] = []
+    while not folder.exists():
+        missing.append(folder)
+        folder = folder.parent
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "it is not a directory", str(folder))

@@ -1,0 +1,123 @@
+"""The tables of an index, and the versions of what made its content.
+
+A database is recognised by its application id, then by its whole schema. Triggers, views or other tables in a file from
+elsewhere could run SQL of a stranger, so a file with anything else is rebuilt (https://sqlite.org/security.html).
+"""
+
+import functools
+from typing import TYPE_CHECKING
+
+from ripwrap._ranking.fts import FTS_TABLE
+from ripwrap.index.storage.database import APPLICATION_ID
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+SCHEMA_VERSION = 2
+"""Version of the tables."""
+
+MARK_KEY = "mark"
+"""Key of the ownership mark in `meta`; see `ownership.py`."""
+
+_TABLES = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    # A view is a folder, on a branch, with the options that choose its files. `generation` is a random number that
+    # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970.
+    # `root` and `name`, and the paths, texts and symbols below, have no type, so that SQLite stores text and bytes as
+    # they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
+    """CREATE TABLE view (
+        id INTEGER PRIMARY KEY, root, options TEXT NOT NULL, name, generation INTEGER NOT NULL,
+        changed INTEGER NOT NULL, UNIQUE (root, options, name)
+    )""",
+    # A content of a file under a path. Branches that share it share its row.
+    "CREATE TABLE blob (id INTEGER PRIMARY KEY, path, digest BLOB NOT NULL, UNIQUE (path, digest))",
+    # `start` is the offset of the first character in the text of the file, `line` the number of its line, `symbol` the
+    # definition that the chunk is or is in, if known. Texts and paths that are not UTF-8 are stored as bytes.
+    """CREATE TABLE chunk (
+        id INTEGER PRIMARY KEY, blob INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL,
+        digest BLOB NOT NULL, text NOT NULL, symbol
+    )""",
+    "CREATE INDEX chunk_blob ON chunk (blob, start)",
+    # A file of a view. `blob` is NULL if the file is left out. `note` says why ('binary', 'unreadable'), or that only
+    # its beginning is indexed ('cut').
+    """CREATE TABLE tree (
+        view INTEGER NOT NULL, path, blob INTEGER, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL,
+        ctime_ns INTEGER NOT NULL, note TEXT, PRIMARY KEY (view, path)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX tree_blob ON tree (blob)",
+    # A vector of a text by a model. Its key is the digest of the text, so that equal chunks share it.
+    "CREATE TABLE vec (digest BLOB NOT NULL, model TEXT NOT NULL, v BLOB NOT NULL, PRIMARY KEY (model, digest))",
+    # The numbers of a vector of a model. `generation` is a random number that changes with the vectors.
+    "CREATE TABLE model (name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, generation INTEGER NOT NULL) WITHOUT ROWID",
+    FTS_TABLE,
+    "INSERT INTO fts(fts, rank) VALUES ('hashsize', 33554432)",  # 32 MiB: fewer segments to merge, half the time
+)
+_CONTENT_TABLES = ("view", "blob", "chunk", "tree")
+
+
+def read_versions(database: "Connection") -> dict[str, str] | None:
+    """Return the versions that made the content; `None` if the database is new, or not an index."""
+    if database.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID or is_empty(database):
+        return None
+    if not _has_meta(database):
+        return {}
+    return dict(database.execute("SELECT key, value FROM meta WHERE key <> ?", (MARK_KEY,)).fetchall())
+
+
+def is_empty(database: "Connection") -> bool:
+    """Return whether a database has no tables."""
+    return not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+
+def _has_meta(database: "Connection") -> bool:
+    """Return whether `meta` is declared as in `_TABLES`; it must not be read before this is known."""
+    found = database.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'meta'").fetchone()
+    return found is not None and found[0] == _TABLES[0]
+
+
+def mark_of(database: "Connection") -> str:
+    """Return the ownership mark in a database; empty if there is none."""
+    found = database.execute("SELECT value FROM meta WHERE key = ?", (MARK_KEY,)).fetchone()
+    return "" if found is None else str(found[0])
+
+
+def shape_of(database: "Connection") -> "frozenset[tuple[object, ...]]":
+    """Return the schema of a database: tables, with those that FTS5 makes, indexes, triggers and views."""
+    rows = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100")
+    return frozenset(rows.fetchall())
+
+
+@functools.cache
+def expected_shape() -> "frozenset[tuple[object, ...]]":
+    """Return the schema that an index must have."""
+    import sqlite3
+
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        create_tables(database)
+        return shape_of(database)
+    finally:
+        database.close()
+
+
+def versions_of(database: "Connection") -> dict[str, str]:
+    """Return the versions that made the content; empty if there is none."""
+    return read_versions(database) or {}
+
+
+def create_tables(database: "Connection") -> None:
+    """Create the tables."""
+    database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    for table in _TABLES:
+        database.execute(table)
+
+
+def clear_content(database: "Connection") -> None:
+    """Delete all content but vectors, which depend on nothing but a text and a model."""
+    for table in _CONTENT_TABLES:
+        database.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
+    database.execute("INSERT INTO fts(fts) VALUES ('delete-all')")
+    # The tokenizer is a part of the declaration of the table, and may be another one now.
+    database.execute("DROP TABLE fts")
+    for table in _TABLES[_TABLES.index(FTS_TABLE) :]:
+        database.execute(table)

@@ -1,0 +1,362 @@
+"""The file of an index: opening, closing, and rebuilding it when it is damaged.
+
+It is one SQLite database in WAL mode. A refresh is one transaction, so that readers see the state before or after it,
+also when the process that writes is killed. One thread at a time uses a connection; under an event loop that is a
+worker thread. A damaged file, or one of another version, is deleted and rebuilt, which is logged. Files of other
+programs are never touched.
+"""
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ripwrap._concurrency import ProcessLock, hold_lock
+from ripwrap._ranking.fts import missing_fts5_text
+from ripwrap._text import shown
+from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.index.storage.database import (
+    BUSY,
+    CANNOT_OPEN,
+    FULL,
+    LOCKED,
+    READONLY,
+    check,
+    check_error,
+    code_of,
+    connect,
+    is_damage,
+    write_transaction,
+)
+from ripwrap.index.storage.files import OTHER_LOCATION, IndexFiles, foreign_file_error, is_blank
+from ripwrap.index.storage.ownership import known_mark, make_mark
+from ripwrap.index.storage.schema import (
+    MARK_KEY,
+    SCHEMA_VERSION,
+    clear_content,
+    create_tables,
+    expected_shape,
+    is_empty,
+    mark_of,
+    read_versions,
+    shape_of,
+)
+
+if TYPE_CHECKING:
+    import sqlite3
+    from sqlite3 import Connection
+
+LOCK_PATIENCE = 30.0  # Seconds to wait for another process to open or throw away the file.
+
+_LOGGER = logging.getLogger("ripwrap")
+
+T = TypeVar("T")
+
+
+class _StaleError(Exception):
+    """Error for a file that must be rebuilt; the message says why."""
+
+
+class Store:
+    """The file of an index, opened when it is first used, for any number of threads.
+
+    Attributes:
+        folder: Folder of the index.
+        files: Files of the index.
+        path: Path of the database.
+        versions: Versions of what makes the content, such as the chunker.
+    """
+
+    def __init__(
+        self, folder: Path, versions: Mapping[str, str], *, ignored: bool = False, named: bool = False
+    ) -> None:
+        """Set up; nothing is opened or made.
+
+        Args:
+            folder: Folder of the index.
+            versions: Versions of what makes the content, such as the chunker; content of others is rebuilt.
+            ignored: The folder is in the project. Git and rg are made to ignore it, and an index in it is used only if
+                this user made it, because a repository may have brought it along.
+            named: The caller named the folder, which may have other files in it.
+        """
+        self.folder = folder
+        self.files: IndexFiles = IndexFiles(folder, in_project=ignored, named=named)
+        self.path: Path = self.files.database
+        self.versions: dict[str, str] = {"schema": str(SCHEMA_VERSION), **versions}
+        self._lock = threading.Lock()
+        self._database: Connection | None = None
+        self._identity: tuple[int, int, int] | None = None
+        self._checked = False
+        self._read_only = False
+        self._warned_read_only = False
+
+    def run(self, call: "Callable[[Connection], T]") -> T:
+        """Call with the database, one call at a time; if it is damaged, rebuild it and call again.
+
+        Raises:
+            RipwrapError: The database cannot be opened or written to, the disk is full, or it is another program's.
+            TimeoutError: The caller is cancelled.
+        """
+        return self._retry(lambda: call(self._open()))
+
+    def run_if_current(self, call: "Callable[[Connection], T]") -> T | None:
+        """Call with the database as `run()` does, if there is one; leave content of other versions alone.
+
+        Returns:
+            The result of the call; `None` if there is no index, and then none is made.
+
+        Raises:
+            RipwrapError: As `run()`.
+            TimeoutError: The caller is cancelled.
+        """
+
+        def call_if_made() -> T | None:
+            self.files.check()
+            if is_blank(self.path):
+                return None
+            database = self._connect()
+            return call(database) if self._is_made(database, read_versions(database)) else None
+
+        return self._retry(call_if_made)
+
+    def _retry(self, call: Callable[[], T]) -> T:
+        try:
+            import sqlite3
+        except ModuleNotFoundError as error:  # a Python that was built without it
+            raise RipwrapError(missing_fts5_text(error)) from error
+
+        with self._hold():
+            for _ in range(3):
+                try:
+                    return call()
+                except sqlite3.Error as error:
+                    check_error(error)
+                    if self._read_only or not is_damage(error):
+                        self._close()
+                        raise self._translate(error) from error
+                    self._discard(f"it is damaged ({error})")
+                except _StaleError as error:
+                    if self._read_only:
+                        self._close()
+                        raise RipwrapError(
+                            HintedText(
+                                f"the index {shown(str(self.path))} must be rebuilt, because {error}, but it cannot be "
+                                "written to; ",
+                                OTHER_LOCATION,
+                            )
+                        ) from error
+                    self._discard(str(error))
+        raise RipwrapError(f"{shown(str(self.path))} was damaged three times in a row; check the disk")
+
+    def read_only(self, call: "Callable[[Connection], T]") -> T | None:
+        """Call with the database as it is, on a new connection.
+
+        Nothing is made or fixed, and no lock is waited for: it can be called while a refresh is running.
+
+        Returns:
+            The result of the call; `None` if there is no index, or an untrusted one.
+
+        Raises:
+            sqlite3.Error: The database is damaged.
+            RipwrapError: The database or a file beside it is a link, or another program's.
+            TimeoutError: The caller is cancelled.
+        """
+        import sqlite3
+
+        if not self.path.exists():
+            return None
+        self.files.check()
+        database = self._new_connection(make=False)
+        try:
+            versions = read_versions(database)
+            if versions is None and not is_empty(database):
+                raise foreign_file_error(self.path)
+            if versions is None or (self.files.in_project and self.why_untrusted(database, versions)):
+                return None
+            return call(database)
+        except sqlite3.Error as error:
+            check_error(error)
+            raise
+        finally:
+            database.close()
+
+    def delete(self) -> None:
+        """Delete the file; the next call makes it again.
+
+        Raises:
+            RipwrapError: It cannot be deleted, or is another program's.
+            TimeoutError: The caller is cancelled.
+        """
+        with self._hold():
+            self._close()
+            with self._hold_file():
+                self.files.remove("that was asked for")
+
+    def close(self) -> None:
+        """Close the file; the next call opens it again."""
+        with self._lock:
+            self._close()
+
+    def __del__(self) -> None:
+        self._close()
+
+    @contextmanager
+    def _hold(self) -> Generator[None]:
+        with hold_lock(self._lock, check):
+            check()
+            yield
+
+    def _identify(self) -> tuple[int, int, int] | None:
+        """Return what differs if another process has replaced the file, or if this process was forked."""
+        try:
+            state = os.stat(self.path)
+        except OSError:
+            return None
+        return os.getpid(), state.st_dev, state.st_ino
+
+    def _open(self) -> "Connection":
+        database = self._connect()
+        self._prepare(database)
+        return database
+
+    def _connect(self) -> "Connection":
+        if self._database is not None and self._identity != self._identify():
+            self._close()
+        if self._database is None:
+            with self._hold_file():
+                self._identity = self._identify()
+                self._database = self._new_connection(make=True)
+                self._identity = self._identify()
+        return self._database
+
+    def _new_connection(self, *, make: bool) -> "Connection":
+        """Open a connection; a read-only one where the folder cannot be written to."""
+        import sqlite3
+
+        uri = self.path.absolute().as_uri()
+        for mode in ("rwc" if make else "rw", "ro", "ro&immutable=1"):
+            if make:
+                self._read_only = mode != "rwc"
+            try:
+                database = connect(f"{uri}?mode={mode}", log=mode == "rwc")
+            except sqlite3.Error as error:
+                if not (code_of(error) in (READONLY, CANNOT_OPEN) and mode != "ro&immutable=1" and self.path.exists()):
+                    raise
+            else:
+                if mode == "ro&immutable=1" and not self._warned_read_only:
+                    self._warned_read_only = True
+                    _LOGGER.warning(
+                        "the index in %s is read-only, and changes by other processes are not seen: results may be old",
+                        shown(str(self.folder)),
+                    )
+                return database
+        raise AssertionError("the last mode returns or raises")
+
+    def _prepare(self, database: "Connection") -> None:
+        """Make missing tables; raise `_StaleError` if the file must be rebuilt."""
+        versions = read_versions(database)
+        if self._checked and versions == self.versions:
+            return
+        self._is_made(database, versions)
+        if versions != self.versions:
+            if self._read_only:
+                raise _StaleError("it was made by another chunker or tokenizer")
+            with write_transaction(database):
+                self._fill(database)
+        self._checked = True
+
+    def _is_made(self, database: "Connection", versions: dict[str, str] | None) -> bool:
+        """Return whether the database has the tables of an index.
+
+        Raises:
+            RipwrapError: The database is another program's.
+            _StaleError: The file must be rebuilt.
+        """
+        if versions is None:
+            if not is_empty(database):
+                raise foreign_file_error(self.path)
+            return False
+        if why := self.why_untrusted(database, versions):
+            raise _StaleError(why)
+        return True
+
+    def _fill(self, database: "Connection") -> None:
+        """Make the tables, or clear them of what was made by other versions, unless another process just did."""
+        versions = read_versions(database)
+        if versions is None:
+            create_tables(database)
+            self.files.remove_vectors()
+            mark = make_mark(self.folder) if self.files.in_project else ""
+        elif why := self.why_untrusted(database, versions):
+            raise _StaleError(why)
+        elif versions == self.versions:
+            return
+        else:
+            _LOGGER.info("the index in %s was made by another chunker or tokenizer, and is rebuilt", self.folder)
+            clear_content(database)
+            mark = mark_of(database)
+        database.execute("DELETE FROM meta")
+        database.executemany("INSERT INTO meta VALUES (?, ?)", self.versions.items())
+        if mark:
+            database.execute("INSERT INTO meta VALUES (?, ?)", (MARK_KEY, mark))
+
+    def why_untrusted(self, database: "Connection", versions: dict[str, str] | None) -> str:
+        """Return why the file must not be used, or an empty string; versions of content are not compared."""
+        found = (versions or {}).get("schema")
+        if found is not None and found != str(SCHEMA_VERSION):
+            return f"its tables have version {found} instead of {SCHEMA_VERSION}"
+        if shape_of(database) != expected_shape():
+            return "its tables are not those of an index, or it has triggers or views"
+        if self.files.in_project:
+            mark = mark_of(database)  # read first, because the known mark is written first
+            if not mark or mark != known_mark(self.folder):
+                return "it does not have the ownership mark in this user's cache"
+        return ""
+
+    @contextmanager
+    def _hold_file(self) -> Generator[None]:
+        """Hold the lock under which a process opens or deletes the file."""
+        self.files.make_folder()
+        check()
+        deadline = time.monotonic() + LOCK_PATIENCE
+        path = self.files.lock
+
+        def check_wait() -> None:
+            check()
+            if time.monotonic() > deadline:
+                raise RipwrapError(f"another process has held {path} for over {LOCK_PATIENCE:.0f} seconds; try again")
+
+        with hold_lock(ProcessLock(path, if_writable=True), check_wait):
+            yield
+
+    def _discard(self, why: str) -> None:
+        """Delete the file, unless another process has replaced it."""
+        seen = self._identity
+        self._close()
+        with self._hold_file():
+            if seen is not None and seen != self._identify():
+                return
+            _LOGGER.warning("the index in %s is rebuilt: %s", shown(str(self.folder)), why, extra={"rebuilt": True})
+            self.files.remove(why)
+
+    def _close(self) -> None:
+        if (database := getattr(self, "_database", None)) is not None:
+            self._database = None
+            self._checked = False
+            database.close()
+
+    def _translate(self, error: "sqlite3.Error") -> RipwrapError:
+        if "no such module" in str(error):
+            return RipwrapError(missing_fts5_text(error))
+        advice = {
+            BUSY: "another process is using it; try again",
+            LOCKED: "another process is using it; try again",
+            FULL: HintedText("free some space, or ", OTHER_LOCATION),
+            READONLY: HintedText(OTHER_LOCATION, ", or search with ", Hint("refresh", False)),
+            CANNOT_OPEN: HintedText("make its folder writable, or ", OTHER_LOCATION),
+        }.get(code_of(error), HintedText(OTHER_LOCATION, ", or remove it: the next refresh makes it again"))
+        return RipwrapError(HintedText(f"the index {shown(str(self.path))}: {error}: ", advice))

@@ -1,0 +1,59 @@
+"""Agent tools over a set of directories: plain typed methods that any framework can register."""
+
+from ripwrap._code.outline import (
+    Section,
+)
+from ripwrap.workspace.arguments import (
+    CodebaseSearchOptions,
+    FindFilesOptions,
+    GrepContentOptions,
+    LsOptions,
+    TreeOptions,
+)
+from ripwrap.workspace.core import (
+    Workspace,
+    schemas,
+)
+from ripwrap.workspace.results import (
+    CodebaseSearchResult,
+    CodePlace,
+    ContentMatch,
+    FileHits,
+    FindFilesResult,
+    GrepContentResult,
+    IndexCodebaseResult,
+    IndexedRoot,
+    IndexHealthResult,
+    IndexStatusResult,
+    ListEntry,
+    ListResult,
+    RootHealth,
+    RootStatus,
+    ToolResult,
+)
+
+__all__ = [
+    "CodePlace",
+    "CodebaseSearchOptions",
+    "CodebaseSearchResult",
+    "ContentMatch",
+    "FileHits",
+    "FindFilesOptions",
+    "FindFilesResult",
+    "GrepContentOptions",
+    "GrepContentResult",
+    "IndexCodebaseResult",
+    "IndexHealthResult",
+    "IndexStatusResult",
+    "IndexedRoot",
+    "ListEntry",
+    "ListResult",
+    "LsOptions",
+    "RootHealth",
+    "RootStatus",
+    "Section",
+    "ToolResult",
+    "TreeOptions",
+    "Workspace",
+    "schemas",
+]

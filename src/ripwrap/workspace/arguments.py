@@ -1,0 +1,395 @@
+"""Arguments of the tools: a model for each tool, and how what a model (LLM) sends is read into it. Pure.
+
+Each `…Arguments` model holds the defaults, bounds and descriptions of one tool, and its JSON schema. The methods of
+`Workspace` repeat names, types and defaults, because frameworks read signatures; a test compares the two.
+
+Language models send the names of rg's flags and of the tools that they were trained on, numbers as strings, and `null`.
+`parse_arguments()` understands these. What it cannot understand raises an error of one line that says what is allowed.
+"""
+
+import functools
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
+
+from pydantic import (
+    AliasChoices,
+    AliasGenerator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+from typing_extensions import TypedDict
+
+from ripwrap.options import ALIASES, suggest
+
+OutputMode: TypeAlias = Literal["content", "files_with_matches", "count"]
+FileOrder: TypeAlias = Literal["path", "newest"]
+
+MAX_NUMBER = 1_000_000
+"""Largest number that a tool takes."""
+
+MAX_QUOTED_CHARS = 80
+"""Characters of a wrong value that an error message quotes."""
+
+
+class _VisibilityOptions(TypedDict, total=False):
+    include_hidden: bool
+    include_ignored: bool
+
+
+class GrepContentOptions(_VisibilityOptions, total=False):
+    """Options of `grep_content()` besides `pattern` and `path`."""
+
+    context_lines: int
+    before_context: int
+    after_context: int
+    max_matches: int
+    max_files: int
+    file_pattern: str
+    file_type: str
+    case_insensitive: bool
+    fixed_strings: bool
+    multiline: bool
+    output_mode: OutputMode
+    offset: int
+    sections: bool
+
+
+class FindFilesOptions(_VisibilityOptions, total=False):
+    """Options of `find_files()` besides `pattern` and `path`."""
+
+    sort: FileOrder
+    limit: int
+    offset: int
+
+
+class LsOptions(_VisibilityOptions, total=False):
+    """Options of `ls()` besides `path`."""
+
+    ignore: list[str]
+    limit: int
+    max_depth: int
+
+
+class TreeOptions(_VisibilityOptions, total=False):
+    """Options of `tree()` besides `path`."""
+
+    limit: int
+
+
+class CodebaseSearchOptions(TypedDict, total=False):
+    """Options of `codebase_search()` besides `query` and `path`."""
+
+    limit: int
+
+
+TOOL_NAMES = {
+    "grep": "grep_content",
+    "ripgrep": "grep_content",
+    "rg": "grep_content",
+    "grep_search": "grep_content",
+    "search_file_content": "grep_content",
+    "search_content": "grep_content",
+    "glob": "find_files",
+    "search_files": "find_files",
+    "file_search": "find_files",
+    "find_by_name": "find_files",
+    "list_files": "ls",
+    "read_folder": "ls",
+    "list": "ls",
+    "list_dir": "ls",
+    "list_directory": "ls",
+    "directory_tree": "tree",
+    "semantic_search": "codebase_search",
+    "search_codebase": "codebase_search",
+    "search_code": "codebase_search",
+    "code_search": "codebase_search",
+}
+"""Other names of the tools, in lower case."""
+
+_IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
+"""Arguments without effect: answers always have line numbers, and an explanation is a remark of the model."""
+
+_ONE_SIDE = frozenset({*ALIASES["before_context"], *ALIASES["after_context"]})
+_BOTH_SIDES = frozenset({"context_lines", *ALIASES["context_lines"]})
+
+A = TypeVar("A", bound="ToolArguments")
+
+
+def _parse_strings(value: Any) -> Any:
+    """Return the strings of a text, which is a JSON array or has commas between them."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return comma_separated(value)
+
+
+def _join_globs(value: Any) -> Any:
+    """Return one string of globs, given a list or the text of a JSON array."""
+    if isinstance(value, str) and value.lstrip().startswith('["'):
+        value = _parse_strings(value)
+    return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
+
+
+Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
+Globs: TypeAlias = Annotated[str, BeforeValidator(_join_globs)]
+Strings: TypeAlias = Annotated[list[str], BeforeValidator(_parse_strings)]
+
+
+class ToolArguments(
+    BaseModel,
+    frozen=True,
+    extra="forbid",
+    coerce_numbers_to_str=True,
+    defer_build=True,
+    alias_generator=AliasGenerator(validation_alias=lambda name: AliasChoices(name, *ALIASES.get(name, ()))),
+):
+    """Arguments of a tool."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lift_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Take `head_limit=0` for the largest number: in the tool that models know it from, 0 is no limit."""
+        no_limit = str(given.get("head_limit")).strip() == "0"
+        return {**given, "head_limit": MAX_NUMBER} if no_limit else given
+
+
+class GrepContentArguments(ToolArguments, frozen=True):
+    """Arguments of `grep_content()`."""
+
+    pattern: str = Field(description=r"Regular expression to search for, such as `def \w+_total` or `TODO|FIXME`.")
+    path: str = Field(".", description="The directory or file to search; `.` is everything.")
+    context_lines: Number = Field(2, description="Lines of context before and after each match; default 2.")
+    before_context: Number = Field(0, description="Lines of context before each match, if more than context_lines.")
+    after_context: Number = Field(0, description="Lines of context after each match, if more than context_lines.")
+    max_matches: Number = Field(
+        100, description="Maximum number of matches to show, or of files in the other output modes; default 100."
+    )
+    max_files: Number = Field(0, description="Maximum number of files to show matches of; 0, the default, is no limit.")
+    file_pattern: Globs = Field(
+        "", description="Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!*.min.js`."
+    )
+    file_type: str = Field(
+        "", description="Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`."
+    )
+    case_insensitive: bool = Field(False, description="Ignore case; default false.")
+    fixed_strings: bool = Field(False, description="Search for the pattern as plain text, not as a regular expression.")
+    multiline: bool = Field(False, description="Let a match span lines; a dot then also matches line ends.")
+    output_mode: OutputMode = Field(
+        "content",
+        description="`content` shows lines, `files_with_matches` only paths, `count` the lines per file.",
+    )
+    offset: Number = Field(0, description="Number of matches to skip, for the next page; the previous answer gives it.")
+    include_hidden: bool = Field(False, description="Search hidden files and directories, too.")
+    include_ignored: bool = Field(False, description="Search files that .gitignore and the like exclude, too.")
+    sections: bool = Field(
+        False, description="Name for each match the definition that encloses it, and the lines of that."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Read what rg's own flags imply: `-A` and `-B` alone show one side, `case_sensitive` is the opposite flag."""
+        values = dict(given)
+        if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
+            values["context_lines"] = 0
+        if values.pop("case_sensitive", None) in (False, "false"):
+            values.setdefault("case_insensitive", True)
+        return values
+
+
+class FindFilesArguments(ToolArguments, frozen=True):
+    """Arguments of `find_files()`."""
+
+    pattern: str = Field(
+        "*", description="A glob, e.g. `*.py` (at any depth), `src/**/*.ts` or `test_*.{py,pyi}`; `*` is every file."
+    )
+    path: str = Field(".", description="The directory to look in; `.` is everything.")
+    sort: FileOrder = Field(
+        "path", description="`path` sorts by path, `newest` puts the most recently changed files first."
+    )
+    limit: Number = Field(100, description="Maximum number of files to list; default 100.")
+    offset: Number = Field(0, description="Number of files to skip, for the next page; the previous answer gives it.")
+    include_hidden: bool = Field(False, description="List hidden files, too.")
+    include_ignored: bool = Field(False, description="List files that .gitignore and the like exclude, too.")
+
+
+class LsArguments(ToolArguments, frozen=True):
+    """Arguments of `ls()`."""
+
+    path: str = Field(".", description="The directory to list; `.` is everything.")
+    ignore: Strings = Field(
+        [], description='Globs of files and directories to leave out, e.g. `["*.lock", "docs/generated/**"]`.'
+    )
+    limit: Number = Field(1000, description="Maximum number of files and directories to list; default 1000.")
+    max_depth: Number = Field(0, description="Number of levels to list; 0, the default, is no limit.")
+    include_hidden: bool = Field(False, description="List hidden files, too.")
+    include_ignored: bool = Field(False, description="List files that .gitignore and the like exclude, too.")
+
+
+class TreeArguments(ToolArguments, frozen=True):
+    """Arguments of `tree()`."""
+
+    path: str = Field(".", description="The directory to show; `.` is everything.")
+    limit: Number = Field(50, description="Maximum number of files and directories to show; default 50.")
+    include_hidden: bool = Field(False, description="Show hidden files, too.")
+    include_ignored: bool = Field(False, description="Show files that .gitignore and the like exclude, too.")
+
+
+class CodebaseSearchArguments(ToolArguments, frozen=True):
+    """Arguments of `codebase_search()`."""
+
+    query: str = Field(description="Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.")
+    path: str = Field(".", description="The directory or file to search; `.` is everything.")
+    limit: Number = Field(10, description="Maximum number of results to show; default 10.")
+
+
+class IndexCodebaseArguments(ToolArguments, frozen=True):
+    """Arguments of `index_codebase()`: none."""
+
+
+class IndexStatusArguments(ToolArguments, frozen=True):
+    """Arguments of `index_status()`: none."""
+
+
+class IndexHealthCheckArguments(ToolArguments, frozen=True):
+    """Arguments of `index_health_check()`: none."""
+
+
+def tool_name(name: str, known: tuple[str, ...]) -> str:
+    """Return the tool that a name means.
+
+    Raises:
+        ValueError: No tool has that name.
+    """
+    plain = _snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
+    found = plain if plain in known else TOOL_NAMES.get(plain.replace("_", ""), TOOL_NAMES.get(plain))
+    if found is None:
+        raise ValueError(f"there is no tool {name!r}; there are {', '.join(known)}")
+    return found
+
+
+def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
+    """Return the arguments of a tool, given a mapping or its JSON text.
+
+    Raises:
+        ValueError: An argument is unknown, missing or invalid. The message is one line.
+    """
+    names = _names(model)
+    given = _known(_mapping(arguments), names)
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise ValueError("; ".join(_error_text(problem, names) for problem in error.errors())) from None
+
+
+def schema_of(model: type[ToolArguments]) -> dict[str, Any]:
+    """Return the JSON schema of a tool's arguments, without titles."""
+    schema = model.model_json_schema(by_alias=False)
+    properties = {
+        name: {key: value for key, value in about.items() if key != "title"}
+        for name, about in schema["properties"].items()
+    }
+    required = {"required": schema["required"]} if "required" in schema else {}
+    return {"type": "object", "properties": properties, "additionalProperties": False} | required
+
+
+def comma_separated(text: str) -> list[str]:
+    """Return the globs between commas. Commas in braces and brackets are part of a glob."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "{[") - (letter in "}]")
+        if letter == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments or "{}")
+        except ValueError as error:
+            raise ValueError(f"the arguments are not JSON: {error}") from None
+        except RecursionError:
+            raise ValueError(
+                "the arguments are nested too deeply; they must be a JSON object of plain values"
+            ) from None
+    if not isinstance(arguments, Mapping):
+        raise ValueError(f"the arguments must be a JSON object, got {type(arguments).__name__}")
+    return arguments
+
+
+def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the arguments that say something, each by a name that the model of the tool knows."""
+    known: dict[str, Any] = {}
+    for name, value in given.items():
+        plain = name if name in names else _snake_case(name)
+        if value is None or (plain in _IGNORED_NAMES and plain not in names):
+            continue
+        if plain == "case_sensitive" and "case_insensitive" in names:
+            known[plain] = value
+            continue
+        if plain not in names:
+            meant = suggest(plain, names)
+            own = ", ".join(dict.fromkeys(names.values()))
+            hint = f"did you mean {meant}? " if meant else ""
+            raise ValueError(f"unknown argument {name!r}; {hint}allowed are {own or 'none'}")
+        twice = [other for other in known if names.get(other) == names[plain]]
+        if not twice:
+            known[plain] = value
+        elif known[twice[0]] != value:
+            raise ValueError(f"{twice[0]} and {name} are the same argument, with different values; give one of them")
+    return known
+
+
+@functools.cache
+def _names(model: type[ToolArguments]) -> dict[str, str]:
+    """Return all names that the arguments of a tool go by, each with the argument that it means."""
+    names = {name: name for name in model.model_fields}
+    for name in model.model_fields:
+        for alias in ALIASES.get(name, ()):
+            names.setdefault(alias, name)
+    return names
+
+
+def _error_text(problem: ErrorDetails, names: Mapping[str, str]) -> str:
+    name = names.get(str(problem["loc"][0]), str(problem["loc"][0]))
+    given = _quoted(repr(problem["input"]))
+    match problem["type"]:
+        case "missing":
+            return f"{name} is missing; it has no default"
+        case "greater_than_equal":
+            return f"{name} must be 0 or more, got {given}"
+        case "less_than_equal":
+            return f"{name} must be {MAX_NUMBER} or less, got {given}"
+        case "literal_error":
+            return f"{name} must be {problem.get('ctx', {}).get('expected')}, got {given}"
+        case kind:
+            what = {
+                "int": "a whole number",
+                "finite": "a whole number",
+                "bool": "true or false",
+                "string": "a string",
+                "list": "a list of strings",
+            }
+            expected = next((text for start, text in what.items() if kind.startswith(start)), problem["msg"])
+            return f"{name} must be {expected}, got {given}"
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower().replace("-", "_") if name[:1] != "-" else name
+
+
+def _quoted(text: str) -> str:
+    return text if len(text) <= MAX_QUOTED_CHARS else text[: MAX_QUOTED_CHARS - 1] + "…"

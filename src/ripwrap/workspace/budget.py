@@ -1,0 +1,248 @@
+"""Fit a page of matches or paths into `max_chars`, and say what is left out: pure."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ripwrap import _text
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.round_robin import shares
+from ripwrap._text import plural
+from ripwrap.models import Context, Match, PathError, Span
+from ripwrap.results import FileMatches
+from ripwrap.workspace.results import ContentMatch, GrepContentResult, ToolResult, printable
+from ripwrap.workspace.sandbox import Location
+
+NAMES_SHARE = 2 / 3
+"""Part of the budget that names of files may take."""
+
+MAX_ERROR_CHARS = 200
+"""Characters of the error of a path that could not be read."""
+
+CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
+
+R = TypeVar("R", bound=ToolResult)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Page of a search's matches.
+
+    Attributes:
+        files: Files, with their matches on the page.
+        offset: Number of matches before the page.
+        reachable: Number of matches that an offset can reach: those of `max_files` files.
+        total_matches: Number of all matches.
+        files_matched: Number of files with matches.
+        exact: True if the two numbers are final.
+        names: Number of files to name without showing a match; 0 on later pages.
+    """
+
+    files: tuple[FileMatches, ...]
+    offset: int
+    reachable: int
+    total_matches: int
+    files_matched: int
+    exact: bool
+    names: int
+
+
+def content_matches(file: FileMatches, name: str, max_line: int) -> list[ContentMatch]:
+    """Return the matches of a file, with lines clipped around the match."""
+    return [
+        ContentMatch(
+            file=name,
+            line=match.line_number or 0,
+            before=tuple(_clipped(line, max_line) for line in match.before),
+            match=_clipped(match, max_line),
+            after=tuple(_clipped(line, max_line) for line in match.after),
+        )
+        for match in file.matches
+    ]
+
+
+def fit_to_budget(
+    page: Page, found: Mapping[str, Sequence[ContentMatch]], answer: GrepContentResult, max_chars: int
+) -> GrepContentResult:
+    """Return the answer with as many matches as the budget has room for, and with at least one.
+
+    Args:
+        page: Page of the search.
+        found: Matches on the page of each file, by its name.
+        answer: Answer without its matches, but with all files.
+        max_chars: Maximum length of the text, in characters.
+    """
+    order = _round_robin(page, [found.get(file.path, ()) for file in answer.files])
+    names = _room_for_names(page, answer, max_chars)
+    fitted = shortened(lambda count: _with_matches(page, answer, order[:count], names), len(order), max_chars)
+    if fitted.matches or not order:
+        return fitted
+    return shortened(lambda length: _with_matches(page, answer, [_alone(order[0], length)], 0), max_chars, max_chars)
+
+
+def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
+    """Return the answer with as many items as the budget has room for.
+
+    Args:
+        answer_of: Function that makes the answer with the first N items.
+        most: Number of all items.
+        max_chars: Maximum length of the text, in characters.
+    """
+    answer = answer_of(most)
+    if len(str(answer)) <= max_chars:
+        return answer
+    fits, too_many = 0, most
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        fits, too_many = (middle, too_many) if len(str(answer_of(middle))) <= max_chars else (fits, middle)
+    return answer_of(fits)
+
+
+def listed(total: int, noun: str, offset: int, count: int, *, exact: bool) -> str:
+    """Return the message for a page of paths.
+
+    Args:
+        total: Number of paths so far; of all paths if `exact`.
+        noun: Noun for them in the singular, e.g. `file`.
+        offset: Number of paths before the page.
+        count: Number of paths on the page.
+        exact: True if the search ran to its end.
+    """
+    much = f"{'' if exact else 'at least '}{plural(total, noun)}"
+    if count == total:
+        return f"{much[0].upper()}{much[1:]}."
+    if not count:
+        return f"Showing none of {much} from offset={offset} on."
+    said = f"Showing {offset + 1} to {offset + count} of {much}."
+    end = offset + count
+    return said if end >= total else f"{said} offset={end} gives the next; a narrower pattern or path gives fewer."
+
+
+def notes_of(end: Exit | None, ended_after: float | None, location: Location) -> Iterator[str]:
+    """Yield notes about the end of rg: it was stopped at its time limit, or could not read a path.
+
+    Args:
+        end: Exit of rg; `None` if rg did not run.
+        ended_after: Time limit in seconds, if it was reached.
+        location: Location of the search. Errors about other paths are left out: rg reads ignore files above a root and
+            quotes lines that it cannot parse.
+    """
+    if ended_after is not None:
+        seconds = f"{ended_after:g} seconds"
+        yield f"The search was stopped after {seconds}, so there may be more; narrow it, e.g. with path."
+    errors = [error for error in end.path_errors() if location.has(error.path)] if end else []
+    if errors:
+        yield f"{plural(len(errors), 'path')} could not be read, the first: {_path_error_text(errors[0])}."
+
+
+def _path_error_text(error: PathError) -> str:
+    """Return the text of an error without quoted lines: an ignore file may be a link to a file outside of the roots."""
+    line = re.match(r"line \d{1,10}(?=: )", error.message)
+    said = f"{_text.shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
+    return printable(said)[:MAX_ERROR_CHARS]
+
+
+def snippet(text: str, lines: int, max_line: int) -> str:
+    """Return the first lines of a text, each cut if it is long."""
+    return "\n".join(_harmless(_around(line, None, max_line)) for line in text.rstrip("\r\n").split("\n")[:lines])
+
+
+def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
+    """Return the number of files to name, so that there is room left for some matches."""
+
+    def named(count: int) -> GrepContentResult:
+        return _with_matches(page, answer, (), count)
+
+    return len(shortened(named, min(page.names, len(answer.files)), int(max_chars * NAMES_SHARE)).files)
+
+
+def _alone(match: ContentMatch, length: int) -> ContentMatch:
+    """Return the first characters of a match that is too long for an answer."""
+    text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
+    return match.model_copy(update={"before": (), "after": (), "section": None, "match": text})
+
+
+def _with_matches(
+    page: Page, answer: GrepContentResult, matches: Sequence[ContentMatch], names: int
+) -> GrepContentResult:
+    """Return the answer with these matches, their files, and the names of the first files."""
+    order = {file.path: number for number, file in enumerate(answer.files)}
+    ordered = tuple(sorted(matches, key=lambda match: (order[match.file], match.line)))
+    shown = {match.file for match in matches}
+    files = tuple(file for number, file in enumerate(answer.files) if number < names or file.path in shown)
+    end = page.offset + len(matches)
+    more = page.reachable > end
+    shortened_answer = answer.model_copy(
+        update={
+            "matches": ordered,
+            "files": files,
+            "truncated": more or page.total_matches > end or not page.exact,
+            "next_offset": end if more and matches else None,
+        }
+    )
+    if not page.total_matches or (page.total_matches <= end and not page.offset):
+        return shortened_answer
+    return shortened_answer.model_copy(update={"message": _showing(page, shortened_answer)})
+
+
+def _showing(page: Page, answer: GrepContentResult) -> str:
+    """Return the message for an answer that leaves something out."""
+    least = "" if page.exact else "at least "
+    files = len({match.file for match in answer.matches})
+    all_files, all_matches = plural(page.files_matched, "matching file"), plural(page.total_matches, "match", "es")
+    sentences = [f"Showing {files} of {least}{all_files}, {len(answer.matches)} of {least}{all_matches}."]
+    if page.offset >= page.reachable:
+        sentences.append(f"There are no matches from offset={page.offset} on.")
+    if answer.next_offset is not None:
+        sentences.append(f"offset={answer.next_offset} gives the next.")
+    elif page.total_matches > page.reachable:
+        sentences.append("A larger max_files shows more files; a larger offset does not.")
+    if unnamed := page.files_matched - len(answer.files):
+        sentences.append(f"{plural(unnamed, 'more file')} with matches not named here.")
+    sentences.append("Use file_pattern or refine your pattern to narrow results.")
+    return " ".join(sentences)
+
+
+def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[ContentMatch]:
+    """Return the matches in the order in which they are taken: the first of every file, then the second."""
+    skipped = shares([file.total_matches for file in page.files], page.offset)
+    ranked = [
+        (number, place, match)
+        for place, (first, matches) in enumerate(zip(skipped, files, strict=False))
+        for number, match in enumerate(matches, first)
+    ]
+    return [match for _, _, match in sorted(ranked, key=lambda one: one[:2])]
+
+
+def _clipped(line: Match | Context, max_line: int) -> str:
+    """Return the text of a line or of several, each cut around its first hit if it is long."""
+    text = line.lines
+    if len(text) <= max_line:
+        return _harmless(text.rstrip("\r\n"))
+    spans = line.spans() if isinstance(line, Match) else ()
+    pieces: list[str] = []
+    start = 0
+    for part in text.rstrip("\r\n").split("\n"):
+        hit = next(
+            ((first - start, last - start) for first, last in spans if last > start and first < start + len(part)), None
+        )
+        pieces.append(_harmless(_around(part, hit, max_line)))
+        start += len(part) + 1
+    return "\n".join(pieces)
+
+
+def _harmless(text: str) -> str:
+    """Return the text with control characters escaped, but for line ends and tabs."""
+    return CONTROL_CHARACTER.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def _around(text: str, hit: Span | None, max_line: int) -> str:
+    """Return the part of a line around a hit, or its beginning."""
+    if len(text) <= max_line:
+        return text.rstrip("\r")
+    first, last = (max(hit[0], 0), min(hit[1], len(text))) if hit else (0, 0)
+    spare = max(max_line - (last - first), 0) // 2
+    start = min(max(first - spare, 0), len(text) - max_line)
+    end = start + max_line
+    return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")

@@ -1,0 +1,110 @@
+"""Tool `codebase_search`: ranked results for a question, with an index or without, that fit the budget."""
+
+from typing import TYPE_CHECKING
+
+from ripwrap._operations.rank import rank_request, run_rank
+from ripwrap._ripgrep.runner import Runner
+from ripwrap._text import plural, shown
+from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
+from ripwrap.results import RankedChunk
+from ripwrap.workspace.arguments import CodebaseSearchArguments
+from ripwrap.workspace.budget import shortened, snippet
+from ripwrap.workspace.grep_content import spell_as_argument
+from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
+from ripwrap.workspace.scope import Scope, Settings, open_scope
+
+if TYPE_CHECKING:
+    from ripwrap.workspace.index_tools import Indexes
+
+SNIPPET_LINES = (60, 25, 10, 4, 1, 0)
+"""Maximum numbers of lines of a result, in the order in which they are tried until all results fit."""
+
+
+async def run_codebase_search(
+    run: Runner, settings: Settings, arguments: CodebaseSearchArguments, indexes: "Indexes | None"
+) -> CodebaseSearchResult:
+    """Find the best chunks for a question.
+
+    Raises:
+        ValueError: There is no word in the query.
+    """
+    query, limit = arguments.query, arguments.limit
+    with open_scope(settings, arguments.path, hidden=False, ignored=False) as scope:
+        chunks: list[RankedChunk] | None = None
+        notes = [*scope.notes]
+        if indexes is not None:
+            try:
+                chunks = await indexes.search(run, scope, query, limit + 1)
+            except (SearchError, BinaryError):
+                raise
+            except RipwrapError as error:  # the files can still be ranked without the index
+                notes.append(f"The index could not be used: {spell_error(error, spell_as_argument)}.")
+            except TimeoutError:
+                if scope.timeout is None:
+                    raise
+                notes.append(
+                    f"The index could not be refreshed within {scope.timeout:g} seconds, so it was not used; "
+                    "index_codebase has no time limit."
+                )
+        ranking: Ranking = "index"
+        if chunks is None:
+            ranking = "files"
+            chunks = await _rank(run, scope, query, limit + 1)
+        return _fit_to_budget(settings, scope, query, chunks, limit, ranking, notes)
+
+
+async def _rank(run: Runner, scope: Scope, query: str, limit: int) -> list[RankedChunk]:
+    """Return the best chunks, without an index."""
+    location, timeout, allowed = scope.location, scope.timeout, scope.allowed
+    request = rank_request(query, location.cwd, location.paths, limit, scope.options, timeout=timeout, allowed=allowed)
+    return await run_rank(run, request)
+
+
+def _fit_to_budget(
+    settings: Settings,
+    scope: Scope,
+    query: str,
+    chunks: list[RankedChunk],
+    limit: int,
+    ranking: Ranking,
+    notes: list[str],
+) -> CodebaseSearchResult:
+    """Return the answer, with as much of each chunk as the budget has room for."""
+
+    def answer(count: int, lines: int) -> CodebaseSearchResult:
+        more = len(chunks) > count
+        how = "with the index" if ranking == "index" else "without an index"
+        much = f"The {plural(count, 'best result')}" if count else "No result shown" if chunks else "No result found"
+        way = "" if not more else " A larger limit gives more." if count == limit else " There was no room for more."
+        if not chunks:
+            way = " Ask with other words, or use grep_content."
+        return CodebaseSearchResult(
+            root=shown(scope.location.cwd),
+            path=scope.location.name,
+            query=query,
+            ranking=ranking,
+            places=tuple(_code_place(chunk, scope, lines, settings.max_line) for chunk in chunks[:count]),
+            truncated=more,
+            next_offset=None,
+            message=f"{much}, ranked {how}.{way}",
+            notes=tuple(notes),
+        )
+
+    most = min(len(chunks), limit)
+    for lines in SNIPPET_LINES:
+        fitted = answer(most, lines)
+        if len(str(fitted)) <= settings.max_chars:
+            return fitted
+    return shortened(lambda count: answer(count, SNIPPET_LINES[-1]), most, settings.max_chars)
+
+
+def _code_place(chunk: RankedChunk, scope: Scope, lines: int, max_line: int) -> CodePlace:
+    return CodePlace(
+        file=scope.location.shown(chunk.path),
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        symbol=None if chunk.symbol is None else snippet(chunk.symbol, 1, max_line),
+        score=chunk.score,
+        why=tuple(snippet(reason, 1, max_line) for reason in chunk.reasons),
+        snippet=snippet(chunk.text, lines, max_line),
+    )

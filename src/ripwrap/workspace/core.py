@@ -1,0 +1,457 @@
+"""Agent tools over a set of directories: plain typed methods that any framework can register.
+
+    workspace = ripwrap.Workspace("src")
+    agent = Agent(model, tools=workspace.tools)
+
+Frameworks make the schema of a tool from its signature and docstring, and each supports only a part of Python's syntax
+(docs/how-to/agents.md). So the methods that answer with a text have plain types, no `None` as default, and one line for
+each argument.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Literal, TypeAlias, Unpack
+
+from typing_extensions import deprecated
+
+from ripwrap._ripgrep.runner import AsyncRunner
+from ripwrap.binary.resolver import Rg
+from ripwrap.options import StrPath, check_timeout
+from ripwrap.workspace.arguments import (
+    CodebaseSearchArguments,
+    CodebaseSearchOptions,
+    FindFilesArguments,
+    FindFilesOptions,
+    GrepContentArguments,
+    GrepContentOptions,
+    LsArguments,
+    LsOptions,
+    TreeArguments,
+    TreeOptions,
+    parse_arguments,
+    schema_of,
+)
+from ripwrap.workspace.codebase_search import run_codebase_search
+from ripwrap.workspace.dispatch import (
+    MAX_CHARS,
+    MAX_LINE,
+    MISTAKES,
+    SEARCH_TOOLS,
+    TIMEOUT,
+    TOOLS,
+    ToolDispatcher,
+)
+from ripwrap.workspace.grep_content import run_grep_content
+from ripwrap.workspace.listing import run_find_files, run_ls, run_tree
+from ripwrap.workspace.results import (
+    CodebaseSearchResult,
+    FindFilesResult,
+    GrepContentResult,
+    IndexCodebaseResult,
+    IndexHealthResult,
+    IndexStatusResult,
+    ListResult,
+    ToolResult,
+)
+from ripwrap.workspace.sandbox import Sandbox
+from ripwrap.workspace.scope import Progress, Settings
+
+Tool: TypeAlias = Callable[..., Awaitable[str]]
+
+
+class Workspace:
+    """Tools with which agents search and list files in some directories.
+
+    There are five tools: `grep_content`, `find_files`, `ls`, `tree` and `codebase_search`. Each returns a text for a
+    language model, which has a maximum length and a fixed order, and says what is left out. A tool never raises for
+    arguments that a model can send: it returns a text that begins with `Error: ` and says what to do. Each tool has a
+    twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()` is the text, and raises errors.
+
+    With `index` there are three more: `index_codebase`, `index_status` and `index_health_check`. After
+    `index_codebase` has made the index, `codebase_search` refreshes it and answers from it. If the index does not
+    have the path, such as a hidden file, or cannot be used, `codebase_search` ranks the files without it.
+
+    A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows anything
+    outside of the roots. Ignore files above a root and git's global ones have no effect, unless `outer_ignore` is set.
+
+    Attributes:
+        roots: Real paths of the directories.
+        tools: The five tools, or all eight.
+    """
+
+    def __init__(
+        self,
+        *roots: StrPath,
+        follow: bool = False,
+        outer_ignore: bool = False,
+        guard: bool = True,
+        timeout: float | None = TIMEOUT,
+        max_chars: int = MAX_CHARS,
+        max_line: int = MAX_LINE,
+        rg: Rg = None,
+        index: bool | StrPath = False,
+    ) -> None:
+        """Set the directories that the tools may use, and the limits of their answers.
+
+        Args:
+            *roots: One or more directories. With one, paths in answers are relative to it; with several, absolute.
+            follow: Follow symbolic links. rg may then read files outside of the roots, but no answer shows them.
+            outer_ignore: Also apply ignore files above the roots, and git's own settings, as rg does.
+            guard: Limit the search to one file system, a few levels and a shorter time in `/`, in a home directory, in
+                `/proc` and similar directories, and on network file systems. The answer says so.
+            timeout: Seconds that rg may take; the answer then has the results until then. A call runs rg once, or twice
+                if a glob has a slash, and takes up to 5 seconds more to find out why nothing was found. If an index
+                cannot be refreshed in this time, the files are ranked without it, which may take the same time again.
+            max_chars: Maximum length of an answer, in characters; at least 1,000.
+            max_line: Maximum length of a line in an answer, in characters; at least 40.
+            rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+            index: Keep an index: True in the user's cache, `"project"` in each root, or a path in that folder. The
+                first call of `index_codebase` makes it. It has no embeddings.
+
+        Raises:
+            FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
+            ValueError: There is no root, or a number is too small.
+        """
+        settings = Settings(Sandbox(roots), follow, outer_ignore, guard, check_timeout(timeout), max_chars, max_line)
+        self._tools = ToolDispatcher(settings, index, AsyncRunner(rg))
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """Real paths of the directories."""
+        return self._tools.settings.sandbox.roots
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """Tools, to register in a framework."""
+        return tuple(getattr(self, name) for name in self._tools.names)
+
+    async def grep_content(
+        self,
+        pattern: str,
+        path: str = ".",
+        *,
+        context_lines: int = 2,
+        before_context: int = 0,
+        after_context: int = 0,
+        max_matches: int = 100,
+        max_files: int = 0,
+        file_pattern: str = "",
+        file_type: str = "",
+        case_insensitive: bool = False,
+        fixed_strings: bool = False,
+        multiline: bool = False,
+        output_mode: Literal["content", "files_with_matches", "count"] = "content",
+        offset: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+        sections: bool = False,
+    ) -> str:
+        r"""Search the contents of files with a regular expression (ripgrep), and show the lines that match.
+
+        The answer names each file, then its lines: `42: …` is a match, `43- …` is context. Matches are taken from all
+        files in rotation. The last line, in parentheses, gives the number of all matches, what was left out and how to
+        get it. Use the line numbers to read more of a file. Hidden files and files that .gitignore excludes are left
+        out.
+
+        Args:
+            pattern (str): Regular expression to search for, such as `def \w+_total` or `TODO|FIXME`.
+            path (str): The directory or file to search; `.` is everything.
+            context_lines (int): Lines of context before and after each match; default 2.
+            before_context (int): Lines of context before each match, if more than context_lines.
+            after_context (int): Lines of context after each match, if more than context_lines.
+            max_matches (int): Maximum number of matches to show, or of files in the other output modes; default 100.
+            max_files (int): Maximum number of files to show matches of; 0, the default, is no limit.
+            file_pattern (str): Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!*.min.js`.
+            file_type (str): Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`.
+            case_insensitive (bool): Ignore case; default false.
+            fixed_strings (bool): Search for the pattern as plain text, not as a regular expression.
+            multiline (bool): Let a match span lines; a dot then also matches line ends.
+            output_mode (str): `content` shows lines, `files_with_matches` only paths, `count` the lines per file.
+            offset (int): Number of matches to skip, for the next page; the previous answer gives it.
+            include_hidden (bool): Search hidden files and directories, too.
+            include_ignored (bool): Search files that .gitignore and the like exclude, too.
+            sections (bool): Name for each match the definition that encloses it, and the lines of that.
+        """
+        try:
+            return self.text(
+                await self.grep_content_result(
+                    pattern,
+                    path,
+                    context_lines=context_lines,
+                    before_context=before_context,
+                    after_context=after_context,
+                    max_matches=max_matches,
+                    max_files=max_files,
+                    file_pattern=file_pattern,
+                    file_type=file_type,
+                    case_insensitive=case_insensitive,
+                    fixed_strings=fixed_strings,
+                    multiline=multiline,
+                    output_mode=output_mode,
+                    offset=offset,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                    sections=sections,
+                )
+            )
+        except MISTAKES as error:
+            return self.error_text(error)
+
+    async def grep_content_result(
+        self, pattern: str, path: str = ".", **options: Unpack[GrepContentOptions]
+    ) -> GrepContentResult:
+        """Do what `grep_content()` does, and return the answer as a model.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots.
+            FileNotFoundError: `path` does not exist.
+            ValueError: An argument is invalid or unknown.
+            PatternError, GlobError, UnknownTypeError, SearchError: rg rejects the search, or fails.
+            BinaryError: There is no rg, or it does not run.
+        """
+        arguments = parse_arguments(GrepContentArguments, {"pattern": pattern, "path": path, **options})
+        return await run_grep_content(self._tools.runner, self._tools.settings, arguments)
+
+    async def find_files(
+        self,
+        pattern: str = "*",
+        path: str = ".",
+        *,
+        sort: Literal["path", "newest"] = "path",
+        limit: int = 100,
+        offset: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        """Find files by name, with a glob.
+
+        The answer has one path on each line. The last line, in parentheses, gives the number of all files and how to
+        get the next. Hidden files and files that .gitignore excludes are left out.
+
+        Args:
+            pattern (str): A glob, e.g. `*.py` (at any depth), `src/**/*.ts` or `test_*.{py,pyi}`; `*` is every file.
+            path (str): The directory to look in; `.` is everything.
+            sort (str): `path` sorts by path, `newest` puts the most recently changed files first.
+            limit (int): Maximum number of files to list; default 100.
+            offset (int): Number of files to skip, for the next page; the previous answer gives it.
+            include_hidden (bool): List hidden files, too.
+            include_ignored (bool): List files that .gitignore and the like exclude, too.
+        """
+        try:
+            return self.text(
+                await self.find_files_result(
+                    pattern,
+                    path,
+                    sort=sort,
+                    limit=limit,
+                    offset=offset,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                )
+            )
+        except MISTAKES as error:
+            return self.error_text(error)
+
+    async def find_files_result(
+        self, pattern: str = "*", path: str = ".", **options: Unpack[FindFilesOptions]
+    ) -> FindFilesResult:
+        """Do what `find_files()` does, and return a model; raises what `grep_content_result()` does."""
+        arguments = parse_arguments(FindFilesArguments, {"pattern": pattern, "path": path, **options})
+        return await run_find_files(self._tools.runner, self._tools.settings, arguments)
+
+    async def ls(
+        self,
+        path: str = ".",
+        *,
+        ignore: list[str] = [],  # noqa: B006 - never changed, and the only default for a list that a schema takes
+        limit: int = 1000,
+        max_depth: int = 0,
+        include_hidden: bool = False,
+        include_ignored: bool = False,
+    ) -> str:
+        """List a directory and everything below it, as an indented list.
+
+        Directories end in a slash and come before files. `[N truncated]` marks N entries that are left out; first-level
+        directories are left out last. Hidden files and files that .gitignore excludes are left out.
+
+        Args:
+            path (str): The directory to list; `.` is everything.
+            ignore (list[str]): Globs of files and directories to leave out, e.g. `["*.lock", "docs/generated/**"]`.
+            limit (int): Maximum number of files and directories to list; default 1000.
+            max_depth (int): Number of levels to list; 0, the default, is no limit.
+            include_hidden (bool): List hidden files, too.
+            include_ignored (bool): List files that .gitignore and the like exclude, too.
+        """
+        try:
+            return self.text(
+                await self.ls_result(
+                    path,
+                    ignore=ignore,
+                    limit=limit,
+                    max_depth=max_depth,
+                    include_hidden=include_hidden,
+                    include_ignored=include_ignored,
+                )
+            )
+        except MISTAKES as error:
+            return self.error_text(error)
+
+    async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
+        """Do what `ls()` does, and return a model; raises what `grep_content_result()` does.
+
+        If there is no rg, Python code lists the same files; `engine` is then `python`.
+        """
+        arguments = parse_arguments(LsArguments, {"path": path, **options})
+        return await run_ls(self._tools.runner, self._tools.settings, arguments)
+
+    async def tree(
+        self, path: str = ".", *, limit: int = 50, include_hidden: bool = False, include_ignored: bool = False
+    ) -> str:
+        """Show an overview of a directory: an indented tree with a few entries of every directory.
+
+        Entries are taken level by level, and from all directories in rotation. `[N truncated]` marks N entries that are
+        left out of a directory. Hidden files and files that .gitignore excludes are left out.
+
+        Args:
+            path (str): The directory to show; `.` is everything.
+            limit (int): Maximum number of files and directories to show; default 50.
+            include_hidden (bool): Show hidden files, too.
+            include_ignored (bool): Show files that .gitignore and the like exclude, too.
+        """
+        try:
+            return self.text(
+                await self.tree_result(
+                    path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored
+                )
+            )
+        except MISTAKES as error:
+            return self.error_text(error)
+
+    async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
+        """Do what `tree()` does, and return a model; raises what `grep_content_result()` does."""
+        arguments = parse_arguments(TreeArguments, {"path": path, **options})
+        return await run_tree(self._tools.runner, self._tools.settings, arguments)
+
+    async def codebase_search(self, query: str, path: str = ".", *, limit: int = 10) -> str:
+        """Find the code that answers a question in words, or that defines a name, the best results first.
+
+        The answer gives for each result its file and lines, the definition around it, the reasons for its rank, and its
+        text. Use this if you do not know the names in the code, and grep_content if you do. Hidden files and files that
+        .gitignore excludes are left out.
+
+        Args:
+            query (str): Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.
+            path (str): The directory or file to search; `.` is everything.
+            limit (int): Maximum number of results to show; default 10.
+        """
+        try:
+            return self.text(await self.codebase_search_result(query, path, limit=limit))
+        except MISTAKES as error:
+            return self.error_text(error)
+
+    async def codebase_search_result(
+        self, query: str, path: str = ".", **options: Unpack[CodebaseSearchOptions]
+    ) -> CodebaseSearchResult:
+        """Do what `codebase_search()` does, and return a model; raises what `grep_content_result()` does.
+
+        It also raises `TimeoutError` if the ranking takes longer than the workspace's `timeout`. If the index cannot be
+        used, the files are ranked without it, and `notes` give the reason.
+        """
+        arguments = parse_arguments(CodebaseSearchArguments, {"query": query, "path": path, **options})
+        return await run_codebase_search(self._tools.runner, self._tools.settings, arguments, self._tools.indexes())
+
+    async def index_codebase(self) -> str:
+        """Make the index that speeds up codebase_search, or refresh it.
+
+        The first call may take a minute in a large codebase; later calls read only files that changed. The index is a
+        cache: no file of the codebase is changed.
+        """
+        try:
+            return self.text(await self.index_codebase_result())
+        except MISTAKES as error:
+            return self.error_text(error)
+
+    async def index_codebase_result(self) -> IndexCodebaseResult:
+        """Do what `index_codebase()` does, and return a model.
+
+        Raises:
+            ValueError: The workspace was made without `index`.
+            RipwrapError: The index cannot be written.
+            BinaryError: There is no rg, or it does not run.
+        """
+        return await self._tools.required_indexes("index_codebase").index_codebase(self._tools.runner)
+
+    async def index_status(self) -> str:
+        """Show whether there is an index, its size, and the time of its last change; this does not refresh it."""
+        try:
+            return self.text(await self.index_status_result())
+        except MISTAKES as error:
+            return self.error_text(error)
+
+    async def index_status_result(self) -> IndexStatusResult:
+        """Do what `index_status()` does, and return a model; raises what `index_codebase_result()` does."""
+        return await self._tools.required_indexes("index_status").index_status(self._tools.runner)
+
+    async def index_health_check(self) -> str:
+        """Check whether the index is sound, and show what to do if it is not; this reads the whole index."""
+        try:
+            return self.text(await self.index_health_check_result())
+        except MISTAKES as error:
+            return self.error_text(error)
+
+    async def index_health_check_result(self) -> IndexHealthResult:
+        """Do what `index_health_check()` does, and return a model; raises what `index_codebase_result()` does."""
+        return await self._tools.required_indexes("index_health_check").index_health_check(self._tools.runner)
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
+        """Call a tool with the arguments of a model, and return its text; raises for nothing that a model can send.
+
+        Args:
+            name: Name of a tool, or another name that models use for it (`Grep`, `Glob`, `LS`, …).
+            arguments: JSON object, or its text. Accepted are also other names of arguments (`glob`, `head_limit`, `-i`,
+                `-A`, …), numbers and booleans as strings, and `null` for an argument that is not given.
+        """
+        try:
+            return self.text(await self.call_result(name, arguments))
+        except MISTAKES as error:
+            return self.error_text(error)
+
+    async def call_result(
+        self, name: str, arguments: Mapping[str, Any] | str = "{}", *, progress: Progress | None = None
+    ) -> ToolResult:
+        """Do what `call()` does, and return a model; raises what `grep_content_result()` does.
+
+        Args:
+            name: See `call()`.
+            arguments: See `call()`.
+            progress: Function that is called with the number of matches, or files, so far.
+        """
+        return await self._tools.run(self._tools.parse(name, arguments), progress)
+
+    def text(self, result: ToolResult) -> str:
+        """Return the text of a model that a `…_result` method returned, as the tool itself returns it."""
+        return self._tools.text(result)
+
+    def error_text(self, error: Exception) -> str:
+        """Return the text `Error: …` for an error that a `…_result` method raised, as the tool returns it."""
+        return self._tools.error_text(error)
+
+    @deprecated("complaint() was renamed to error_text()")
+    def complaint(self, error: Exception) -> str:
+        """Return `error_text(error)`. Deprecated."""
+        return self.error_text(error)
+
+
+def schemas(*, index: bool = False) -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Return for each tool its description and the JSON schemas of its arguments and its answer.
+
+    Args:
+        index: Include the tools of a workspace with an index.
+    """
+    return {name: _schemas(name) for name in (TOOLS if index else SEARCH_TOOLS)}
+
+
+def _schemas(name: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    description = (inspect.getdoc(getattr(Workspace, name)) or "").partition("\n\nArgs:\n")[0]
+    result = inspect.signature(getattr(Workspace, f"{name}_result")).return_annotation
+    return description, schema_of(TOOLS[name]), result.model_json_schema(mode="serialization")

@@ -1,0 +1,222 @@
+"""Dispatch tool calls, for both workspaces: from the name and arguments of a tool to its result or error text."""
+
+import copy
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ripwrap._ripgrep.runner import C, Lock, Runner, Step, T
+from ripwrap.binary.resolver import how_to_install
+from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
+from ripwrap.options import StrPath
+from ripwrap.workspace.arguments import (
+    CodebaseSearchArguments,
+    FindFilesArguments,
+    GrepContentArguments,
+    IndexCodebaseArguments,
+    IndexHealthCheckArguments,
+    IndexStatusArguments,
+    LsArguments,
+    ToolArguments,
+    TreeArguments,
+    parse_arguments,
+    tool_name,
+)
+from ripwrap.workspace.codebase_search import run_codebase_search
+from ripwrap.workspace.grep_content import run_grep_content, spell_as_argument
+from ripwrap.workspace.listing import run_find_files, run_ls, run_tree
+from ripwrap.workspace.results import ToolResult
+from ripwrap.workspace.scope import Progress, Settings
+
+if TYPE_CHECKING:
+    from ripwrap.workspace.index_tools import Indexes
+
+SEARCH_TOOLS: Mapping[str, type[ToolArguments]] = {
+    "grep_content": GrepContentArguments,
+    "find_files": FindFilesArguments,
+    "ls": LsArguments,
+    "tree": TreeArguments,
+    "codebase_search": CodebaseSearchArguments,
+}
+"""Tools of every workspace, with their arguments."""
+
+INDEX_TOOLS: Mapping[str, type[ToolArguments]] = {
+    "index_codebase": IndexCodebaseArguments,
+    "index_status": IndexStatusArguments,
+    "index_health_check": IndexHealthCheckArguments,
+}
+"""Further tools of a workspace with an index, with their arguments."""
+
+TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS}
+
+TIMEOUT = 10.0
+MAX_CHARS = 20_000
+MAX_LINE = 500
+
+MIN_MAX_CHARS = 1000
+MIN_MAX_LINE = 40
+RETRY_DOWNLOAD_AFTER = 60.0
+"""Seconds before a workspace tries to download rg again."""
+
+_LOGGER = logging.getLogger("ripwrap")
+
+MISTAKES = (RipwrapError, ValueError, OSError)
+"""Errors that a tool answers with a text instead of raising them."""
+
+
+class MissingRgRunner:
+    """Runner that remembers a missing rg between the calls of a workspace.
+
+    The first `BinaryError` is logged. For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches fail at once
+    with the same error, and do not try the download again.
+    """
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._error: BinaryError | None = None
+        self._retry_at = 0.0
+
+    async def collect(self, step: Step[C]) -> C:
+        """Run rg; see `Runner`."""
+        remembered = self._error  # another thread may forget it meanwhile
+        if remembered is not None and time.monotonic() < self._retry_at:
+            raise copy.copy(remembered).with_traceback(None)
+        try:
+            collector = await self._runner.collect(step)
+        except BinaryError as error:
+            self._remember(error)
+            raise
+        self._error = None
+        return collector
+
+    async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
+        """Call a function that blocks; see `Runner`."""
+        return await self._runner.call(work, seconds=seconds, lock=lock)
+
+    async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
+        """Await an awaitable; see `Runner`."""
+        return await self._runner.wait(work, seconds=seconds)
+
+    async def checkpoint(self) -> None:
+        """Let other tasks run."""
+        await self._runner.checkpoint()
+
+    def _remember(self, error: BinaryError) -> None:
+        if self._error is None:
+            _LOGGER.warning("%s", without_rg(error))
+        self._error = error
+        if isinstance(error, DownloadFailedError) and time.monotonic() >= self._retry_at:
+            self._retry_at = time.monotonic() + RETRY_DOWNLOAD_AFTER
+
+
+class ToolDispatcher:
+    """Tools of a workspace, by name.
+
+    Attributes:
+        settings: Roots, limits and options of the workspace.
+        runner: Runner of rg, async or blocking.
+        names: Names of the tools.
+    """
+
+    def __init__(self, settings: Settings, index: bool | StrPath, runner: Runner) -> None:
+        """Check the settings.
+
+        Args:
+            settings: Roots, limits and options of the workspace.
+            index: False for no index, True for the default location, or the location.
+            runner: Runner of rg, async or blocking.
+
+        Raises:
+            ValueError: `max_chars` or `max_line` is too small.
+        """
+        if settings.max_chars < MIN_MAX_CHARS:
+            raise ValueError(f"max_chars must be at least {MIN_MAX_CHARS}, got {settings.max_chars}")
+        if settings.max_line < MIN_MAX_LINE:
+            raise ValueError(f"max_line must be at least {MIN_MAX_LINE}, got {settings.max_line}")
+        self.settings = settings
+        self.runner: Runner = MissingRgRunner(runner)
+        self._has_index = index is not False
+        self.names: tuple[str, ...] = (*TOOLS,) if self._has_index else (*SEARCH_TOOLS,)
+        self._index_location = None if isinstance(index, bool) else index
+        self._indexes: Indexes | None = None
+
+    def parse(self, name: str, arguments: Mapping[str, Any] | str) -> ToolArguments:
+        """Return the checked arguments of a tool; their type tells which tool it is.
+
+        Raises:
+            ValueError: There is no such tool, or an argument is unknown, missing or invalid.
+        """
+        if name in INDEX_TOOLS:
+            self.required_indexes(name)
+        return parse_arguments(TOOLS[tool_name(name, self.names)], arguments)
+
+    async def run(self, arguments: ToolArguments, progress: Progress | None = None) -> ToolResult:
+        """Run the tool that takes these arguments."""
+        run, settings = self.runner, self.settings
+        match arguments:
+            case GrepContentArguments():
+                return await run_grep_content(run, settings, arguments, progress)
+            case FindFilesArguments():
+                return await run_find_files(run, settings, arguments, progress)
+            case LsArguments():
+                return await run_ls(run, settings, arguments, progress)
+            case TreeArguments():
+                return await run_tree(run, settings, arguments, progress)
+            case CodebaseSearchArguments():
+                return await run_codebase_search(run, settings, arguments, self.indexes())
+            case IndexCodebaseArguments():
+                return await self.required_indexes("index_codebase").index_codebase(run, progress)
+            case IndexStatusArguments():
+                return await self.required_indexes("index_status").index_status(run)
+            case IndexHealthCheckArguments():
+                return await self.required_indexes("index_health_check").index_health_check(run)
+            case _:
+                raise TypeError(
+                    f"{type(arguments).__name__} is not the arguments of a tool; pass the value that parse() returns"
+                )
+
+    def indexes(self) -> "Indexes | None":
+        """Return the indexes of the roots, or None for a workspace without an index."""
+        if self._has_index and self._indexes is None:
+            from ripwrap.workspace.index_tools import Indexes  # SQLite, only now
+
+            self._indexes = Indexes(self.settings, self._index_location)
+        return self._indexes
+
+    def required_indexes(self, tool: str) -> "Indexes":
+        """Return the indexes of the roots.
+
+        Raises:
+            ValueError: The workspace has no index.
+        """
+        indexes = self.indexes()
+        if indexes is None:
+            raise ValueError(f"{tool} needs an index, which this workspace does not have; make it with index=True")
+        return indexes
+
+    def text(self, result: ToolResult) -> str:
+        """Return the text of a result, never longer than the budget."""
+        return self._cut(str(result))
+
+    def error_text(self, error: Exception) -> str:
+        """Return the text of an error, with what to do next."""
+        said = (
+            without_rg(error)
+            if isinstance(error, BinaryError)
+            else "\n".join((spell_error(error, spell_as_argument), *getattr(error, "__notes__", ())))
+        )
+        return self._cut(f"Error: {said}")
+
+    def _cut(self, text: str) -> str:
+        max_chars = self.settings.max_chars
+        return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
+
+
+def without_rg(error: BinaryError) -> str:
+    """Return the reason why no rg can be used, and how to install one on this platform."""
+    ways = f"Install it, for instance:\n{how_to_install()}\nThen try again."
+    if type(error) is BinaryError:  # the error is about an rg that was named, or that does not run
+        return f"{spell_error(error, spell_as_argument)}\n{ways}"
+    reason = "" if isinstance(error, BinaryNotFoundError) else f" ({str(error).splitlines()[0].rstrip(':;')})"
+    return f"ripgrep (rg) was not found{reason}. {ways}"

@@ -1,0 +1,233 @@
+"""Translate globs of ignore files, as rg's `globset` crate reads them, to patterns of `pathspec`: pure.
+
+`pathspec` supplies the types of a pattern. Its translation is git's, which differs from rg's in these points, each of
+which `tests/workspace/test_walk.py` compares with rg:
+
+- `{a,b}` are alternatives, and may be nested. They cannot be expanded into several patterns of git's: sixteen in a row
+  would make 65,536.
+- `?` and a class match one byte, not one character, and a class may match a slash.
+- A pattern that matches a folder does not match what is in it, which another rule may bring back.
+- A glob that does not parse is an error with rg's text; git skips it.
+- A regex for `*a*a*a*b` can take years. globset has an automaton, so `SteppingPattern` matches in bounded time.
+
+Patterns match strings in which each character stands for a byte (`byte_text()`).
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from pathspec import Pattern, RegexPattern
+
+Tokens: TypeAlias = "list[str | tuple[Tokens, ...]]"
+"""Sequence of regexes that match in one way, of the four below that match in many ways, and of alternatives."""
+
+_STAR = r"[^/]*"
+_PREFIX = r"(?:.*/|/?)"
+_BETWEEN = r"/(?:.*/)?"
+_SUFFIX = r"/.*"
+_REPEATS = frozenset((_STAR, _PREFIX, _BETWEEN, _SUFFIX))
+
+_SEPARATORS = ("/",) if os.sep == "/" else ("/", os.sep)
+MAX_REGEX_CHOICES = 3
+MAX_NESTED_GROUPS = 50
+
+
+class SteppingPattern(Pattern):
+    """Pattern that keeps the set of positions that a match can have reached, because a regex would backtrack."""
+
+    __slots__ = ("_tokens",)
+
+    def __init__(self, tokens: Tokens, *, include: bool) -> None:
+        super().__init__(include)
+        self._tokens = tokens
+
+    def match_file(self, file: str) -> bool | None:
+        """Return True if all of `file` matches, else `None`."""
+        return len(file) in _ends(self._tokens, file, {0}) or None
+
+
+def glob_pattern(glob: str, *, include: bool, allow_unclosed: bool) -> RegexPattern | SteppingPattern:
+    """Return the pattern of a glob for whole paths.
+
+    Args:
+        glob: Glob, without the marks of an ignore file.
+        include: True if a match is ignored; False if it is brought back, as by `!`.
+        allow_unclosed: True if an unclosed `[` is literal, as in ignore files; for `--glob` it is an error.
+
+    Raises:
+        ValueError: The glob does not parse; the text is rg's.
+    """
+    tokens = parse_glob(f"{glob}/*" if glob.endswith("/**") else glob, allow_unclosed=allow_unclosed)
+    if _count_choices(tokens) > MAX_REGEX_CHOICES:
+        return SteppingPattern(tokens, include=include)
+    return RegexPattern(re.compile(rf"\A(?s:{'.*' if tokens == [_PREFIX] else token_regex(tokens)})\Z"), include)
+
+
+def byte_text(raw: bytes) -> str:
+    """Return bytes as characters with the same numbers, as Latin-1 does."""
+    return raw.decode("latin-1")
+
+
+def parse_glob(glob: str, *, allow_unclosed: bool) -> Tokens:
+    """Return the tokens of a glob; see `glob_pattern()`."""
+    return _Parser(glob, allow_unclosed=allow_unclosed).parse()
+
+
+def token_regex(tokens: Tokens) -> str:
+    """Return a regex that matches what the tokens match."""
+    return "".join(token if isinstance(token, str) else f"(?:{'|'.join(map(token_regex, token))})" for token in tokens)
+
+
+class _Parser:
+    """Parser with the same steps as globset's (`crates/globset/src/glob.rs`), so that odd globs agree, too."""
+
+    def __init__(self, glob: str, *, allow_unclosed: bool) -> None:
+        self.glob = glob
+        self.at = 0
+        self.branches: list[Tokens] = [[]]  # the whole glob, then the alternatives of each group that is open
+        self.opened: list[int] = []  # for each open group the number of branches before it
+        self.allow_unclosed = allow_unclosed
+        self.has_classes = True  # until a `[` is not closed; then each is literal
+
+    def parse(self) -> Tokens:
+        while char := self.peek():
+            self.at += 1
+            match char:
+                case "?":
+                    self.push("[^/]")
+                case "*":
+                    self.star()
+                case "[" if self.has_classes:
+                    self.char_class()
+                case "{":
+                    self.open_group()
+                case "}":
+                    self.close_group()
+                case "," if self.opened:
+                    self.branches.append([])
+                case "\\":
+                    self.push(_escape(self.peek() or _fail("dangling '\\'")))
+                    self.at += 1
+                case _:
+                    self.push(_escape(char))
+        if self.opened:
+            _fail("unclosed alternate group; missing '}' (maybe escape '{' with '[{]'?)")
+        return self.branches[0]
+
+    def push(self, *tokens: str | tuple[Tokens, ...]) -> None:
+        self.branches[-1].extend(tokens)
+
+    def peek(self) -> str:
+        return self.glob[self.at : self.at + 1]
+
+    def open_group(self) -> None:
+        if len(self.opened) == MAX_NESTED_GROUPS:
+            _fail("too many nested alternate groups")
+        self.opened.append(len(self.branches))
+        self.branches.append([])
+
+    def close_group(self) -> None:
+        if not self.opened:
+            _fail("unopened alternate group; missing '{' (maybe escape '}' with '[}]'?)")
+        start = self.opened.pop()
+        alternatives = tuple(branch for branch in self.branches[start:] if token_regex(branch))
+        del self.branches[start:]
+        self.push(alternatives or "")
+
+    def star(self) -> None:
+        """Add a `*`, or a `**`: special at the start, and between slashes or the edges of an alternative."""
+        before = self.glob[max(self.at - 2, 0) : self.at - 1]
+        if self.peek() != "*":
+            return self.push(_STAR)
+        self.at += 1
+        after, inside = self.peek(), bool(self.opened)
+        if not self.branches[-1] and (not after or after in _SEPARATORS):
+            self.at += 1
+            return self.push(_PREFIX)
+        if self.branches[-1] and (before in _SEPARATORS or (inside and before in "{,")):
+            if not after or (inside and after in "},"):
+                return self.replace_slash(_SUFFIX)
+            if after in _SEPARATORS:
+                self.at += 1
+                return self.replace_slash(_BETWEEN)
+        return self.push(_STAR, _STAR)
+
+    def replace_slash(self, token: str) -> None:
+        if self.branches[-1][-1] not in (_PREFIX, _SUFFIX):
+            self.branches[-1][-1] = token
+
+    def char_class(self) -> None:
+        start = self.at + (self.peek() in ("!", "^"))
+        end = self.glob.find("]", start + 1)
+        ranges = "".join(_ranges(self.glob[start:] if end < 0 else self.glob[start:end]))
+        if end >= 0:
+            self.push(f"[{'^' if start > self.at else ''}{ranges}]")
+            self.at = end + 1
+        elif self.allow_unclosed:
+            self.has_classes = False
+            self.push(_escape("["))
+        else:
+            _fail("unclosed character class; missing ']'")
+
+
+def _fail(message: str) -> str:
+    raise ValueError(message)
+
+
+def _ranges(body: str) -> Iterator[str]:
+    """Yield the ranges of a class, each byte of a character by itself, because rg matches bytes."""
+    ranges: list[tuple[str, str]] = []
+    pending = False
+    for char in body:
+        if pending:
+            first = ranges.pop()[0]
+            if char < first:
+                _fail(f"invalid range; '{first}' > '{char}'")
+            ranges.append((first, char))
+            pending = False
+        elif char == "-" and ranges:
+            pending = True
+        else:
+            ranges.append((char, char))
+    for first, last in ranges:
+        yield _escape(first) if first == last else f"{_escape(first)}-{_escape(last)}"
+    if pending:
+        yield r"\-"
+
+
+def _escape(char: str) -> str:
+    return re.escape(byte_text(char.encode()))
+
+
+def _count_choices(tokens: Tokens) -> int:
+    """Return the number of tokens at which a regex would have to choose, and so might backtrack."""
+    return sum(token in _REPEATS if isinstance(token, str) else 1 + sum(map(_count_choices, token)) for token in tokens)
+
+
+def _ends(tokens: Tokens, path: str, starts: set[int]) -> set[int]:
+    """Return the positions where a match can end that starts at one of `starts`."""
+    for token in tokens:
+        if isinstance(token, tuple):
+            starts = set[int]().union(*(_ends(branch, path, starts) for branch in token))
+        elif token in _REPEATS:
+            starts = set(_reached(token, path, starts))
+        else:
+            matches = (re.compile(token, re.DOTALL).match(path, start) for start in starts)
+            starts = {match.end() for match in matches if match}
+    return starts
+
+
+def _reached(token: str, path: str, starts: set[int]) -> Iterator[int]:
+    """Yield the positions that one of `_REPEATS` reaches from any of `starts`, in one pass over the path."""
+    may_be_empty = token in (_STAR, _PREFIX)
+    running = False
+    for position in range(min(starts, default=len(path)), len(path) + 1):
+        behind_slash = path[position - 1 : position] == "/"
+        if token == _STAR and behind_slash:
+            running = False
+        begins = position in starts and (may_be_empty or path[position : position + 1] == "/")
+        if (begins and may_be_empty) or (running and (behind_slash or token in (_STAR, _SUFFIX))):
+            yield position
+        running = running or begins

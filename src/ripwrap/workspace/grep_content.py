@@ -1,0 +1,388 @@
+"""Tool `grep_content`: a search, its matches taken from all files round robin, and an answer that fits the budget."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from typing import Any, cast
+
+from ripwrap._concurrency import CANCELLED
+from ripwrap._operations.explain import Probe
+from ripwrap._operations.grep import MatchCollector, amount, explanation
+from ripwrap._operations.pagination import files_in_turn, window_of
+from ripwrap._ripgrep.command import Command, Mode, search_command
+from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.page_collector import PageRequest
+from ripwrap._ripgrep.round_robin import RoundRobinCollector
+from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._text import plural, shown
+from ripwrap.errors import CapabilityError, Hint, PatternError, SearchError
+from ripwrap.models import FileCount
+from ripwrap.options import SearchOptions
+from ripwrap.results import FileMatches
+from ripwrap.workspace.arguments import GrepContentArguments
+from ripwrap.workspace.budget import Page, content_matches, fit_to_budget, listed, notes_of, shortened
+from ripwrap.workspace.results import ContentMatch, FileHits, GrepContentResult, printable
+from ripwrap.workspace.scope import (
+    NO_LIMIT,
+    FileFilter,
+    PathFilter,
+    Progress,
+    Scope,
+    Settings,
+    file_filter,
+    open_scope,
+    visible_paths,
+)
+
+MAX_REACHABLE = 20_000
+"""Maximum number of matches that an offset reaches; so many, and their context, are held in memory while rg runs."""
+
+MIN_MATCH_CHARS = 6
+"""Minimum number of characters that a match takes in an answer."""
+
+MIN_FILE_CHARS = 2
+"""Minimum number of characters that a file takes in an answer."""
+
+MAX_NAME_CHARS = 300
+"""Maximum number of characters that are shown of the name of a file that would match."""
+
+MAX_SOURCE_BYTES = 2_000_000
+"""Bytes of the largest file in which definitions are named."""
+
+LITERAL_SECONDS = 5.0
+"""Seconds for counting the matches of a wrong pattern as plain text."""
+
+_PCRE2 = Hint("pcre2", True)
+_ARGUMENTS = {
+    "hidden": "include_hidden",
+    "no_ignore": "include_ignored",
+    "fixed_strings": "fixed_strings",
+    "ignore_case": "case_insensitive",
+    "multiline": "multiline",
+    "glob": "file_pattern",
+    "type": "file_type",
+}
+"""Argument of this tool for each option of rg that it has."""
+
+
+class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
+    """Collector of a search that takes matches from all files round robin, and reports progress."""
+
+    def __init__(self, window: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
+        super().__init__(window, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
+        self._progress = progress
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output, and report the number of matches so far."""
+        super().feed(chunk)
+        if self._progress is not None:
+            self._progress(self.matches)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One call of the tool.
+
+    Attributes:
+        settings: Settings of the workspace.
+        arguments: Arguments of the tool.
+        scope: Location and options of rg there.
+        files: Files that the caller wants.
+        allowed: Filter for paths that rg names; `None` allows all.
+        incomplete: True if time was too short for `allowed` to know all paths.
+        progress: Function that is called with the number of matches so far.
+        pcre2: True if the pattern needs PCRE2.
+    """
+
+    settings: Settings
+    arguments: GrepContentArguments
+    scope: Scope
+    files: FileFilter
+    allowed: PathFilter | None
+    incomplete: bool
+    progress: Progress | None
+    pcre2: bool = False
+
+    @property
+    def options(self) -> SearchOptions:
+        """Options that the arguments ask for, without those of the scope."""
+        arguments = self.arguments
+        options: dict[str, object] = {
+            **self.files.options,
+            "hidden": arguments.include_hidden,
+            "no_ignore": arguments.include_ignored,
+            "before_context": max(arguments.context_lines, arguments.before_context),
+            "after_context": max(arguments.context_lines, arguments.after_context),
+        }
+        # In files with CRLF, `$` matches only with --crlf.
+        if "$" in arguments.pattern and "\r" not in arguments.pattern and "\\r" not in arguments.pattern:
+            options["crlf"] = not arguments.fixed_strings
+        if arguments.case_insensitive:
+            options["ignore_case"] = True
+        if arguments.fixed_strings:
+            options["fixed_strings"] = True
+        if arguments.multiline:
+            options["multiline"] = options["multiline_dotall"] = True  # as in the tools that models are trained with
+        if self.pcre2:
+            options["pcre2"] = True
+        return cast("SearchOptions", options)
+
+    def command(self, options: Mapping[str, object], mode: Mode = "json") -> Command:
+        """Return the command for a search with other options, in the same scope."""
+        merged = {**self.scope.options, **options}
+        if options.get("no_ignore"):
+            merged.pop("ignore_file", None)
+        location = self.scope.location
+        return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
+
+    def step(
+        self, options: SearchOptions, window: PageRequest, timeout: float | None
+    ) -> Step[RoundRobinMatchCollector]:
+        """Return the run of rg that searches for matches with other options."""
+        own = self.options
+        same = all(options.get(name) == own.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
+        allowed = self.allowed if same else self.scope.allowed
+        return Step(self.command(options), partial(RoundRobinMatchCollector, window, allowed, self.progress), timeout)
+
+
+async def run_grep_content(
+    run: Runner, settings: Settings, arguments: GrepContentArguments, progress: Progress | None = None
+) -> GrepContentResult:
+    """Search, with PCRE2 if the pattern needs it; if nothing is found, search for the reason.
+
+    Raises:
+        ValueError: The pattern is empty.
+    """
+    if not arguments.pattern:
+        raise ValueError("pattern is empty and would match every line; give a text or regular expression to search for")
+    with open_scope(
+        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    ) as scope:
+        files = file_filter(scope.location, arguments.file_pattern, arguments.file_type)
+        allowed, incomplete = await visible_paths(run, scope, files)
+        query = Query(settings, arguments, scope, files, allowed, incomplete, progress)
+        answer = _matches if arguments.output_mode == "content" else _files
+        try:
+            return await answer(run, query)
+        except PatternError as error:
+            if _PCRE2 in error.hints:
+                try:
+                    return await answer(run, replace(query, pcre2=True))
+                except CapabilityError:
+                    error.add_note("The pattern needs PCRE2, which this rg does not have; use a simpler pattern.")
+                except SearchError:
+                    pass  # the first error says more
+            await _add_literal(run, query, error)
+            raise
+
+
+async def _matches(run: Runner, query: Query) -> GrepContentResult:
+    """Answer with lines that match."""
+    arguments, location = query.arguments, query.scope.location
+    offset = min(arguments.offset, MAX_REACHABLE)
+    # Collect only as many matches as the budget may have room for.
+    most = min(arguments.max_matches, query.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
+    window = window_of(offset, most, arguments.max_files or None, query.options)
+    found = await run.collect(query.step(query.options, window, query.scope.timeout))
+    files = await files_in_turn(run, window, found)
+    page = _page(query, window, found, files)
+    explained = "" if found.matches or not page.exact else await _explained(run, query)
+    much = amount(found, None if page.exact else query.scope.timeout)
+    answer = GrepContentResult(
+        **_about(query, found.end, timed_out=found.timed_out, notes=_omissions(found)),
+        files=tuple(FileHits(path=location.shown(file.path), count=file.total_matches) for file in files),
+        message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(found)}{explained}",
+        matches=(),
+        truncated=False,
+        next_offset=None,
+        total_matches=found.matches,
+        files_matched=found.files,
+        exact=page.exact,
+    )
+    return await run.call(partial(_fit_with_sections, query, page, answer))
+
+
+def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> GrepContentResult:
+    """Return the answer within its budget, with sections if they are wanted."""
+    location, settings = query.scope.location, query.settings
+    names = [(file, location.shown(file.path)) for file in page.files if file.matches]
+    found = {name: content_matches(file, name, settings.max_line) for file, name in names}
+    fitted = fit_to_budget(page, found, answer, settings.max_chars)
+    if not query.arguments.sections:
+        return fitted
+    # Definitions are read only for matches that are shown. With definitions there may be room for fewer matches.
+    paths = {name: os.path.join(location.cwd, file.path) for file, name in names}
+    deadline = math.inf if query.scope.timeout is None else time.monotonic() + query.scope.timeout
+    for name, matches in groupby(fitted.matches, key=lambda match: match.file):
+        if CANCELLED.get().is_set() or time.monotonic() > deadline:
+            answer = answer.model_copy(
+                update={"notes": (*answer.notes, "There was not enough time to name all definitions.")}
+            )
+            break
+        shown = list(matches)
+        found[name][: len(shown)] = _in_sections(query, paths[name], shown)
+    return fit_to_budget(page, found, answer, settings.max_chars)
+
+
+def _nothing(found: RoundRobinMatchCollector) -> str:
+    """Return the sentence that no match is shown."""
+    if found.dropped_records:
+        return "No match can be shown, because the lines are too long; output_mode=count counts them."
+    return "No matches found."
+
+
+def _page(query: Query, window: PageRequest, found: RoundRobinMatchCollector, files: Sequence[FileMatches]) -> Page:
+    """Return the page that the budget is filled from."""
+    all_reached = found.files <= window.max_files
+    reachable = found.matches if all_reached else sum(file.total_matches for file in files[: window.max_files])
+    return Page(
+        files=tuple(files),
+        offset=window.offset,
+        reachable=min(reachable, MAX_REACHABLE),
+        total_matches=found.matches,
+        files_matched=found.files,
+        exact=found.exact and not query.incomplete,
+        names=0 if window.offset else min(max(query.arguments.max_matches, 10), 100),
+    )
+
+
+def _omissions(found: RoundRobinMatchCollector) -> Iterator[str]:
+    """Yield a note for each kind of match that is not shown."""
+    if found.dropped_records:
+        yield f"{plural(found.dropped_records, 'line')} left out, too long to show."
+    if found.binary:
+        yield f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte."
+
+
+async def _files(run: Runner, query: Query) -> GrepContentResult:
+    """Answer with files that match, or with the number of matching lines in each."""
+    arguments, location = query.arguments, query.scope.location
+    counting = arguments.output_mode == "count"
+    offset = arguments.offset
+    most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
+    options = {name: value for name, value in query.options.items() if not name.endswith("_context")}
+    command = query.command(options, "count" if counting else "files-with-matches")
+    decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=command.counts)
+
+    def collector() -> ListingCollector[FileCount | str]:
+        return ListingCollector(decoder(), offset + most, allowed=query.allowed, progress=query.progress)
+
+    found = await run.collect(Step(command, collector, query.scope.timeout))
+    hits = tuple(
+        FileHits(path=location.shown(item))
+        if isinstance(item, str)
+        else FileHits(path=location.shown(item.path), count=item.count)
+        for item in found.items()[offset:]
+    )
+    exact = not (found.timed_out or query.incomplete)
+    explained = "" if found.total or not exact else await _explained(run, query)
+
+    def answer(count: int) -> GrepContentResult:
+        end = offset + count
+        said = listed(found.total, "matching file", offset, count, exact=exact)
+        return GrepContentResult(
+            **_about(query, found.end, timed_out=found.timed_out),
+            files=hits[:count],
+            truncated=found.total > end or not exact,
+            next_offset=end if found.total > end and count else None,
+            message=said if found.total else f"No matches found.{explained}",
+            matches=(),
+            total_matches=found.counted if counting else None,
+            files_matched=found.total,
+            exact=exact,
+        )
+
+    return shortened(answer, len(hits), query.settings.max_chars)
+
+
+def spell_as_argument(hint: Hint) -> str | None:
+    """Return a hint as an argument of this tool; `None` if it has none for that."""
+    if hint.kind == "install":
+        return str(hint)
+    name = _ARGUMENTS.get(hint.option)
+    if hint.kind == "call" or name is None:
+        return None
+    return name if hint.value is None else f"{name}={hint.value!r}"
+
+
+async def _explained(run: Runner, query: Query) -> str:
+    """Return the changes of arguments that would find something."""
+    location = query.scope.location
+
+    def how(probe: Probe) -> str | None:
+        options = {hint.option for hint in probe.hints}
+        if query.files.overrides and "file_type" in query.files.names and "no_ignore" in options:
+            return None  # the glob overrides ignore files and types, and probes do not filter that
+        if any(hint.kind == "omit" for hint in probe.hints):
+            return f"without {', '.join(query.files.names)}"
+        spelled = [text for hint in probe.hints if (text := spell_as_argument(hint)) is not None]
+        return ", ".join(spelled) if len(spelled) == len(probe.hints) else None
+
+    quiet = replace(query, progress=None)
+    said = await explanation(
+        run,
+        (query.arguments.pattern,),
+        query.options,
+        quiet.step,
+        how,
+        lambda path: printable(location.shown(path))[:MAX_NAME_CHARS],
+    )
+    return f" {said}" if said else ""
+
+
+async def _add_literal(run: Runner, query: Query, error: PatternError) -> None:
+    """Add notes to an error: its position in the pattern, and how often the pattern matches as plain text."""
+    if error.offset is not None:
+        error.add_note(f"The error is at character {error.offset}, counted from 0.")
+    try:
+        step = replace(query, progress=None).step(
+            {**query.options, "fixed_strings": True}, PageRequest(0, 0, 0, 0, 0, None), LITERAL_SECONDS
+        )
+        found = await run.collect(step)
+    except SearchError:
+        return
+    least = "at least " if found.timed_out else ""
+    lines, files = plural(found.matches, "line"), plural(found.files, "file")
+    error.add_note(f"As plain text the pattern matches {least}{lines} in {files} (fixed_strings=True).")
+
+
+def _in_sections(query: Query, path: str, matches: Sequence[ContentMatch]) -> Iterator[ContentMatch]:
+    """Yield the matches of a file with the definitions that enclose them."""
+    lines = source(path) if query.settings.sandbox.holds(path) else None
+    if lines is None:
+        yield from matches
+        return
+    from ripwrap._code.patterns.outline import PatternOutline  # late: it compiles the patterns of all languages
+
+    outline = PatternOutline(path, lines)
+    for match in matches:
+        yield match.model_copy(update={"section": outline.enclosing(match.line)})
+
+
+def source(path: str) -> list[str] | None:
+    """Return the lines of a file, or None if it cannot be read or is very large."""
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(MAX_SOURCE_BYTES + 1)
+    except OSError:
+        return None
+    return None if len(raw) > MAX_SOURCE_BYTES else raw.decode("utf-8", "replace").split("\n")
+
+
+def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
+    """Return the fields that every answer of this tool has."""
+    location = query.scope.location
+    ended_after = query.scope.timeout if timed_out or query.incomplete else None
+    return {
+        "root": shown(location.cwd),
+        "path": location.name,
+        "query": query.arguments.pattern,
+        "output_mode": query.arguments.output_mode,
+        "notes": (*notes, *notes_of(end, ended_after, location), *query.scope.notes),
+    }

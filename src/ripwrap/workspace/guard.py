@@ -1,0 +1,89 @@
+"""Limits for searches in directories where a search may not end: `/`, `$HOME`, `/proc`, network file systems.
+
+Agents hang in `$HOME` (opencode#22139), in `/proc` and `/sys` (ripgrep#311, #916), and on network mounts, where each
+access to a file takes a round trip.
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+SYSTEM_DIRECTORIES = ("/proc", "/sys")
+DEVICE_DIRECTORIES = ("/dev", "/run")  # but not /dev/shm/project, or a disk at /run/media
+NETWORK_FILE_SYSTEMS = re.compile(
+    r"nfs\d?|cifs|smb\d?|smbfs|smb3|afs|afpfs|9p|ceph|lustre|gpfs|beegfs|glusterfs|ncpfs|coda|davfs|webdav"
+    r"|fuse\.(?:sshfs|s3fs|gcsfuse|rclone|glusterfs|davfs2?|ceph|blobfuse2?|goofys|juicefs)"
+)
+ESCAPED_BYTE = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class GuardLimits:
+    """Limits for a search.
+
+    Attributes:
+        max_depth: Maximum number of levels that are searched.
+        timeout: Seconds after which the search is ended.
+        note: Sentence about the limits for the answer.
+    """
+
+    max_depth: int
+    timeout: float
+    note: str
+
+
+def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
+    """Return the limits for a real path, or None for a usual directory: pure.
+
+    Args:
+        path: Path that is searched.
+        home: Real path of the user's home directory.
+        mounts: Text of Linux's `/proc/self/mountinfo`. Empty elsewhere: network mounts then get no limits.
+    """
+    here = PurePath(path)
+    if here == PurePath(here.anchor):
+        return _limits("the whole file system", 4, 5.0)
+    if path in DEVICE_DIRECTORIES or any(here.is_relative_to(system) for system in SYSTEM_DIRECTORIES):
+        return _limits(f"{path}, a system directory", 4, 5.0)
+    if PurePath(home).is_relative_to(here):
+        return _limits("a home directory", 6, 10.0)
+    if kind := _network(here, mounts):
+        return _limits(f"a network file system ({kind})", 16, 10.0)
+    return None
+
+
+def _limits(name: str, depth: int, seconds: float) -> GuardLimits:
+    note = (
+        f"This is {name}, so the search is limited to {depth} levels, one file system and {seconds:g} seconds; pass a "
+        "directory in it as path to search more."
+    )
+    return GuardLimits(depth, seconds, note)
+
+
+def _network(path: PurePath, mounts: str) -> str:
+    """Return the type of the file system that holds a path if it is a network file system, else an empty string."""
+    deepest, kind = -1, ""
+    for line in mounts.splitlines():
+        left, _, right = line.partition(" - ")
+        fields = left.split(" ")
+        if len(fields) < 5 or not right:
+            continue
+        point = PurePath(ESCAPED_BYTE.sub(lambda octal: chr(int(octal[1], 8)), fields[4]))
+        if path.is_relative_to(point) and len(point.parts) >= deepest:
+            deepest, kind = len(point.parts), right.split(" ")[0]
+    return kind if NETWORK_FILE_SYSTEMS.fullmatch(kind) else ""
+
+
+def mounted() -> str:
+    """Return Linux's list of mounts, or an empty string on other systems."""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def home() -> str:
+    """Return the real path of the user's home directory."""
+    return os.path.realpath(os.path.expanduser("~"))

@@ -1,0 +1,412 @@
+"""Results of an agent's tools: frozen models, whose `str()` is the text that a language model reads."""
+
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import groupby
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel
+
+from ripwrap._code.outline import Section
+from ripwrap.workspace.arguments import OutputMode
+
+Engine: TypeAlias = Literal["rg", "python"]
+Layout: TypeAlias = Literal["ls", "tree"]
+Ranking: TypeAlias = Literal["index", "files"]
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+class ToolResult(BaseModel, ABC, frozen=True):
+    """Base of the results of all tools.
+
+    Attributes:
+        root: Absolute path of the directory to which paths in the answer are relative; with several roots, paths are
+            absolute.
+        path: File or directory that was searched or listed.
+        truncated: True if there is more than the answer shows.
+        next_offset: Value of `offset` for the next page; `None` if there is none, or if no offset reaches it.
+        message: Summary of what was found and what was left out, and how to get the rest.
+        notes: Further facts: limits that were set, paths that could not be read.
+        engine: Program that did the work: `rg`, or `python` if there is no rg.
+    """
+
+    root: str
+    path: str
+    truncated: bool
+    next_offset: int | None
+    message: str
+    notes: tuple[str, ...] = ()
+    engine: Engine = "rg"
+
+    def __str__(self) -> str:
+        """Return the text for a language model: the lines, then `message` and `notes` in parentheses."""
+        said = " ".join((self.message, *self.notes))
+        body = "\n".join(self._body())
+        return f"{body}\n\n({said})" if body else said
+
+    @abstractmethod
+    def _body(self) -> Iterator[str]:
+        """Yield the lines of the text."""
+
+
+class ContentMatch(BaseModel, frozen=True):
+    """Match with its context; a context line between two matches belongs to one of them only.
+
+    Attributes:
+        file: Path of the file.
+        line: Number of the (first) matching line, from 1.
+        before: Lines of context before the match.
+        match: Matching line without its terminator; with `multiline`, several lines joined by newlines. `…` marks a
+            place where a long line was cut.
+        after: Lines of context after the match.
+        section: Definition that encloses the match, if `sections` was set.
+    """
+
+    file: str
+    line: int
+    before: tuple[str, ...]
+    match: str
+    after: tuple[str, ...]
+    section: Section | None = None
+
+    def lines(self) -> Iterator[tuple[int, str, str]]:
+        """Yield number, mark (`:` for a match, `-` for context) and text of each line."""
+        number = self.line - len(self.before)
+        for mark, texts in (("-", self.before), (":", self.match.split("\n")), ("-", self.after)):
+            for text in texts:
+                yield number, mark, text
+                number += 1
+
+
+class FileHits(BaseModel, frozen=True):
+    """File with matches.
+
+    Attributes:
+        path: Path of the file.
+        count: Number of matching lines; with `multiline`, of matches of several lines. `None` if not counted.
+    """
+
+    path: str
+    count: int | None = None
+
+
+class GrepContentResult(ToolResult, frozen=True):
+    """Result of `grep_content()`.
+
+    Attributes:
+        query: Pattern.
+        output_mode: Output mode, as in the arguments.
+        matches: Matches of this page, by file and line. They are chosen round robin, the first of each file, then the
+            second, so that no file fills the page. Empty unless `output_mode` is `content`.
+        files: Files with a match on this page. In mode `content`, the first page also has further files with matches,
+            by path: at most `max_matches`, and at most 100.
+        total_matches: Number of all matches; `None` if not counted.
+        files_matched: Number of all files with a match.
+        exact: True if the search ran to its end, so that the two numbers are final.
+    """
+
+    query: str
+    output_mode: OutputMode
+    matches: tuple[ContentMatch, ...]
+    files: tuple[FileHits, ...]
+    total_matches: int | None
+    files_matched: int
+    exact: bool
+
+    def _body(self) -> Iterator[str]:
+        if self.output_mode == "count":
+            yield from (f"{printable(file.path)}: {file.count}" for file in self.files)
+            return
+        if self.output_mode == "files_with_matches":
+            yield from (printable(file.path) for file in self.files)
+            return
+        shown: set[str] = set()
+        for file, matches in groupby(self.matches, key=lambda match: match.file):
+            yield from ("", "---", "") if shown else ()
+            shown.add(file)
+            yield f"File: {printable(file)}"
+            yield from _file_lines(matches)
+        others = [f"{printable(file.path)} ({file.count})" for file in self.files if file.path not in shown]
+        if others:
+            yield from ("", "---", "") if shown else ()
+            yield f"{'Also matching' if shown else 'Matching files'}, not shown: {', '.join(others)}"
+
+
+def _file_lines(matches: Iterator[ContentMatch]) -> Iterator[str]:
+    upto: int | None = None
+    section: Section | None = None
+    for match in matches:
+        if upto is not None and match.line - len(match.before) > upto:
+            yield "  --"
+        if match.section != section:
+            section = match.section
+            yield (
+                f"  in lines {section.line}-{section.end_line}: {section.text}"
+                if section
+                else "  outside of definitions:"
+            )
+        for number, mark, text in match.lines():
+            yield f"  {number}{mark} {text}".rstrip()
+            upto = number + 1
+
+
+class FindFilesResult(ToolResult, frozen=True):
+    """Result of `find_files()`.
+
+    Attributes:
+        pattern: Glob.
+        files: Files of this page.
+        total_files: Number of all files.
+        exact: True if the search ran to its end, so that the number is final.
+    """
+
+    pattern: str
+    files: tuple[str, ...]
+    total_files: int
+    exact: bool
+
+    def _body(self) -> Iterator[str]:
+        yield from map(printable, self.files)
+
+
+class ListEntry(BaseModel, frozen=True):
+    """One line of a listing.
+
+    Attributes:
+        path: Path of the file or directory; for a `[N truncated]` line, path of its directory.
+        name: Last part of the path; for one of several roots, its whole path.
+        depth: Number of directories between the entry and the directory that was listed.
+        is_dir: True for a directory.
+        closed: True for a directory that is named but not listed, such as `node_modules`.
+        truncated: For a `[N truncated]` line, number of entries of `path` that are left out; else 0.
+    """
+
+    path: str
+    name: str
+    depth: int
+    is_dir: bool = False
+    closed: bool = False
+    truncated: int = 0
+
+
+class ListResult(ToolResult, frozen=True):
+    """Result of `ls()` and `tree()`.
+
+    Attributes:
+        layout: Format of `str()`: `ls` starts with the listed directory and puts a dash before each line.
+        entries: Files and directories, in the order of the lines.
+        total_files: Number of all files, without those in closed directories.
+        exact: True if the listing ran to its end.
+    """
+
+    layout: Layout
+    entries: tuple[ListEntry, ...]
+    total_files: int
+    exact: bool
+
+    def _body(self) -> Iterator[str]:
+        if not self.entries:
+            return
+        dash, indent = ("- ", "  ") if self.layout == "ls" else ("", "    ")
+        if [entry.path for entry in self.entries] == [self.path]:  # a file
+            yield f"{dash}{printable(self.path)}"
+            return
+        if self.layout == "ls":
+            yield f"- {printable(self.path.rstrip(os.sep))}/"
+        for entry in self.entries:
+            depth = entry.depth + (self.layout == "ls")
+            yield f"{indent * depth}{dash}{_name(entry)}"
+
+
+class CodePlace(BaseModel, frozen=True):
+    """Lines of code that answer a question.
+
+    Attributes:
+        file: Path of the file.
+        start_line: Number of the first line, from 1.
+        end_line: Number of the last line.
+        symbol: Definition that encloses the most relevant line; `None` at the top level.
+        score: Value that results are sorted by; comparable only within one answer and one root.
+        why: Reasons for the score.
+        snippet: Text of the lines, or of the first ones if the answer has no room for all; `…` marks a place where a
+            long line was cut.
+    """
+
+    file: str
+    start_line: int
+    end_line: int
+    symbol: str | None
+    score: float
+    why: tuple[str, ...]
+    snippet: str
+
+    def lines(self) -> Iterator[str]:
+        """Yield the path and the reasons, then the lines, each with its number."""
+        symbol = f" in {printable(self.symbol)}" if self.symbol else ""
+        yield f"{printable(self.file)}:{self.start_line}-{self.end_line}{symbol}"
+        yield f"  score {self.score:.2f}: {printable('; '.join(self.why))}"
+        texts = self.snippet.split("\n") if self.snippet else []
+        for number, text in enumerate(texts, self.start_line):
+            yield f"  {number}: {text}".rstrip()
+        if (left_out := self.end_line - self.start_line + 1 - len(texts)) > 0:
+            yield f"  [{left_out} more lines]"
+
+
+class CodebaseSearchResult(ToolResult, frozen=True):
+    """Result of `codebase_search()`.
+
+    Attributes:
+        query: Query.
+        ranking: Source of the results: the `index`, which was refreshed first, or the `files` alone.
+        places: Results, the best first; with several indexed roots, one from each in rotation.
+    """
+
+    query: str
+    ranking: Ranking
+    places: tuple[CodePlace, ...]
+
+    def _body(self) -> Iterator[str]:
+        for number, place in enumerate(self.places):
+            yield from ("",) if number else ()
+            yield from place.lines()
+
+
+class IndexedRoot(BaseModel, frozen=True):
+    """Changes that `index_codebase()` made for one root.
+
+    Attributes:
+        root: Path of the root.
+        added: Number of new files.
+        changed: Number of files with changed content.
+        removed: Number of files that do not exist any more.
+        unchanged: Number of files that did not change.
+        skipped: Number of files that are left out because they are binary or cannot be read.
+        chunks: Number of chunks that were written.
+        seconds: Duration in seconds.
+    """
+
+    root: str
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    skipped: int
+    chunks: int
+    seconds: float
+
+
+class IndexCodebaseResult(ToolResult, frozen=True):
+    """Result of `index_codebase()`.
+
+    Attributes:
+        roots: Changes for each root.
+    """
+
+    roots: tuple[IndexedRoot, ...]
+
+    def _body(self) -> Iterator[str]:
+        for one in self.roots:
+            files = f"{one.added} new, {one.changed} changed, {one.removed} removed, {one.unchanged} unchanged"
+            yield f"{printable(one.root)}: {files}, {one.skipped} left out"
+
+
+class RootStatus(BaseModel, frozen=True):
+    """State of the index of one root.
+
+    Attributes:
+        root: Path of the root.
+        built: True if the index has the current branch of the root.
+        files: Number of indexed files.
+        chunks: Number of chunks of these files.
+        bytes: Size on disk in bytes, with all branches.
+        branch: Current branch of the root.
+        branches: Branches in the index.
+        model: Embedding model; `None` if the index has no embeddings.
+        changed_at: Time of the last change.
+        sent: Data that leaves the machine, and its receivers; empty if none does.
+    """
+
+    root: str
+    built: bool
+    files: int
+    chunks: int
+    bytes: int
+    branch: str
+    branches: tuple[str, ...]
+    model: str | None
+    changed_at: datetime | None
+    sent: tuple[str, ...]
+
+
+class IndexStatusResult(ToolResult, frozen=True):
+    """Result of `index_status()`.
+
+    Attributes:
+        roots: State of the index of each root.
+    """
+
+    roots: tuple[RootStatus, ...]
+
+    def _body(self) -> Iterator[str]:
+        for one in self.roots:
+            name = f"{printable(one.root)} ({printable(one.branch)})"
+            if not one.built:
+                yield f"{name}: not built"
+                continue
+            changed = f", changed {one.changed_at:%Y-%m-%d %H:%M:%S} UTC" if one.changed_at else ""
+            model = f", model {printable(one.model)}" if one.model else ""
+            yield f"{name}: {one.files} files, {one.chunks} chunks, {one.bytes} bytes{model}{changed}"
+            yield from (f"  sent: {printable(what)}" for what in one.sent)
+
+
+class RootHealth(BaseModel, frozen=True):
+    """Health of the index of one root.
+
+    Attributes:
+        root: Path of the root.
+        ok: True if no problem was found.
+        files: Number of files in all branches.
+        chunks: Number of chunks.
+        indexed: Number of chunks that can be searched; equal to `chunks` in a sound index.
+        orphans: Number of file contents that no branch has any more.
+        messages: Problems and remarks.
+    """
+
+    root: str
+    ok: bool
+    files: int
+    chunks: int
+    indexed: int
+    orphans: int
+    messages: tuple[str, ...]
+
+
+class IndexHealthResult(ToolResult, frozen=True):
+    """Result of `index_health_check()`.
+
+    Attributes:
+        roots: Health of the index of each root.
+    """
+
+    roots: tuple[RootHealth, ...]
+
+    def _body(self) -> Iterator[str]:
+        for one in self.roots:
+            yield f"{printable(one.root)}: {'sound' if one.ok else 'NOT sound'}, {one.chunks} chunks"
+            yield from (f"  {printable(message)}" for message in one.messages)
+
+
+def _name(entry: ListEntry) -> str:
+    if entry.truncated:
+        return f"[{entry.truncated} truncated]"
+    name = printable(entry.name)
+    return f"{name}/ [not listed]" if entry.closed else f"{name}/" if entry.is_dir else name
+
+
+def printable(name: str) -> str:
+    r"""Return a name on one line, with control characters and line ends escaped, e.g. as `\x0a`."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", name)

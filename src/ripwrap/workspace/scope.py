@@ -1,0 +1,220 @@
+"""Scope of a tool call: its location in the sandbox, the options of rg there, and the files that the caller wants."""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TypeAlias, cast
+
+from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._text import shown
+from ripwrap.errors import SearchError
+from ripwrap.options import FileOptions
+from ripwrap.workspace.arguments import comma_separated
+from ripwrap.workspace.guard import guard_limits, home, mounted
+from ripwrap.workspace.sandbox import Location, Sandbox
+
+Progress: TypeAlias = Callable[[int], None]
+PathFilter: TypeAlias = Callable[[str], bool]
+
+NO_LIMIT = 2**62
+"""Number of items to collect if the caller wants all."""
+
+MATCH_ALL_GLOBS = frozenset({"", "*", "**", "**/*", "*.*"})
+TYPE_NAME = "ripwrap"
+"""Name of the file type that stands for the globs of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of a workspace; see `Workspace`."""
+
+    sandbox: Sandbox
+    follow: bool
+    outer_ignore: bool
+    guard: bool
+    timeout: float | None
+    max_chars: int
+    max_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Location of a tool call and the options of rg there.
+
+    Attributes:
+        location: Files or directories that are searched.
+        options: Options of rg that do not depend on the tool's other arguments.
+        timeout: Seconds after which rg is ended.
+        notes: Sentences about the scope for the answer.
+        allowed: Function that returns True if an answer may show a path that rg prints; `None` allows all.
+    """
+
+    location: Location
+    options: FileOptions
+    timeout: float | None
+    notes: tuple[str, ...] = ()
+    allowed: PathFilter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileFilter:
+    """Files that the caller wants.
+
+    Attributes:
+        options: Options of rg that select them.
+        overrides: True if these options also bring back ignored files. The paths that rg prints then have to be
+            filtered with `visible_paths()`.
+        names: Arguments that a caller leaves out to get all files.
+    """
+
+    options: FileOptions = field(default_factory=FileOptions)
+    overrides: bool = False
+    names: tuple[str, ...] = ()
+
+
+@contextmanager
+def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Generator[Scope]:
+    """Open the scope of a path.
+
+    Ignore files apply only inside of the roots, unless `outer_ignore` is set. rg also reads those above a root, but
+    they have no effect. Rules between a root and `path` are passed to rg in a temporary file.
+
+    Raises:
+        AccessDeniedError, FileNotFoundError, ValueError: See `Sandbox.locate()`.
+    """
+    location = settings.sandbox.locate(path)
+    options: FileOptions = {"hidden": hidden, "follow": settings.follow, "no_ignore": ignored}
+    scope = Scope(location, options, settings.timeout)
+    if settings.follow:
+        note = "Links were followed; files outside of the roots are left out."
+        scope = replace(scope, notes=(note,), allowed=partial(_holds, settings.sandbox, location.cwd))
+    if settings.guard:
+        scope = _apply_guard_limits(scope)
+    if settings.outer_ignore:
+        yield scope
+        return
+    options |= {"no_ignore_parent": True, "no_ignore_global": True}
+    rules = "" if ignored or location.several else _outer_rules(location)
+    if not rules:
+        yield scope
+        return
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="ripwrap-")
+    except OSError as error:
+        raise SearchError(
+            f"could not create a temporary file for ignore rules: {error}; set TMPDIR to a writable folder"
+        ) from error
+    with temporary as folder:
+        file = os.path.join(folder, "ignore")
+        with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as written:
+            written.write(rules)
+        options["ignore_file"] = file
+        yield scope
+
+
+def _holds(sandbox: Sandbox, cwd: str, path: str) -> bool:
+    return sandbox.holds(os.path.join(cwd, path))
+
+
+def _outer_rules(location: Location) -> str:
+    if location.paths[0] == os.curdir:
+        return ""
+    from ripwrap.workspace.ignore_files import outer_rules  # pathspec, only now
+
+    return outer_rules(location.cwd, location.paths[0])
+
+
+def _apply_guard_limits(scope: Scope) -> Scope:
+    """Return the scope with the limits of the first path that has any."""
+    user_home, mounts = home(), mounted()
+    for path in scope.location.paths:
+        limits = guard_limits(os.path.normpath(os.path.join(scope.location.cwd, path)), user_home, mounts)
+        if limits is not None:
+            scope.options.update({"one_file_system": True, "max_depth": limits.max_depth})
+            timeout = limits.timeout if scope.timeout is None else min(limits.timeout, scope.timeout)
+            return replace(scope, timeout=timeout, notes=(*scope.notes, limits.note))
+    return scope
+
+
+async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[PathFilter | None, bool]:
+    """Return the filter for paths that rg prints, and True if the time was too short to list all of them."""
+    if not files.overrides:
+        return scope.allowed, False
+    # rg's --glob overrides ignore files (ripgrep#865), so only the files that rg lists without it are visible.
+    types = {name: value for name, value in files.options.items() if name in ("type", "type_add")}
+    options = cast("FileOptions", {**scope.options, **types})
+    command = files_command(scope.location.cwd, scope.location.paths, options)
+    listing = await run.collect(
+        Step(command, lambda: ListingCollector(PathDecoder(), NO_LIMIT, allowed=scope.allowed), scope.timeout)
+    )
+    return frozenset(listing.every()).__contains__, listing.timed_out
+
+
+def file_filter(location: Location, file_pattern: str, file_type: str = "") -> FileFilter:
+    """Return the filter for a glob, or several with commas between them, and a file type.
+
+    A glob without a slash matches names at any depth. A glob with a slash starts from `location`. Neither brings back
+    ignored or hidden files, as rg's `--glob` does (ripgrep#865): globs without a slash become a file type, which rg
+    applies after ignore files, and the others set `overrides`.
+    """
+    globs = [_plain(one) for one in comma_separated(file_pattern)]
+    without = [one for one in globs if one.startswith("!")]
+    only = [one for one in globs if not one.startswith("!")]
+    if not MATCH_ALL_GLOBS.isdisjoint(only):
+        only = []
+    options: FileOptions = {}
+    names = [name for name, given in (("file_pattern", only or without), ("file_type", file_type)) if given]
+    if file_type:
+        options["type"] = file_type
+    by_name = not file_type and not any("/" in one or ":" in one for one in only)  # a colon would end a type's name
+    if only and by_name:
+        options |= {"type_add": [f"{TYPE_NAME}:{one}" for one in only], "type": TYPE_NAME}
+        return FileFilter(_excluding(options, location, without), names=tuple(names))
+    options["glob"] = [anchored for glob in only for anchored in _anchored(glob, location)]
+    return FileFilter(_excluding(options, location, without), overrides=bool(only), names=tuple(names))
+
+
+def exclude_options(location: Location, globs: Sequence[str]) -> FileOptions:
+    """Return the options that exclude what globs match. Globs with a slash start from `location`."""
+    return _excluding({}, location, [_plain(f"!{one.removeprefix('!')}") for one in globs])
+
+
+def _excluding(options: FileOptions, location: Location, without: list[str]) -> FileOptions:
+    globs = [f"!{anchored}" for glob in without for anchored in _anchored(glob[1:], location)]
+    options["glob"] = [*options.get("glob", ()), *globs]
+    return options if options["glob"] else cast("FileOptions", {k: v for k, v in options.items() if k != "glob"})
+
+
+def _anchored(glob: str, location: Location) -> list[str]:
+    """Return the globs, relative to the directory that rg runs in, for a glob that is relative to the location."""
+    if glob.startswith(location.cwd.rstrip(os.sep) + os.sep):  # as in an answer with several roots
+        return [f"/{glob[len(location.cwd) :].lstrip(os.sep)}"]
+    if ".." in glob.split("/"):
+        raise ValueError(f"{shown(glob)} leads out of the searched directory; pass a directory as path instead")
+    if "/" not in glob.rstrip("/"):
+        return [glob]
+    starts = ("" if path == os.curdir else f"{escaped(path)}/" for path in location.paths)
+    return [f"/{start}{glob.lstrip('/')}" for start in starts]
+
+
+def escaped(path: str) -> str:
+    """Return a glob that matches this path alone."""
+    return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path) if os.sep == "/" else re.sub(r"([*?\[{])", r"[\1]", path)
+
+
+def _plain(glob: str) -> str:
+    """Return the glob as rg takes it: no `./`, no needless `**/`, and `**` for the files of a directory."""
+    bang, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
+    glob = glob.removeprefix("./")
+    while glob.startswith("**/") and "/" not in glob[3:]:
+        glob = glob[3:]  # rg's globs without a slash are about any depth already
+    if glob.endswith("/") and not bang:  # the files in a directory; to exclude one, rg accepts the slash
+        return f"{glob}**" if "/" in glob[:-1] else f"**/{glob}**"
+    return bang + glob

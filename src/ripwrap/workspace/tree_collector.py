@@ -1,0 +1,154 @@
+"""Collector of a tree: files below their directories, listed by rg or by plain Python."""
+
+import fnmatch
+import os
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from ripwrap._concurrency import CANCELLED
+from ripwrap._operations.tree import Directory, directory_at, plant_parts
+from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.listing_collector import Intake
+from ripwrap.options import FileOptions
+from ripwrap.workspace.scope import Progress, Scope, escaped
+
+COMMON_DIRECTORIES = frozenset(
+    {
+        *("node_modules", "bower_components", "vendor", "dist", "build", "target", "bin", "obj", "out", "coverage"),
+        *("__pycache__", "venv", ".venv", ".git", ".hg", ".svn", ".idea", ".vscode", ".tox", ".nox", ".cache"),
+    }
+)
+"""Directories that `ls` and `tree` name but do not list, unless an ignore file says what to leave out."""
+
+COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
+"""Files that `ls` and `tree` count but do not name, unless an ignore file says what to leave out."""
+
+
+class TreeCollector(Intake[str]):
+    """Collector that arranges paths of files below their directories.
+
+    Attributes:
+        root: Entries of the location.
+        total: Number of files, without those in closed directories.
+        skipped: Number of files of common kinds that are not shown.
+        closed: Directories that are named but not listed, by their paths in the tree.
+        is_file: True if the location is a single file.
+        folded: True if directories at `max_depth` have entries that are not shown.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        max_depth: int,
+        exclude: Sequence[str],
+        progress: Progress | None,
+        *,
+        common: Collection[str] = (),
+    ) -> None:
+        """Start with an empty tree.
+
+        Args:
+            scope: Location to list.
+            max_depth: Number of levels; 0 is any number.
+            exclude: Names to leave out.
+            progress: Function that is called with `total` after every chunk.
+            common: Paths of the location in which common directories and files are not listed.
+        """
+        super().__init__(PathDecoder())
+        self.root: Directory = {}
+        self.total: int = 0
+        self.skipped: int = 0
+        self.closed: set[str] = set()
+        self.folded: bool = False
+        self.is_file: bool = False
+        self._scope = scope
+        self._max_depth = max_depth
+        self._exclude = frozenset(exclude)
+        self._common = common
+        self._progress = progress
+
+    def feed(self, chunk: bytes) -> None:
+        """Add the paths in a chunk of rg's output."""
+        for path in self._decoder.feed(chunk):
+            self.add(path)
+        if self._progress is not None:
+            self._progress(self.total)
+
+    def add(self, path: str) -> None:
+        """Add a path, relative to the directory that rg runs in."""
+        self._any = True
+        if self._scope.allowed is not None and not self._scope.allowed(path):
+            return
+        start, (*parents, name) = self._parts(path)
+        if not self._exclude.isdisjoint((*parents, name)):
+            return
+        levels = parents[: self._max_depth or None]
+        if start in self._common and not self.is_file:
+            closed = next((depth for depth, parent in enumerate(levels, 1) if parent in COMMON_DIRECTORIES), 0)
+            if closed:
+                self.closed.add(os.path.join(*levels[:closed]))
+                directory_at(self.root, levels[:closed])
+                return
+            if any(fnmatch.fnmatchcase(name, glob) for glob in COMMON_FILES):
+                self.skipped += 1
+                return
+        self.total += 1
+        if self._max_depth and len(parents) >= self._max_depth:
+            self.folded = True
+            directory_at(self.root, levels)
+        else:
+            plant_parts(self.root, parents, name)
+
+    def _parts(self, path: str) -> tuple[str, list[str]]:
+        """Return the searched path that holds a path, and the names below it; with several roots, the root first."""
+        location = self._scope.location
+        if location.several:
+            start = next(root for root in location.paths if path.startswith(root + os.sep))
+            return start, [location.shown(start), *path[len(start) + 1 :].split(os.sep)]
+        start = location.paths[0]
+        if start == os.curdir:
+            return start, path.split(os.sep)
+        self.is_file = self.is_file or path == start
+        return start, [os.path.basename(path)] if self.is_file else path[len(start) + 1 :].split(os.sep)
+
+
+def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptions) -> TreeCollector:
+    """Return the tree of a location without rg; block until it is complete, or at most for the scope's time limit."""
+    from ripwrap.workspace.walk import walk  # pathspec, only now
+
+    tree = new()
+    location = scope.location
+    cancelled = CANCELLED.get()
+    deadline = time.monotonic() + scope.timeout if scope.timeout is not None else None
+
+    def stop() -> bool:
+        tree.timed_out = deadline is not None and time.monotonic() > deadline
+        return tree.timed_out or cancelled.is_set()
+
+    for path in location.paths:
+        # With several roots, each is walked separately, so that ignore files above it are not read.
+        alone = location.several
+        root, sub = (os.path.join(location.cwd, path), os.curdir) if alone else (location.cwd, path)
+        globs = options.get("glob", ())
+        for name in walk(
+            root,
+            sub,
+            hidden=options.get("hidden", False),
+            no_ignore=options.get("no_ignore", False),
+            exclude=list(_relative_excludes(path if alone else "", [globs] if isinstance(globs, str) else globs)),
+            max_depth=options.get("max_depth"),
+            one_file_system=options.get("one_file_system", False),
+            stop=stop,
+        ):
+            tree.add(os.path.normpath(os.path.join(path, name)) if alone else name)
+    return tree
+
+
+def _relative_excludes(root: str, globs: Sequence[str]) -> Iterator[str]:
+    """Yield rg's excluding globs relative to a root, without those that start from another root."""
+    start = f"/{escaped(root)}/" if root else "/"
+    for glob in globs:
+        if not glob.startswith("!/"):
+            yield glob.removeprefix("!")
+        elif glob[1:].startswith(start):
+            yield f"/{glob[1 + len(start) :]}"

@@ -1,0 +1,545 @@
+"""Sections found with patterns: samples of each language, the standard library, and hostile files."""
+
+import ast
+import sysconfig
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripwrap._code.outline import Section
+from ripwrap._code.patterns.outline import NearbyOutline, PatternOutline
+
+SAMPLES = Path(__file__).parents[1] / "data" / "sections"
+MODULES = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))[::3]
+
+# FIRST:LINE-END NAME, where FIRST is the first line of what stands above the definition and belongs to it.
+EXPECTED = {
+    "Makefile": """
+        7:8-10 all
+        12-18 shop
+        20-21 %.o
+        23-24 clean
+    """,
+    "Shop.cs": """
+        3-52 Shop.Inner
+        5:7-51 Shop.Inner.Shop
+        12-12 Shop.Inner.Shop.Size
+        14-21 Shop.Inner.Shop.Name
+        23-23 Shop.Inner.Shop.Twice
+        25-27 Shop.Inner.Shop.Shop
+        29:30-43 Shop.Inner.Shop.Find
+        45-46 Shop.Inner.Shop.Add
+        48-48 Shop.Inner.Shop.Colour
+    """,
+    "Shop.java": """
+        5:10-72 Shop
+        20-22 Shop.Shop
+        24:26-47 Shop.add
+        39:40-44 Shop.add.run
+        49-49 Shop.size
+        53-56 Shop.Inner
+        54-55 Shop.Inner.go
+        58-65 Shop.Colour
+        61-64 Shop.Colour.next
+        67-71 Shop.Point
+    """,
+    "Shop.kt": """
+        5:7-7 Point
+        9-47 Shop
+        13-15 Shop.init
+        17-19 Shop.constructor
+        24-35 Shop.add
+        37-38 Shop.area
+        40-42 Shop.companion object
+        41-41 Shop.companion object.create
+        44-46 Shop.Inner
+        45-45 Shop.Inner.go
+        49-53 shout
+        55-58 Single
+        56-57 Single.`is fine`
+    """,
+    "Shop.scala": """
+        3:5-32 Shop
+        8-15 Shop.add
+        17-17 Shop.one
+        19-23 Shop.chain
+        25-25 Shop.Item
+        27-31 Shop.Inner
+        28-30 Shop.Inner.+
+        34-39 Sells
+        35-35 Sells.sell
+        37-38 Sells.twice
+        41-43 Main
+    """,
+    "broken.c": """
+        2-2 first
+        4-10 first
+        12-20 second
+        22-24 third
+    """,
+    "shop.c": """
+        7:8-13 item
+        15-17 box_t
+        19-19 colour
+        25:28-40 size_of
+        42-48 find
+        50-50 one
+        52-56 __stop
+        61:63-67 main
+    """,
+    "shop.cpp": """
+        3-43 shop::inner
+        5:6-24 shop::inner.Shop
+        8-12 shop::inner.Shop.Shop
+        13-13 shop::inner.Shop.~Shop
+        15-17 shop::inner.Shop.operator==
+        22-22 shop::inner.Shop.Node
+        26:27-37 shop::inner.Shop::add
+        39-41 shop::inner.Colour
+        46-49 exported
+        52-54 TEST
+    """,
+    "shop.go": """
+        5:6-11 Shop
+        8-10 Shop.inner
+        14-16 Item
+        23:25-32 Shop.Add
+        34-41 Map
+        43-45 any
+        47-47 One
+        49-54 main
+        50-52 main.add
+    """,
+    "shop.html": """
+        3-14 A shop
+        7-9 Adding
+        9-9 Deep
+        11-14 Removing
+    """,
+    "shop.ini": """
+        4-8 first section
+        9-10 second
+    """,
+    "shop.js": """
+        5-5 inc
+        7-15 load
+        17-39 Shop
+        21-23 Shop.constructor
+        25-25 Shop.size
+        27-31 Shop.all
+        33-38 Shop.handle
+        41-46 outer
+        42-44 outer.inner
+        49-51 list
+        52-54 find
+        55-57 remove
+        61-63 adds
+        66-68 module.exports
+        70-72 later
+    """,
+    "shop.lua": """
+        5:8-12 Shop.new
+        14-30 Shop:add
+        32-32 helper
+        34-36 Shop.size
+    """,
+    "shop.md": """
+        7-27 Shop
+        11-25 Adding `items`
+        22-25 Deep
+        27-27 Removing
+        29-32 Another
+    """,
+    "shop.php": """
+        5:7-33 Shop
+        11-15 Shop.__construct
+        17:20-30 Shop.add
+        35-37 Things
+        36-36 Things.go
+        39-41 last
+        40-40 last.x
+    """,
+    "shop.pl": """
+        6-11 new
+        19:20-27 add
+        29-29 one
+        33-39 Inner
+        34-38 Inner.deep
+    """,
+    "shop.py": """
+        13-14 total
+        17-18 total
+        24:26-67 Shop
+        32-37 Shop.Item
+        35-37 Shop.Item.__init__
+        41:42-43 Shop.size
+        45:49-61 Shop.add
+        55-58 Shop.add.inner
+        63-64 Shop.items
+        66-67 Shop.__lt__
+    """,
+    "shop.rb": """
+        1:2-51 Inner
+        3-50 Inner.Shop
+        6:7-10 Inner.Shop.initialize
+        12-20 Inner.Shop.self.create
+        22-28 Inner.Shop.each
+        30-30 Inner.Shop.one
+        32-32 Inner.Shop.two
+        34-39 Inner.Shop.empty?
+        41-45 Inner.Shop.<< self
+        42-44 Inner.Shop.<< self.count
+        47-49 Inner.Shop.hidden
+    """,
+    "shop.rs": """
+        4:6-8 Item
+        10-10 Kind
+        12-17 Item
+        13-16 Item.fmt
+        19-40 Shop
+        23:25-37 Shop.new
+        39-39 Shop.short
+        42-47 Sell
+        44-46 Sell.twice
+        49-51 square
+        53-59 tests
+        54:55-58 tests.works
+    """,
+    "shop.rst": """
+        1:2-27 Shop
+        7-18 Adding
+        15-18 Deep
+        20-27 Removing
+    """,
+    "shop.sh": """
+        4:5-10 usage
+        12-23 build
+        25-28 flat
+        30-30 one
+        32-34 both
+        37-39 inside
+    """,
+    "shop.sql": """
+        4:5-8 shop.items
+        10-17 add_item
+        19-22 names
+        24-31 touched
+        33-33 by_name
+    """,
+    "shop.swift": """
+        3:5-40 Shop
+        8-10 Shop.size
+        12-14 Shop.init
+        16-18 Shop.deinit
+        20:21-31 Shop.add
+        33-33 Shop.==
+        35-39 Shop.make
+        42-46 Shop
+        43-45 Shop.subscript
+        48-50 Sells
+        52-55 Colour
+        54-54 Colour.Deep
+        57-61 Body
+        58-60 Body.body
+    """,
+    "shop.toml": """
+        3:4-12 package
+        14-15 package.metadata."a.b"
+        17-18 bin
+    """,
+    "shop.tsx": """
+        3-6 Item
+        8-10 Options
+        12-14 Colour
+        16-18 Widgets
+        20:24-43 Shop
+        27-27 Shop.constructor
+        29-34 Shop.find
+        36-38 Shop.shape
+        40-42 Shop.on
+        45-53 View
+        55-59 Small
+        61-63 generic
+    """,
+    "shop.yaml": """
+        2-4 on
+        3-4 on.push
+        5-24 jobs
+        6-18 jobs.test it
+        8-18 jobs.test it.steps
+        11-15 jobs.test it.steps.run
+        16-17 jobs.test it.steps.with
+        21-24 jobs.lint
+        23-24 jobs.lint.two
+        26-27 second
+    """,
+    "shop.zig": """
+        4-9 add
+        14-18 Shop
+        15-17 Shop.one
+        20-24 Inner
+        21-23 Inner.go
+    """,
+}
+
+
+def outline(name: str, text: str) -> PatternOutline:
+    return PatternOutline(name, text.split("\n"))
+
+
+def name_nearby(name: str, lines: list[str], number: int) -> str:
+    section = NearbyOutline(name, lines).enclosing(number)
+    return section.name if section else ""
+
+
+def sections(name: str, text: str) -> list[str]:
+    """Return the sections of all lines, in the format of `EXPECTED`."""
+    made = outline(name, text)
+    first: dict[Section, int] = {}
+    for number in range(1, text.count("\n") + 2):
+        if (section := made.enclosing(number)) is not None:
+            first.setdefault(section, number)
+    return [
+        (f"{number}:" if number != section.line else "") + f"{section.line}-{section.end_line} {section.name}"
+        for section, number in first.items()
+    ]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_sample_has_the_expected_sections(name: str) -> None:
+    text = (SAMPLES / name).read_text()
+    assert sections(name, text) == [line.strip() for line in EXPECTED[name].strip().split("\n")]
+
+
+def test_every_sample_has_expected_sections() -> None:
+    assert sorted(path.name for path in SAMPLES.iterdir() if path.is_file()) == sorted(EXPECTED)
+
+
+@pytest.mark.parametrize("name", ["Shop.cs", "Shop.java", "shop.cpp", "shop.js", "shop.py", "shop.rs", "shop.tsx"])
+def test_line_endings_do_not_change_sections(name: str) -> None:
+    lines = (SAMPLES / name).read_text().split("\n")
+    plain, windows = PatternOutline(name, lines), PatternOutline(name, [line + "\r\n" for line in lines])
+    numbers = range(1, len(lines) + 1)
+    assert [plain.enclosing(number) for number in numbers] == [windows.enclosing(number) for number in numbers]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.py", "def f(a,\n    b):\n    pass\n# no\n\n\nx", ["1-3 f"]),
+        ("a.py", "class A: pass\nclass B:\n  def f(self): pass", ["1-1 A", "2-3 B", "3-3 B.f"]),
+        ("a.py", "def f():\n\treturn (1,\n2)\n\n    # end\nx = f()", ["1-5 f"]),
+        ("a.py", "x = [\n(\ndef f():\n  pass\ny", ["3-4 f"]),
+        ("a.py", "@a\n\n# b\n@c(\n  1)\ndef f():\n  pass", ["1:6-7 f"]),
+        ("a.py", 'def f():\n  """unclosed\n  x\ny = 1', ["1-3 f"]),
+        ("a.js", "function f() {\n  return 1\n", ["1-2 f"]),
+        ("a.js", "}\nfunction f() {\n  g(\n}\nx", ["2-4 f"]),
+        ("a.js", "const a = 1\nconst f = a => {\n  b\n}\nconst b = `${f({})}`", ["2-4 f"]),
+        ("a.js", "const f = useMemo(() => {\n  a\n})", []),
+        ("a.js", "if (a) {\n  b()\n} else {\n  c()\n}", []),
+        ("a.js", "const { a } = b\nexport default function () {\n}\n", ["2-3 default"]),
+        ("a.js", "var a = '//{', b = /\\/{/, c = 4 / 2 // {\nfunction f() {\n}\n", ["2-3 f"]),
+        ("a.ts", "export abstract class A<T> extends B<T> {\n  abstract f(): void\n  g = 1\n}", ["1-4 A"]),
+        ("a.go", "func f(\n\ta interface{},\n) {\n}\n\nvar x = map[string]interface{}{\n}", ["1-4 f"]),
+        ("a.rs", "fn f<'a>(x: &'a str) -> char {\n  '{'\n}\nfn g() {\n}", ["1-3 f", "4-5 g"]),
+        ("a.c", "int a[] = { 1,\n 2 };\nint (*f)(void);\nEXPORT(int) g(void) {\n}\n", ["4-5 g"]),
+        ("a.c", "int f()\n{\n  if (a)\n    {\n      b;\n    }\n}\nint g() { }\n", ["1-7 f", "8-8 g"]),
+        ("a.c", "int f() {\n#if A\n  if (a) {\n#else\n  {\n#endif\n  }\n}\n\nint g() {\n}", ["1-8 f", "10-11 g"]),
+        ("a.cc", "A::A()\n  : a(1),\n    b{2}\n{\n  c;\n}\nint B::f() const {\n}", ["1-6 A::A", "7-8 B::f"]),
+        ("a.cc", "class A: public B {\npublic:\n  A();\n};\nstruct C c = {1};", ["1-4 A"]),
+        ("a.java", "class A {\n  B b = new B() {\n    void f() {\n    }\n  };\n}", ["1-6 A", "3-4 A.f"]),
+        ("a.rb", "def f\n  1\nrescue\n  2\nend\n\n\nputs 1", ["1-5 f"]),
+        ("a.rb", "class A; end\nclass B\nend\nx", ["1-1 A", "2-3 B"]),
+        ("a.sh", 'f()\n{\n  a\n}\n\n\necho ${x:-"{"}', ["1-4 f"]),
+        (
+            "a.pl",
+            "sub f {\n    print 'a\nb';\n}\n\nsub g {\n    $a = '\nx\nsub h {\n}\n1;",
+            ["1-4 f", "6-7 g", "9-10 h"],
+        ),
+        ("a.pl", "=begin a\n\nsub f {\n\n=cut\n\nsub g { 1 }", ["7-7 g"]),
+        ("a.rb", "module A\nclass B\ndef f\n  1\nend\nend\nend\nx", ["1-7 A", "2-6 A.B", "3-5 A.B.f"]),
+        ("a.lua", "local M = {}\nM.f = function() return 1 end\nreturn M", ["2-2 M.f"]),
+        ("a.md", "# A\n\n\n## B\n\n# C", ["1-4 A", "4-4 B", "6-6 C"]),
+        ("a.unknown", "def f(x):\n    1\n\nclass is a word\nclass of things\n\n  indented", ["1-2 f"]),
+        ("tool", "#!/usr/bin/env python3\n\ndef f():\n  pass\n", ["3-4 f"]),
+        ("a.json", '{\n  "def f()": {\n  }\n}', []),
+        ("a.txt", "class A {\n}\n", []),
+    ],
+)
+def test_unusual_source_has_the_expected_sections(name: str, text: str, expected: list[str]) -> None:
+    assert sections(name, text) == expected
+
+
+def test_line_outside_of_definitions_has_no_section() -> None:
+    made = outline("a.py", "def f():\n    pass\n\nx = 1")
+    assert [made.enclosing(number) for number in (-1, 0, 3, 4, 5, 10**9)] == [None] * 6
+    assert outline("a.py", "").enclosing(1) is None and PatternOutline("a.py", []).enclosing(1) is None
+
+
+def test_section_text_is_the_stripped_and_clipped_line() -> None:
+    made = outline("a.py", f"class A:\n    def f(self, {'x' * 300}):\n        pass")
+    section = made.enclosing(3)
+    assert section is not None and section.text == f"def f(self, {'x' * 188}" and len(section.text) == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", [*MODULES, *sorted(SAMPLES.glob("*.py"))], ids=lambda path: path.name)
+def test_nearby_sections_equal_those_of_the_whole_file(path: Path) -> None:
+    lines = path.read_text("utf-8").split("\n")
+    outline = PatternOutline(path.name, lines)
+    for number in range(1, len(lines) + 1, 1 + len(lines) // 50):
+        section = outline.enclosing(number)
+        assert name_nearby(path.name, lines, number) == (section.name if section else ""), number
+
+
+PLACES = '''"""A module.
+
+    def in_a_docstring(): pass
+"""
+
+table = [
+    "def in_a_string(",
+]
+
+
+@decorated(
+    "in many lines",
+)
+class Shop:
+    """Sells.
+
+    class OfAnExample:
+        def method(self): ...
+    """
+
+    def open(self):
+        """
+
+    def in_a_docstring(): pass
+        """
+        if self:
+            for item in self:
+                def inner(): return 1
+                yield inner
+        return (
+1)
+
+    # About the next one.
+    @property
+    def closed(self):
+        return not self.open
+
+
+if Shop:
+    def lonely():
+        return 1
+else:
+    print(1)
+
+print(2)
+template = """
+def in_a_template():
+    return 1
+    and so on
+"""
+help = """
+    class OfAnExample:
+        here = "and so on"
+"""
+'''.replace("    and so on\n", "    and so on\n" * 100).replace(
+    "        here", "        here = 1\n" * 100 + "        here"
+)
+
+
+def test_nearby_python_sections_ignore_strings_and_blocks() -> None:
+    lines = PLACES.split("\n")
+    outline = PatternOutline("shop.py", lines)
+    found = [name_nearby("shop.py", lines, number) for number in range(1, len(lines) + 1)]
+    assert found == [section.name if (section := outline.enclosing(number + 1)) else "" for number in range(len(lines))]
+    assert (found[2], found[6], found[11], found[17], found[23]) == ("", "", "Shop", "Shop", "Shop.open")
+    assert (found[27], found[28], found[32], found[39]) == ("Shop.open.inner", "Shop.open", "Shop.closed", "lonely")
+
+
+def test_section_name_that_would_be_too_long_has_no_parents() -> None:
+    made = outline("a.py", f"class {'A' * 150}:\n  class {'B' * 150}:\n    def f():\n      pass")
+    assert [section and section.name for section in map(made.enclosing, (1, 2, 4))] == ["A" * 150, "B" * 150, "f"]
+
+
+def test_only_the_beginning_of_long_lines_is_parsed() -> None:
+    text = f"function f() {{\n  a = [{'1, ' * 1000}{{\n}}\nfunction g() {{\n}}"
+    assert sections("a.js", text) == ["1-3 f", "4-5 g"]
+
+
+@pytest.mark.slow
+def test_sections_of_the_standard_library_agree_with_ast() -> None:
+    """Compare with `ast`, which does not count comments after the last statement of a block."""
+    total, same, other = 0, 0, list[tuple[str, int]]()
+    for path in MODULES:
+        text = path.read_text()
+        lines = text.split("\n")
+        made = PatternOutline(path.name, lines)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                section = made.enclosing(node.lineno)
+                place = section and (section.name.split(".")[-1], section.line)
+                end = section.end_line if section else 0
+                total += 1
+                same += place == (node.name, node.lineno) and end == node.end_lineno
+                behind = lines[node.end_lineno or 0 : end]
+                if place != (node.name, node.lineno) or any(line.strip()[:1] not in {"", "#"} for line in behind):
+                    other.append((path.name, node.lineno))
+    assert len(MODULES) > 40 and total > 1500
+    assert same / total > 0.99
+    assert other == []
+
+
+WORDS = (
+    "def f|class A|function g|=> |end|do|fn h|impl X|const a|/*|*/|//|--[[|<<EOF|EOF|#if|=begin|CREATE TABLE t|BEGIN"
+    "|# |===|---|a: :|- b:|[c]|<h1>|```|x|\\\n|\x01|\u2028|'''|  |    | "
+)
+PIECES = st.sampled_from([*"(){}[];:,=<>'\"`/*#@$\\-\t|\n", *"\n" * 9, *WORDS.split("|"), '"""', 'R"('])
+NAMES = st.sampled_from([*EXPECTED, "a.json", "a.zzz", "noname"])
+
+
+@given(NAMES, st.lists(PIECES, max_size=60).map("".join) | st.text())
+def test_sections_of_any_text_enclose_their_lines(name: str, text: str) -> None:
+    lines = text.split("\n")
+    made = PatternOutline(name, lines)
+    for number in range(1, len(lines) + 1):
+        if (section := made.enclosing(number)) is not None:
+            assert 1 <= section.line <= section.end_line <= len(lines)
+            assert number <= section.end_line
+            assert len(section.name) <= 200 and len(section.text) <= 200
+            # What stands above the line of a definition is decorators, comments and the rest of its signature.
+            assert all(made.enclosing(line) is not None for line in range(number, section.line + 1))
+
+
+HOSTILE = {
+    "one line": ["f(){ /* ' " * 200_000],
+    "open braces": ["{"] * 100_000,
+    "braces": ["{}"] * 40_000,
+    "closing braces": ["}"] * 30_000,
+    "nested definitions": ["def f() {"] * 20_000 + ["}"] * 20_000,
+    "names": ["class a " * 250] * 250,
+    "arrows": ["const a = " + "=>   x " * 250 + "{"] * 250,
+    "quotes": ['"\\' * 1_000] * 250,
+    "slashes": ["=/" * 1_000] * 250,
+    "blanks": ["a:" + " " * 1_990 + "x("] * 250,
+    "here documents": [f"<<A{number}" for number in range(20_000)],
+    "raw strings": [f'r{"#" * (number % 900)}"' for number in range(1_000)],
+    "comments": ["# a"] * 60_000 + ["def f():"] * 10,
+    "depth": [" " * min(number, 1_900) + "def f():" for number in range(2_000)],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a.py", "a.ts", "a.cpp", "a.rb", "a.sql", "a.yaml"])
+def test_sections_of_hostile_files_take_linear_time(name: str) -> None:
+    """Find sections in files so long that anything slower than linear exceeds the timeout of a test."""
+    for lines in HOSTILE.values():
+        made = PatternOutline(name, lines)
+        for number in range(1, len(lines), 1 + len(lines) // 1_000):
+            section = made.enclosing(number)
+            assert section is None or number <= section.end_line

@@ -1,0 +1,106 @@
+"""Listing files, with every rg of the matrix."""
+
+import logging
+import os
+import subprocess
+import sysconfig
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+import ripwrap
+from ripwrap import GlobError, SearchError, UnknownTypeError, sync
+from ripwrap.binary import RgBinary
+
+Plant = Callable[..., Path]
+pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
+
+
+def listed(folder: Path, **options: Any) -> list[str]:
+    return sorted(sync.files(cwd=folder, **options))
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_files_equal_rgs_list_of_the_standard_library(rg: RgBinary) -> None:
+    folder = sysconfig.get_path("stdlib")
+    raw = subprocess.run(
+        [rg.path, "--no-config", "--files", "-0", "--hidden", "--follow", "--no-require-git", "--glob=!.git", "."],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+    )
+    expected = sorted(os.fsdecode(path)[2:] for path in raw.stdout.split(b"\0") if path)
+    assert len(expected) > 1000
+    assert sorted([path async for path in ripwrap.files(cwd=folder, rg=rg)]) == expected
+    assert listed(Path(folder), rg=rg) == expected
+
+
+@pytest.mark.anyio
+@pytest.mark.fact(23)
+async def test_files_keep_names_of_any_bytes(rg: RgBinary, plant: Plant) -> None:
+    names = ["two\nlines", "a b", "-", "--x", "é", os.fsdecode(b"\xff\xfe"), ".hidden", "deep/er/file"]
+    folder = plant(dict.fromkeys(names, "x"))
+    got = sorted([path async for path in ripwrap.files(cwd=folder, rg=rg)])
+    assert got == sorted(names)
+    assert all((folder / path).read_text() == "x" for path in got)
+
+
+@pytest.mark.fact(23)
+def test_empty_folder_gives_an_empty_list(rg: RgBinary, folder: Path) -> None:
+    assert listed(folder, rg=rg) == []
+    (folder / "empty").mkdir()
+    assert listed(folder, rg=rg) == []
+
+
+def test_options_select_files(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({"a.py": "", "b.c": "", ".h": "", "sub/c.py": "", ".git/config": "", ".gitignore": "b.c"})
+    assert listed(folder, rg=rg) == [".gitignore", ".h", "a.py", "sub/c.py"]
+    assert listed(folder, rg=rg, hidden=False) == ["a.py", "sub/c.py"]
+    assert listed(folder, rg=rg, hidden=False, no_ignore=True) == ["a.py", "b.c", "sub/c.py"]
+    assert listed(folder, rg=rg, glob="*.py", max_depth=1) == ["a.py"]
+    assert listed(folder, rg=rg, glob="*.py", paths="sub") == ["sub/c.py"]
+    assert ".git/config" in listed(folder, rg=rg, include_git=True)
+    assert ".git/config" not in listed(folder, rg=rg, glob="*", iglob="*")
+    assert list(sync.files(cwd=folder, rg=rg, sortr="path")) == ["sub/c.py", "a.py", ".h", ".gitignore"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("limit", [0, 1, 3, 10, 20])
+async def test_limit_is_exact(rg: RgBinary, plant: Plant, limit: int) -> None:
+    folder = plant({str(number): "" for number in range(10)})
+    assert len([path async for path in ripwrap.files(cwd=folder, rg=rg, limit=limit)]) == min(limit, 10)
+    assert len(list(sync.files(cwd=folder, rg=rg, limit=limit))) == min(limit, 10)
+
+
+def test_invalid_options_raise(rg: RgBinary, plant: Plant) -> None:
+    folder = plant({"a": ""})
+    with pytest.raises(GlobError, match="unclosed"):
+        listed(folder, rg=rg, glob="a[")
+    with pytest.raises(UnknownTypeError, match="nope"):
+        listed(folder, rg=rg, type="nope")
+    with pytest.raises(ValidationError, match="max_count"):
+        sync.files(cwd=folder, max_count=1)  # type: ignore[call-arg]
+
+
+def test_unreadable_path_is_logged_and_the_others_are_listed(
+    rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = plant({"good": ""})
+    (folder / "broken").symlink_to("nowhere")
+    with caplog.at_level(logging.WARNING, "ripwrap"):
+        assert listed(folder, rg=rg) == ["good"]
+    assert "broken" in caplog.text
+
+
+def test_rg_that_dies_raises_and_gives_no_partial_list(stand_in: Callable[[str], Path]) -> None:
+    with pytest.raises(SearchError, match="signal 9"):
+        listed(Path(), rg=stand_in("os.write(1, b'./a\\0./b'); os.kill(os.getpid(), 9)"))
+    with pytest.raises(ripwrap.DecodeError, match="incomplete"):
+        listed(Path(), rg=stand_in("os.write(1, b'./a\\0./b')"))
+    with pytest.raises(SearchError, match="no idea"):
+        listed(Path(), rg=stand_in("print('no idea', file=sys.stderr); sys.exit(2)"))

@@ -1,0 +1,532 @@
+"""Ranking of chunks without files or a database: query words, chunks, paths and scores."""
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from ripwrap._code.windows import MAX_CHUNK_CHARS, window_chunks
+from ripwrap._ranking.definitions import has_definition
+from ripwrap._ranking.paths import joined_stem, path_weight, words_in_path
+from ripwrap._ranking.query import (
+    MAX_WORD_CHARS,
+    STOP_WORDS,
+    Query,
+    fts_text,
+    identifier_parts,
+    parse_query,
+    rough_stem,
+    split_camel_case,
+)
+from ripwrap._ranking.scoring import COHERENCE_SCORE, Candidate, RankedCandidate, most_relevant_line, rank_candidates
+from ripwrap._ranking.selection import DEFINITION_TERM, choose_files, file_pattern, matched_stems, query_stems
+
+QUERY = parse_query("cookie storage")
+
+
+def chunk(path: str = "x.py", text: str = "", bm25: float = 1.0, line: int = 1) -> Candidate:
+    return Candidate(path, line, line, text, bm25)
+
+
+def order(query: str, *pool: Candidate) -> list[str]:
+    return [entry.candidate.path for entry in rank_candidates(parse_query(query), pool)]
+
+
+def only(query: str, candidate: Candidate) -> RankedCandidate:
+    """Return the ranking of a candidate next to a better one of another file, which gets the coherence score."""
+    rival = chunk("rival", bm25=1.0)
+    (entry,) = (one for one in rank_candidates(parse_query(query), [candidate, rival]) if one.candidate is candidate)
+    return entry
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("how are cookies stored", ("cookies", "stored")),
+        ("The getHTTPResponse of HTTPServer_v2", ("get", "http", "response", "server", "v2")),
+        ("read, write; READ!", ("read", "write")),
+        ("OAuth2PasswordBearer", ("auth2", "password", "bearer")),
+        ("URLs and IDs", ("urls", "ids")),
+        ("naïve Größe", ("naïve", "größe")),
+        ("is it the", ("is", "it", "the")),
+        ("x", ("x",)),
+    ],
+)
+def test_query_words_are_lower_case_without_stop_words(text: str, words: tuple[str, ...]) -> None:
+    assert parse_query(text).words == words
+
+
+@pytest.mark.parametrize("text", ["", "  ", "?!", "__", "→"])
+def test_query_without_a_word_raises(text: str) -> None:
+    with pytest.raises(ValueError, match="there is no word in the query"):
+        parse_query(text)
+
+
+def test_long_query_keeps_its_most_telling_words_and_counts_the_rest() -> None:
+    prose = [f"word{number}" for number in range(100, 1000)]
+    query = parse_query(" ".join(["7", *prose, "by 20261122 expireSessions or a serializer"]))
+    assert query.words == (*prose[:29], "expire", "sessions", "serializer")
+    assert query.left_out == len(prose) - 29 + 2
+    assert query.remark.startswith(f"{query.left_out} words and names of the query are not searched: at most 32")
+    assert parse_query(" ".join(prose[:32])).words == tuple(prose[:32])
+    assert parse_query(" ".join(prose[:32])).remark == ""
+    many = parse_query(" ".join(f"get_x{number}" for number in range(40)))
+    assert (len(many.symbols), len(many.words), many.left_out) == (32, 32, 8 + 9)
+
+
+def test_too_long_query_words_are_left_out_and_counted() -> None:
+    query = parse_query("cookie " + "x" * 100_000 + "Y()")
+    assert (query.words, query.symbols, query.left_out) == (("cookie",), (), 2)
+    assert len(query.match) < 100
+    assert parse_query("x" * MAX_WORD_CHARS).words == ("x" * MAX_WORD_CHARS,)
+    with pytest.raises(ValueError, match=r"^no word of the query 'x{100}…' has 200 characters or less; ask with"):
+        parse_query("x" * 100_000)
+    with pytest.raises(ValueError, match=r"^there is no word in the query '[?]{100}…'; ask with"):
+        parse_query("?" * 1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("会话过期", ("会话", "话过", "过期")),
+        ("会话 expired過期v2", ("会话", "expired", "過期", "v2")),
+        ("会", ("会",)),
+        ("セッションの期限", ("セッ", "ッシ", "ショ", "ョン", "ンの", "の期", "期限")),
+        ("한국어", ("한국", "국어")),
+        ("ภาษา", ("ภา", "าษ", "ษา")),
+        ("हिन्दी भाषा", ("हिन्दी", "भाषा")),
+        ("\U00020000\U00020001", ("\U00020000\U00020001",)),
+    ],
+)
+def test_scripts_without_spaces_are_split_into_character_pairs(text: str, words: tuple[str, ...]) -> None:
+    query = parse_query(text)
+    assert query.words == words
+    assert not query.symbolic
+
+
+def test_name_in_a_script_without_spaces_is_a_symbol() -> None:
+    query = parse_query("where is 会话过期 defined?")
+    assert (query.symbols, query.symbolic) == (("会话过期",), True)
+    assert '"class 会话 话过 过期"' in query.definitions
+
+
+def test_composed_and_decomposed_accents_are_equal() -> None:
+    assert parse_query("nai\u0308ve").words == parse_query("na\u00efve").words == ("na\u00efve",)
+    assert has_definition("def nai\u0308ve(): pass", "na\u00efve")
+    assert words_in_path("src/nai\u0308ve.py", ("na\u00efve",)) == ["na\u00efve"]
+    assert most_relevant_line("z\nnai\u0308ve\n", parse_query("na\u00efve x_y")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "symbols", "symbolic"),
+    [
+        ("CookieJar", ("CookieJar",), True),
+        ("response", ("response",), True),
+        ("where is CookieJar defined?", ("CookieJar",), True),
+        ("Where is the class CookieJar defined", ("CookieJar",), True),
+        ("definition of http.cookies.Morsel", ("Morsel",), True),
+        ("class CookieJar", ("CookieJar",), True),
+        ("def set_cookie", ("set_cookie",), True),
+        ("res.send()", ("send",), True),
+        ("std::vec::Vec", ("Vec",), True),
+        ("how set_cookie makes a CookieJar", ("set_cookie", "CookieJar"), False),
+        ("what use() mounts", ("use",), False),
+        ("cookies are stored where", (), False),
+        ("the HTTP API", (), False),
+    ],
+)
+def test_identifiers_in_a_query_are_symbols(text: str, symbols: tuple[str, ...], symbolic: bool) -> None:
+    query = parse_query(text)
+    assert (query.symbols, query.symbolic) == (symbols, symbolic)
+
+
+@pytest.mark.parametrize(
+    ("text", "split"),
+    [
+        ("getHTTPResponse(x)", "get HTTP Response(x)"),
+        ("parseURLs", "parse URLs"),
+        ("snake_case and UPPER_CASE", "snake_case and UPPER_CASE"),
+        ("aB2cD", "a B2c D"),
+        ("", ""),
+    ],
+)
+def test_camel_case_is_split(text: str, split: str) -> None:
+    assert split_camel_case(text) == split
+
+
+@given(st.text())
+def test_splitting_camel_case_adds_only_spaces(text: str) -> None:
+    assert split_camel_case(text).replace(" ", "") == text.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "spread_out"),
+    [
+        ("getHTTPResponse", "get HTTP Response"),
+        ("setÜber", "setÜber"),
+        ("nai\u0308ve", "na\u00efve"),
+        ("用户会话已过期。", "用户 户会 会话 话已 已过 过期 期 。"),
+        ("v2版 x", "v2 版 x"),
+    ],
+)
+def test_indexed_text_is_split_as_queries_are(text: str, spread_out: str) -> None:
+    assert fts_text(text).split() == spread_out.split()
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        ("parse", "parses", "parsing", "parser", "parsed"),
+        ("serialize", "serializes", "serializer", "serialization", "serialise"),
+        ("validate", "validation", "validators", "validating"),
+        ("query", "queries"),
+        ("map", "mapping", "mapped", "mapper"),
+    ],
+)
+def test_forms_of_a_word_have_one_stem(family: tuple[str, ...]) -> None:
+    assert len({rough_stem(word) for word in family}) == 1
+
+
+@given(st.text(min_size=1))
+def test_stem_is_a_prefix_of_its_word(word: str) -> None:
+    assert word.startswith(rough_stem(word))
+    assert rough_stem(word)
+
+
+@given(st.text())
+def test_any_text_is_a_query_or_raises_that_it_has_no_word(text: str) -> None:
+    try:
+        query = parse_query(text)
+    except ValueError as error:
+        assert "there is no word" in str(error)  # noqa: PT017 - or it is a query
+        return
+    assert query.words
+    assert query.match.count('"') % 2 == 0
+    for word in query.words:
+        assert all(one.isalnum() or one == "_" or unicodedata.category(one).startswith("M") for one in word)
+
+
+# Chunks
+
+
+LINES = st.lists(
+    st.one_of(
+        st.text(alphabet=st.characters(exclude_characters="\n"), max_size=80),
+        st.sampled_from(["", "", "    return x", "def f():", "class A:", "@decorated", "# note", "\r", "x" * 1500]),
+    ),
+    max_size=120,
+)
+
+
+@given(LINES, st.booleans())
+@example([""], True)
+@example(["x" * 3000, "y"], False)
+def test_window_chunks_cover_every_line_once_in_order(lines: list[str], ended: bool) -> None:
+    text = "\n".join(lines) + ("\n" if ended else "")
+    at, line = 0, 1
+    for piece in window_chunks(text):
+        assert (piece.start, piece.start_line) == (at, line)
+        assert piece.end > piece.start
+        assert piece.end == len(text) or text[piece.end - 1] == "\n"
+        body = text[piece.start : piece.end]
+        assert len(body) <= MAX_CHUNK_CHARS or body.rstrip("\n").count("\n") == 0
+        assert piece.end_line == line + body.removesuffix("\n").count("\n")
+        at, line = piece.end, piece.end_line + 1
+    assert at == len(text)
+
+
+@given(st.binary(max_size=5000))
+def test_any_bytes_become_window_chunks(raw: bytes) -> None:
+    text = raw.decode("utf-8", "surrogateescape")
+    assert "".join(text[piece.start : piece.end] for piece in window_chunks(text)) == text
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_window_ends_before_the_comments_and_decorators_of_a_definition(newline: str) -> None:
+    body = newline.join(["    x = 1"] * 40)
+    text = newline.join(["def first():", body, "", "x = 2", "", "# Why.", "@decorated", "def second():", body, body])
+    first, second, *_ = window_chunks(text)
+    assert text[first.end :].startswith("# Why.")
+    assert second.start_line == text[: first.end].count("\n") + 1
+
+
+def test_window_without_definitions_ends_after_a_blank_line() -> None:
+    text = "\n".join(["a = 1"] * 100) + "\n\n" + "\n".join(["b = 2"] * 100)
+    first = next(window_chunks(text))
+    assert text[first.start : first.end].endswith("a = 1\n\n")
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("src/http/cookies.py", ["cookie", "http"]),
+        ("src/CookieJar.js", ["cookie"]),
+        ("cookie/deep/er.py", []),
+        ("src/cookies_in_storage_test.go", ["cookie", "storage"]),
+        ("a/b/HTTPAdapter.java", ["http"]),
+        ("unrelated.py", []),
+    ],
+)
+def test_query_words_match_file_and_folder_names_in_any_form(path: str, words: list[str]) -> None:
+    assert words_in_path(path, ("cookie", "storage", "http")) == words
+    assert words_in_path(path.replace("/", "\\"), ("cookie", "storage", "http")) == words
+
+
+@pytest.mark.parametrize(
+    ("path", "weight"),
+    [
+        ("src/cookies.py", 1.0),
+        ("tests/cookies.py", 0.3),
+        ("src/test_cookies.py", 0.3),
+        ("src/cookies_test.go", 0.3),
+        ("src/cookies.spec.ts", 0.3),
+        ("src/CookieTest.java", 0.3),
+        ("examples/cookies.py", 0.3),
+        ("src/compat.py", 0.3),
+        ("legacy/cookies.py", 0.3),
+        ("src/__init__.py", 0.5),
+        ("tests/__init__.py", 0.15),
+        ("src/latest/attest.py", 1.0),
+        ("contest/cookies.py", 1.0),
+    ],
+)
+def test_tests_examples_legacy_code_and_init_weigh_less(path: str, weight: float) -> None:
+    assert path_weight(path, QUERY)[0] == pytest.approx(weight)
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("tests of cookies", "tests/cookies.py"),
+        ("an example of cookies", "examples/cookies.py"),
+        ("legacy cookies", "legacy/cookies.py"),
+        ("what the package exports", "cookies/__init__.py"),
+    ],
+)
+def test_tests_and_examples_weigh_full_if_the_query_asks_for_them(query: str, path: str) -> None:
+    assert path_weight(path, parse_query(query)) == (1.0, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "stem"), [("a/http-client.test.js", "httpclient"), ("CookieJar.py", "cookiejar"), (".bashrc", "bashrc")]
+)
+def test_joined_stem_of_a_file_name_is_one_word(path: str, stem: str) -> None:
+    assert joined_stem(path) == stem
+
+
+# Scores, each by what it is worth
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "class CookieJar(Base):",
+        "async def CookieJar():",
+        "function CookieJar(a) {",
+        "export default class CookieJar extends A {",
+        "const CookieJar = () => 1",
+        "func (jar *Jar) CookieJar(a int) error {",
+        "pub struct CookieJar<T> {",
+        "exports.CookieJar = function () {",
+        "  CookieJar: function (a) {",
+        "CookieJar: TypeAlias = dict",
+        "static int CookieJar(struct jar *jar) {",
+        "std::string Shop::CookieJar(int a) const {",
+        "#define CookieJar 1",
+        "macro_rules! CookieJar {",
+        "class CookieJar",
+        "  def CookieJar!",
+        "class CookieJar < Base",
+        "type CookieJar struct {",
+        "type CookieJar map[string]int",
+        "type CookieJar jars.Jar",
+        "type CookieJar = number",
+        "public sealed partial class CookieJar : Jar",
+        "class CookieJar final : public Jar {",
+        "pub(crate) async fn CookieJar<T>(",
+        "  let x = class CookieJar extends Jar {",
+        "object CookieJar extends Jar",
+        "val CookieJar: Jar by lazy {",
+        "sub CookieJar {",
+        "def CookieJar: Int = 1",
+    ],
+)
+def test_definitions_are_recognised_in_common_languages(line: str) -> None:
+    assert has_definition(f"x = 1\n{line}\n", "CookieJar")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "return CookieJar()",
+        "class CookieJars:",
+        "class OldCookieJar:",
+        "jar = CookieJar(1)",
+        "if CookieJar == 1:",
+        "isinstance(jar, CookieJar)",
+        "import CookieJar",
+        "# a class CookieJar, which is large",
+        "This class CookieJar is deprecated; use another type",
+        "    # Guard the sniffer's type CookieJar against others",
+        "something of type CookieJar",
+        "  when you let CookieJar go on",
+        "static CookieJar jar;",
+    ],
+)
+def test_use_of_a_name_is_not_a_definition(line: str) -> None:
+    assert not has_definition(f"x = 1\n{line}\n", "CookieJar")
+
+
+def test_bm25_decides_without_other_signals() -> None:
+    assert order("cookie storage", chunk("a", bm25=1.0), chunk("b", bm25=3.0), chunk("c", bm25=2.0)) == ["b", "c", "a"]
+
+
+def test_defining_chunk_scores_higher_if_its_file_has_the_name() -> None:
+    text = "class CookieJar:\n"
+    plain = only("CookieJar", chunk("shop.py", text, bm25=0.5))
+    alike = only("CookieJar", chunk("cookie_jar.py", text, bm25=0.5))
+    assert plain.score == pytest.approx(0.5 + 3 + COHERENCE_SCORE)
+    assert alike.score == pytest.approx(0.5 + 4.5 + 1 + COHERENCE_SCORE)
+    assert 'defines "CookieJar"' in plain.reasons
+    assert 'defines "CookieJar", like the name of its file' in alike.reasons
+
+
+def test_path_score_is_the_share_of_query_words_in_the_path() -> None:
+    plain, half, whole = (only("cookie storage", chunk(path, bm25=0.5)) for path in ("x", "cookie", "storage/cookie"))
+    assert half.reasons[0] == 'path has "cookie"'
+    assert whole.reasons[0] == 'path has "cookie", "storage"'
+    assert plain.score < half.score < whole.score
+    assert whole.score == pytest.approx(0.5 + 1 + COHERENCE_SCORE)
+
+
+def test_best_chunk_of_a_file_with_many_chunks_ranks_higher() -> None:
+    many = [chunk("many", bm25=0.9, line=line) for line in (1, 2, 3)]
+    assert order("cookie", chunk("one", bm25=1.0), *many)[0] == "many"
+    (best, *_) = rank_candidates(QUERY, [chunk("one", bm25=1.0), *many])
+    assert best.score == pytest.approx(0.9 + COHERENCE_SCORE)
+    assert best.reasons == ["BM25 0.9", "the best of 3 chunks of its file"]
+
+
+def test_test_code_ranks_lower_and_says_why() -> None:
+    entry = only("cookie", chunk("tests/x.py", bm25=1.0))
+    assert entry.score == pytest.approx((1.0 + COHERENCE_SCORE) * 0.3)
+    assert entry.reasons[-1] == "test code, which the query does not ask for"
+    assert order("cookie", chunk("tests/x.py", bm25=2.0), chunk("y.py", bm25=1.0)) == ["y.py", "tests/x.py"]
+
+
+def test_each_further_chunk_of_a_file_scores_a_quarter_of_the_last() -> None:
+    pool = [chunk("a", bm25=4.0, line=line) for line in (1, 2, 3)]
+    first, second, third = rank_candidates(QUERY, pool)
+    assert [first.candidate.start_line, second.candidate.start_line, third.candidate.start_line] == [1, 2, 3]
+    assert (second.score, third.score) == pytest.approx((0.25, 0.0625))
+    assert second.reasons == ["BM25 4.0", "1 better chunk in its file"]
+
+
+def test_equal_scores_are_ordered_by_path_and_line() -> None:
+    pool = [chunk(path, line=line) for path in "ba" for line in (2, 1)]
+    places = [(entry.candidate.path, entry.candidate.start_line) for entry in rank_candidates(QUERY, pool)]
+    assert places == [("a", 1), ("b", 1), ("a", 2), ("b", 2)]
+    assert rank_candidates(QUERY, pool[::-1]) == rank_candidates(QUERY, pool)
+
+
+def test_no_candidates_give_an_empty_ranking() -> None:
+    assert rank_candidates(QUERY, []) == []
+    assert rank_candidates(QUERY, [chunk(bm25=0.0)])[0].score == 0.0
+
+
+def test_limit_counts_chunks() -> None:
+    assert len(rank_candidates(QUERY, [chunk(str(number)) for number in range(9)], 4)) == 4
+
+
+def test_most_relevant_line_defines_the_symbol_or_has_most_words() -> None:
+    text = "# cookie storage\nx = 1\nclass CookieJar:\n"
+    assert most_relevant_line(text, parse_query("CookieJar")) == 2
+    assert most_relevant_line(text, parse_query("how cookies are stored in storage")) == 0
+    assert most_relevant_line("a\nb", parse_query("cookie")) == 0
+
+
+# Which files are read
+
+
+def picked(query: Query, counts: dict[str, dict[str, int]], sizes: dict[str, int] | None = None) -> list[str]:
+    roots = {root for one in counts.values() for root in one}
+    having = {root: sum(root in one for one in counts.values()) for root in roots}
+    return choose_files(query, counts, sizes or dict.fromkeys(counts, 1000), having, len(counts))
+
+
+def test_file_with_several_words_precedes_one_with_many_hits_of_one() -> None:
+    counts = {"both": {"x": 6, "y": 6}, "often": {"y": 500}, "one": {"x": 1}}
+    assert picked(QUERY, counts)[0] == "both"
+
+
+def test_rare_word_counts_more_than_a_common_one() -> None:
+    counts = {"z": {"x": 2}, **{f"a{number}": {"y": 2} for number in range(9)}}
+    assert picked(QUERY, counts)[0] == "z"
+
+
+def test_file_named_by_the_query_precedes_equal_ones() -> None:
+    root = rough_stem("cookie")
+    assert picked(QUERY, {"a.py": {root: 3}, "cookies.py": {root: 3}})[0] == "cookies.py"
+
+
+def test_small_files_precede_large_ones_and_tests_come_last() -> None:
+    root = rough_stem("cookie")
+    counts = {name: {root: 5} for name in ("large", "small", "tests/a.py")}
+    assert picked(QUERY, counts, {"large": 1_000_000, "small": 1000, "tests/a.py": 1000})[0] == "small"
+    assert picked(QUERY, counts)[-1] == "tests/a.py"
+
+
+def test_file_that_may_define_a_symbol_precedes_its_users() -> None:
+    query = parse_query("CookieJar")
+    roots = query_stems(query)
+    uses = {f"a{number}.py": dict.fromkeys(roots, 50) for number in range(50)}
+    for path in ("z.py", "z/__init__.py"):
+        counts = {**uses, path: {DEFINITION_TERM: 1, **dict.fromkeys(roots, 1)}}
+        assert picked(query, counts)[0] == path
+
+
+@pytest.mark.parametrize(
+    "line", ["class CookieJar:", "  def\tCookieJar(", "func (j *Jar) CookieJar(", "var shop.CookieJar ="]
+)
+def test_file_pattern_matches_definitions_of_symbols(line: str) -> None:
+    query = parse_query("where is CookieJar defined?")
+    roots = query_stems(query)
+    found = re.search(file_pattern(roots, query.symbols).replace(r"(?-u:\b)", r"\b"), line)
+    assert found is not None
+    assert sorted(matched_stems(found[0], roots)) == sorted([DEFINITION_TERM, *roots])
+    assert DEFINITION_TERM not in matched_stems("Cookie", roots)
+
+
+def test_vanished_file_is_left_out() -> None:
+    assert picked(QUERY, {"a": {"x": 1}, "gone": {"x": 1}}, {"a": 1}) == ["a"]
+
+
+@given(
+    st.lists(
+        st.sampled_from(sorted(STOP_WORDS | {"cookie", "cook", "Größe", "fi.le", "HTTPServer", "a_b", "会话过期"})),
+        min_size=1,
+    )
+)
+def test_file_pattern_matches_each_stem_in_any_case_and_position(words: list[str]) -> None:
+    roots = query_stems(parse_query(" ".join(words)))
+    pattern = re.compile(file_pattern(roots).replace(r"(?-u:\b)", r"\b"))
+    for root in roots:
+        for text in (root, root.upper(), root.capitalize(), f"x_{root}ing", f"x{root.capitalize()}"):
+            found = pattern.search(text)
+            assert found is not None
+            assert any(root.startswith(one) or one.startswith(root) for one in matched_stems(found[0], roots))
+    assert matched_stems("WARNING: stopped", roots) == ()
+
+
+def test_identifier_parts_are_its_lower_case_words() -> None:
+    assert identifier_parts("HTTPServer_v2") == ["http", "server", "v2"]
+    assert identifier_parts("x") == ["x"]
+    assert identifier_parts("xY") == ["x", "y"]

@@ -1,0 +1,99 @@
+"""The benchmark of ranked search: its measures, its verdicts and its methods."""
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from retrieval.judged import Corpus, Judged, UnavailableError, _complete, _judged
+from retrieval.measures import BUDGETS, CHARACTERS, TOKENS, measured, row, verdicts
+from retrieval.methods import METHODS
+from retrieval.run import ask, table
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_ndcg_is_1_for_the_best_order_and_less_for_a_later_rank() -> None:
+    shown = [("a", ""), ("a", ""), ("b", ""), ("c", "")]
+    assert measured(shown, ["a"], 0).ndcg == 1
+    assert measured(shown, ["a", "b"], 0).ndcg == pytest.approx(1)  # a file counts when it first comes
+    assert measured(shown, ["b"], 0).ndcg == pytest.approx(1 / math.log2(3))
+    assert measured(shown, ["b", "x"], 0).ndcg == pytest.approx((1 / math.log2(3)) / (1 + 1 / math.log2(3)))
+    assert measured([], ["a"], 0).ndcg == 0
+
+
+def test_hits_and_reciprocal_ranks_count_files() -> None:
+    shown = [(str(number), "") for number in range(9)]
+    assert (measured(shown, ["4"], 0).hit, measured(shown, ["4"], 0).rr) == (1, 1 / 5)
+    assert (measured(shown, ["5"], 0).hit, measured(shown, ["5"], 0).rr) == (0, 1 / 6)
+    assert measured(shown, ["x"], 0).rr == 0
+
+
+def test_recall_counts_only_the_first_tokens() -> None:
+    half = "x" * (TOKENS * CHARACTERS // 2)
+    assert measured([("a", half), ("b", half), ("c", "x")], ["b", "c"], 0).recall == 0.5
+    assert measured([("a", half + half + "x"), ("b", "")], ["a", "b"], 0).recall == 0
+
+
+def test_row_has_mean_measures_and_time_percentiles() -> None:
+    results = [measured([("a", "")], ["a" if number else "b"], number / 100) for number in range(20)]
+    figures = row(results)
+    assert figures["NDCG@10"] == figures["Hit@5"] == pytest.approx(0.95)
+    assert (figures["p50"], figures["p95"]) == (0.09, 0.18)
+
+
+def test_verdicts_check_budgets_and_methods_below_rg() -> None:
+    good = {"NDCG@10": 0.9, "recall": 0.95, "p50": 0.01}
+    bad = {"NDCG@10": 0.4, "recall": 0.9, "p50": 0.3}
+    rows = {"rg-words": {"all": {"NDCG@10": 0.5}}}
+    for figures in (good, bad):
+        ours = {name: {"cpython": figures, "all": figures} for name in METHODS if name != "rg-words"}
+        judged = verdicts({**rows, **ours})
+        assert [kept for _, kept in judged] == [figures is good] * (len(BUDGETS) + len(ours))
+    assert judged[2][0] == "index-free: p50 on cpython ≤ 200 ms"
+    recall = {said for said, _ in judged if "recall" in said}
+    assert recall == {f"{name}: recall ≥ 0.93" for name in ours}
+
+
+def test_annotated_files_are_relative_to_their_root_and_must_exist(tmp_path: Path) -> None:
+    annotation = {
+        "query": "q",
+        "relevant": ["src/click/a.py", {"path": "src/click/b.py", "start_line": 1}],
+        "secondary": ["src/click/a.py"],
+        "category": "symbol",
+    }
+    query = _judged(annotation, PurePosixPath("src/click"))
+    assert query == Judged("q", ("a.py", "b.py"), "symbol")
+    (tmp_path / "a.py").write_text("")
+    with pytest.raises(UnavailableError, match=r"click has no b\.py"):
+        _complete(Corpus("click", tmp_path, (query,)))
+
+
+def test_benchmark_has_these_methods() -> None:
+    assert METHODS.keys() == {"rg-words", "index-free", "index", "index+syntax", "hybrid"}
+
+
+@pytest.mark.parametrize("method", ["rg-words", "index-free", "index"])  # the others: `index/test_hybrid.py`
+def test_every_method_ranks_the_relevant_file_first(method: str, plant: Callable[..., Path]) -> None:
+    root = plant({"jar.py": "class Jar:\n    cookie = 1\n", "b.py": "cookie = 1\n", "c.py": "x = 1\n"})
+    _, (first, nothing) = ask(
+        Corpus("shop", root, (Judged("cookie jar", ("jar.py",), ""), Judged("zebra", ("b.py",), ""))), method, rounds=1
+    )
+    assert (first.ndcg, first.hit, first.rr, first.recall) == (1, 1, 1, 1)
+    assert (nothing.ndcg, nothing.recall) == (0, 0)
+    assert "| shop | method | 1.000 |" in table({"method": {"shop": row([first])}})
+
+
+@pytest.mark.slow
+def test_benchmark_names_missing_packages_and_files(tmp_path: Path) -> None:
+    (tmp_path / "repos.json").write_text(json.dumps([{"name": "none", "benchmark_root": "x"}]))
+    (tmp_path / "cpython.tsv").write_text("parse arguments\tnone.py\n")
+    run = [sys.executable, str(ROOT / "benchmarks/retrieval/run.py"), str(tmp_path)]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, env={"XDG_CACHE_HOME": str(tmp_path)})
+    assert done.returncode == 2
+    assert "LEFT OUT: none: no package of it is known" in done.stderr
+    assert "cpython has no none.py" in done.stderr

@@ -1,0 +1,239 @@
+"""Arguments of rg: each option becomes its flag, and no other string becomes one."""
+
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+import ripwrap
+from ripwrap import sync
+from ripwrap._ripgrep.command import files_command, search_command
+from ripwrap.options import FileOptions, Flag, SearchOptions
+
+DEFAULTS = ("--glob=!.git", "--hidden", "--follow", "--no-require-git")
+
+
+def search_flags(**options: Any) -> tuple[str, ...]:
+    """Return the arguments that options add between the fixed ones."""
+    arguments = search_command("x", ".", (), options).arguments  # type: ignore[arg-type]
+    assert arguments[:3] == ("--no-config", "--line-buffered", "--json")
+    assert arguments[-3:] == ("--regexp=x", "--", ".")
+    return arguments[3:-3]
+
+
+def test_default_options_become_these_arguments() -> None:
+    assert search_flags() == DEFAULTS
+    assert files_command(".", (), {}).arguments == (
+        "--no-config",
+        "--line-buffered",
+        "--files",
+        "--null",
+        *DEFAULTS,
+        "--",
+        ".",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "flags"),
+    [
+        ({"type": "py"}, ["--type=py"]),
+        ({"type": ["py", "c"], "type_not": ("js",)}, ["--type=py", "--type=c", "--type-not=js"]),
+        ({"no_ignore": True, "no_ignore_vcs": True}, ["--no-ignore", "--no-ignore-vcs"]),
+        ({"max_depth": 0, "max_count": 3}, ["--max-depth=0", "--max-count=3"]),
+        ({"max_filesize": "50K"}, ["--max-filesize=50K"]),
+        ({"max_filesize": 1024}, ["--max-filesize=1024"]),
+        ({"ignore_case": True, "case_sensitive": False}, ["--ignore-case"]),
+        ({"multiline": True, "multiline_dotall": True}, ["--multiline", "--multiline-dotall"]),
+        ({"before_context": 1, "after_context": 2, "context": 3}, ["--before-context=1", "--after-context=2"]),
+        ({"before_context": 1, "context": 3}, ["--before-context=1", "--after-context=3"]),
+        ({"after_context": 0, "context": 3}, ["--before-context=3", "--after-context=0"]),
+        ({"encoding": "utf-16le", "replace": "$1"}, ["--encoding=utf-16le", "--replace=$1"]),
+        ({"sort": "path", "threads": 1}, ["--sort=path", "--threads=1"]),
+        ({"replace": ""}, ["--replace="]),
+        ({"ignore_file": Path("a")}, ["--ignore-file=a"]),
+        ({"ignore_file": ["a", Path("-b")]}, ["--ignore-file=a", "--ignore-file=-b"]),
+        ({"type_add": "web:*.vue", "type_clear": ["js"]}, ["--type-add=web:*.vue", "--type-clear=js"]),
+        ({"mmap": True}, ["--mmap"]),
+        ({"mmap": False}, ["--no-mmap"]),
+        ({"engine": "auto", "regex_size_limit": "1G", "dfa_size_limit": 5}, ["--engine=auto", "--regex-size-limit=1G"]),
+    ],
+)
+def test_option_becomes_the_flag_of_the_same_name(options: dict[str, Any], flags: list[str]) -> None:
+    assert set(flags) <= set(search_flags(**options))
+
+
+@pytest.mark.parametrize(("option", "flag"), [("hidden", "--hidden"), ("follow", "--follow")])
+def test_false_turns_a_default_off(option: str, flag: str) -> None:
+    assert flag not in search_flags(**{option: False})
+    assert "--no-require-git" not in search_flags(no_require_git=False)
+
+
+def test_boolean_options_add_their_flag_only_when_true() -> None:
+    for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
+        if hint.__origin__ is bool and key not in ("include_git", "mmap"):
+            flag = "--" + key.replace("_", "-")
+            assert flag in search_flags(**{key: True})
+            assert flag not in search_flags(**{key: False})
+
+
+def test_every_option_is_declared_with_a_help_text() -> None:
+    for hint in get_type_hints(SearchOptions, include_extras=True).values():
+        (flag,) = (mark for mark in hint.__metadata__ if isinstance(mark, Flag))
+        assert 0 < len(flag.help) <= 60 and not flag.help.endswith(".")
+
+
+def test_file_options_are_a_subset_of_search_options() -> None:
+    shared = get_type_hints(FileOptions, include_extras=True).items()
+    assert shared <= get_type_hints(SearchOptions, include_extras=True).items()
+
+
+def test_git_folder_is_excluded_after_the_callers_globs() -> None:
+    flags = search_flags(glob=["*", "!x"], iglob="*")
+    assert [flag for flag in flags if "glob" in flag] == [
+        "--glob=*",
+        "--glob=!x",
+        "--iglob=*",
+        "--glob=!.git",
+        "--iglob=!.git",
+    ]
+    assert "--glob=!.git" not in search_flags(include_git=True, iglob="*")
+
+
+def test_each_pattern_becomes_one_regexp_flag() -> None:
+    assert search_command(["a", "b"], ".", (), {}).arguments[-4:] == ("--regexp=a", "--regexp=b", "--", ".")
+
+
+@pytest.mark.fact(1)
+def test_paths_follow_a_double_dash() -> None:
+    arguments = search_command("x", ".", ["--pre=x", Path("src"), "-"], {}).arguments
+    assert arguments[arguments.index("--") :] == ("--", "--pre=x", "src", "./-")
+    assert search_command("x", ".", "src", {}).arguments[-1] == "src"
+    given = [".//", "./.", ".", "././/a//b", "./-", "..", "./../x", ".hidden", "/./x"]
+    wanted = (".", ".", ".", "a//b", "./-", "..", "../x", ".hidden", "/./x")
+    assert files_command(".", given, {}).arguments[-len(wanted) :] == wanted
+
+
+@given(st.text(), st.lists(st.text(min_size=1)), st.lists(st.text()))
+@pytest.mark.fact(4)
+def test_no_string_ever_becomes_a_flag(pattern: str, paths: list[str], globs: list[str]) -> None:
+    options: SearchOptions = {"glob": globs, "type": globs, "replace": pattern}
+    if "\0" in "".join([pattern, *paths, *globs]):
+        with pytest.raises(ValueError, match="NUL"):
+            search_command(pattern, ".", paths, options)
+        return
+    command = search_command(pattern, ".", paths, options)
+    flags = command.arguments[: command.arguments.index("--")]
+    known = {"--no-config", "--line-buffered", "--json", "--hidden", "--follow", "--no-require-git"}
+    for flag in flags:
+        assert flag in known or flag.startswith(("--glob=", "--type=", "--replace=", "--regexp="))
+    assert len(command.arguments) == len(flags) + 1 + max(len(paths), 1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_cuont": 1},
+        {"max_count": "1"},
+        {"max_count": -1},
+        {"max_count": True},
+        {"hidden": 1},
+        {"glob": 1},
+        {"glob": ["*.py", 1]},
+        {"sort": "size"},
+        {"max_filesize": "10T"},
+        {"encoding": None},
+        {"engine": "perl"},
+        {"ignore_file": b"x"},
+        {"ignore_file": 1},
+        {"file": "patterns"},
+        {"search_zip": True},
+        {"pre": "program"},
+        {"json": True},
+    ],
+)
+@pytest.mark.fact(5)
+def test_invalid_option_error_names_the_option(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(ValidationError) as caught:
+        search_command("x", ".", (), options)  # type: ignore[arg-type]
+    assert all(error["loc"][0] == name for error in caught.value.errors())
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("max_cuont", "max_count"),
+        ("ignorecase", "ignore_case"),
+        ("case_insensitive", "ignore_case"),
+        ("path", "paths"),
+        ("include", "glob"),
+        ("file_pattern", "glob"),
+        ("max_results", "limit"),
+        ("max_matches", "limit"),
+        ("literal", "fixed_strings"),
+        ("context_lines", "context"),
+        ("include_hidden", "hidden"),
+        ("exclude", 'glob="!…"'),
+        ("query", "pattern"),
+    ],
+)
+def test_unknown_option_error_suggests_the_right_one(name: str, meant: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        search_command("x", ".", (), {name: "y", "zzz": 1})  # type: ignore[misc]
+    assert f"unknown option {name}; did you mean {meant}?" in str(caught.value)
+    assert "unknown option zzz [" in str(caught.value)
+    assert [(error["type"], error["loc"]) for error in caught.value.errors()] == [
+        ("extra_forbidden", (name,)),
+        ("extra_forbidden", ("zzz",)),
+    ]
+
+
+def test_suggestions_for_a_listing_are_arguments_that_it_has() -> None:
+    with pytest.raises(ValidationError, match=r"did you mean paths\?"):
+        ripwrap.files(path="x")  # type: ignore[call-arg]
+    with pytest.raises(ValidationError, match=r"did you mean cwd\?"):
+        sync.tree_text(path="x")  # type: ignore[call-arg]
+    with pytest.raises(ValidationError, match=r"unknown option ignore_case \["):
+        ripwrap.files(ignore_case=True)  # type: ignore[call-arg]
+
+
+def test_problems_beside_an_unknown_option_are_reported_too() -> None:
+    options: Any = {"max_count": "3", "max_depth": -1, "sort": "size", "ignore_file": 1, "glob": 1, "type": b"x"}
+    with pytest.raises(ValidationError) as alone:
+        search_command("x", ".", (), options)
+    options["zzz"] = 1
+    with pytest.raises(ValidationError) as caught:
+        search_command("x", ".", (), options)
+    assert [(error["loc"], error["msg"]) for error in caught.value.errors()] == [
+        *((error["loc"], error["msg"]) for error in alone.value.errors()),
+        (("zzz",), "unknown option zzz"),
+    ]
+
+
+def test_file_operations_reject_search_options() -> None:
+    with pytest.raises(ValidationError, match="ignore_case"):
+        files_command(".", (), {"ignore_case": True})  # type: ignore[typeddict-unknown-key]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "cwd", "paths", "options"),
+    [("a\0b", ".", (), {}), ("x", ".\0", (), {}), ("x", ".", ("a\0",), {}), ("x", ".", (), {"glob": "\0"})],
+)
+def test_nul_in_any_argument_is_rejected(pattern: str, cwd: str, paths: tuple[str, ...], options: Any) -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        search_command(pattern, cwd, paths, options)
+
+
+def test_empty_and_bytes_arguments_are_rejected() -> None:
+    with pytest.raises(ValueError, match="no pattern"):
+        search_command([], ".", (), {})
+    with pytest.raises(ValueError, match="path is empty"):
+        search_command("x", ".", [""], {})
+    with pytest.raises(TypeError, match="got bytes"):
+        search_command([b"x"], ".", (), {})  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="got bytes"):
+        search_command("x", ".", [b"x"], {})  # type: ignore[list-item]

@@ -1,0 +1,418 @@
+"""Faults of rg: a consumer gets rg's output, then the end or one clear error, and nothing is left behind.
+
+Each fault of `fake_rg` meets streams and collected results, async and blocking.
+"""
+
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Collection, Iterator
+from contextlib import aclosing, closing, nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import psutil
+import pytest
+
+import ripwrap
+from ripwrap import BinaryError, DecodeError, PatternError, RipwrapError, SearchError, sync
+from ripwrap._ripgrep import process
+from ripwrap._ripgrep.stderr import MAX_STDERR
+from ripwrap.binary import probe
+from support import fake_rg
+from support.waiting import counting_turns, until, until_blocking
+
+pytestmark = [pytest.mark.slow, pytest.mark.python]
+
+StandIn = Callable[..., Path]
+Children = Callable[[], list[psutil.Process]]
+
+COLOURS = ["asyncio", "trio", "sync"]
+
+# Fault: the number of matches that a stream yields, then its error if any; grep() counts as many or raises the same.
+ENDING: dict[str, tuple[int, type[Exception] | None, str]] = {
+    "slow()": (5, None, ""),
+    "a_byte_at_a_time()": (2, None, ""),
+    "noisy()": (1, None, ""),
+    "killed()": (1, SearchError, "killed by signal 11"),
+    "killed(9)": (1, SearchError, "killed by signal 9"),
+    "exits_halfway(0)": (1, SearchError, "exit code 0"),
+    "exits_halfway(1)": (1, SearchError, "exit code 1"),
+    "exits_halfway(2)": (1, SearchError, "exit code 2"),
+    "exits_halfway(101)": (1, SearchError, "exit code 101"),
+    "half_a_record()": (1, RipwrapError, "not a message|exit code 0"),
+    "a_record_too_long()": (2, None, ""),
+    "junk(b'Segmentation fault')": (1, DecodeError, "not a message"),
+    "junk(bytes(range(11, 256)))": (1, DecodeError, "not a message"),
+    "junk(b'[' * 100_000)": (1, DecodeError, "not a message"),
+    "junk(MATCH.replace('1', '1.5').encode())": (1, DecodeError, "malformed"),
+    "no_newline_at_the_end()": (1, None, ""),
+    "lingers(BEGIN, MATCH, SUMMARY)": (1, None, ""),
+    "lingers(BEGIN, MATCH)": (1, SearchError, "did not exit"),
+    "with_a_grandchild()": (1, None, ""),
+    "with_a_grandchild(BEGIN, MATCH, MATCH)": (3, None, ""),
+    "leaves_a_grandchild_behind()": (1, None, ""),
+}
+# Faults that never end; True if rg writes a match first.
+ENDLESS = {
+    "an_endless_record()": True,
+    "endless()": True,
+    "silent()": True,
+    "mute()": False,
+    "ignores_signals()": True,
+    "stopped()": True,
+}
+
+IDLE = ("AnyIO worker", "Trio thread")  # The loops keep their workers for a while.
+OURS = str(Path(ripwrap.__file__).parent)
+
+
+def busy(but: Collection[threading.Thread]) -> list[str]:
+    """Return the stack frames of other threads that are inside ripwrap, but for some threads."""
+    ignored = {threading.get_ident(), *(thread.ident for thread in but if thread.is_alive())}
+    others = (frame for thread, frame in sys._current_frames().items() if thread not in ignored)
+    stacks = (traceback.extract_stack(frame) for frame in others)
+    return [str(frame) for stack in stacks for frame in stack if frame.filename.startswith(OURS)]
+
+
+def alive(pid: int) -> bool:
+    """Return True if a process still runs; a zombie does not."""
+    with suppress(psutil.NoSuchProcess):
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    return False
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing(leaks_nothing: None, folder: Path) -> Iterator[None]:
+    """Check that no child, grandchild, descriptor or thread is left."""
+    threads = set(threading.enumerate())
+    yield
+    until_blocking(lambda: busy(but=threads) == [])  # a thread that was there before is another test's
+    left = set(threading.enumerate()) - threads
+    assert {thread.name for thread in left if not thread.name.startswith(IDLE)} == set()
+    if (grandchild := folder / "grandchild").exists():
+        until_blocking(lambda: not alive(int(grandchild.read_text())))
+
+
+def stream(colour: str, consume: Callable[[ripwrap.Match], object], rg: Path, cwd: Path) -> None:
+
+    async def take() -> None:
+        async with aclosing(ripwrap.search("x", rg=rg, cwd=cwd)) as matches:
+            async for match in matches:
+                consume(match)
+
+    if colour == "sync":
+        for match in sync.search("x", rg=rg, cwd=cwd):
+            consume(match)
+    else:
+        anyio.run(take, backend=colour)
+
+
+def collect(colour: str, rg: Path, cwd: Path, **options: Any) -> ripwrap.GrepResult:
+    async def take() -> ripwrap.GrepResult:
+        return await ripwrap.grep("x", rg=rg, cwd=cwd, **options)
+
+    return sync.grep("x", rg=rg, cwd=cwd, **options) if colour == "sync" else anyio.run(take, backend=colour)
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("fault", ENDING)
+class TestFaultThatEnds:
+    def test_stream_yields_all_matches_before_the_end_or_error(
+        self, stand_in: StandIn, folder: Path, fault: str, colour: str
+    ) -> None:
+        matches, error, says = ENDING[fault]
+        seen: list[Any] = []
+        if error is None:
+            stream(colour, seen.append, stand_in(fault), folder)
+        else:
+            with pytest.raises(error, match=says):
+                stream(colour, seen.append, stand_in(fault), folder)
+        assert [match.lines for match in seen] == ["x\n"] * matches
+
+    def test_collected_result_is_complete_or_raises(
+        self, stand_in: StandIn, folder: Path, fault: str, colour: str
+    ) -> None:
+        matches, error, says = ENDING[fault]
+        if error is None:
+            assert collect(colour, stand_in(fault), folder).total_matches == matches
+        else:
+            with pytest.raises(error, match=says):
+                collect(colour, stand_in(fault), folder)
+
+
+@pytest.mark.fact(26)
+@pytest.mark.parametrize("colour", COLOURS)
+def test_stderr_is_kept_up_to_a_limit(stand_in: StandIn, folder: Path, colour: str) -> None:
+    errors = collect(colour, stand_in("noisy()"), folder).errors
+    assert (errors[0].path, errors[0].kind) == ("d", "denied")
+    assert sum(len(fake_rg.PERMISSION_DENIED) for error in errors if error.path) <= MAX_STDERR
+    assert errors[-1].message == f"more errors are left out: rg wrote over {MAX_STDERR} bytes of them"
+
+
+@pytest.mark.fact(11)
+@pytest.mark.parametrize("colour", COLOURS)
+def test_record_that_is_too_long_is_dropped_and_counted(stand_in: StandIn, folder: Path, colour: str) -> None:
+    result = collect(colour, stand_in("a_record_too_long()"), folder)
+    assert (result.total_matches, result.dropped_records, result.exact) == (2, 1, False)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("fault", ENDLESS)
+class TestFaultThatNeverEnds:
+    async def test_timeout_of_a_collected_result_ends_rg(self, stand_in: StandIn, folder: Path, fault: str) -> None:
+        result = await ripwrap.grep("x", rg=stand_in(fault), cwd=folder, timeout=0.6)
+        assert (result.stop_reason, result.exact, result.truncated) == ("timeout", False, True)
+
+    async def test_cancelling_a_stream_ends_rg(
+        self, stand_in: StandIn, folder: Path, fault: str, children: Children
+    ) -> None:
+        rg = await ripwrap.binary.resolve(stand_in(fault))
+        async with anyio.create_task_group() as group:
+            group.start_soon(consume_until_cancelled, rg, folder, group.cancel_scope if ENDLESS[fault] else None)
+            if not ENDLESS[fault]:
+                await until(children)
+                group.cancel_scope.cancel()
+        assert children() == []
+
+    async def test_cancelling_a_collected_result_ends_rg(
+        self, stand_in: StandIn, folder: Path, fault: str, children: Children
+    ) -> None:
+        rg = await ripwrap.binary.resolve(stand_in(fault))
+        async with anyio.create_task_group() as group:
+            group.start_soon(lambda: ripwrap.grep("x", rg=rg, cwd=folder, timeout=None))
+            await until(children)
+            group.cancel_scope.cancel()
+        assert children() == []
+
+
+async def consume_until_cancelled(rg: ripwrap.RgBinary, cwd: Path, scope: anyio.CancelScope | None) -> None:
+    """Cancel the scope, if there is one, at the first match, and go on."""
+    async with aclosing(ripwrap.search("x", rg=rg, cwd=cwd)) as matches:
+        async for _ in matches:
+            if scope:
+                scope.cancel()
+        raise AssertionError("rg has ended by itself")
+
+
+class TestFaultThatNeverEndsBlocking:
+    @pytest.mark.parametrize("fault", ENDLESS)
+    def test_timeout_of_a_stream_or_result_ends_rg(self, stand_in: StandIn, folder: Path, fault: str) -> None:
+        with pytest.raises(TimeoutError, match=r"timeout=0.6 seconds"):
+            for _ in sync.search("x", rg=stand_in(fault), cwd=folder, timeout=0.6):
+                pass
+        assert sync.grep("x", rg=stand_in(fault), cwd=folder, timeout=0.6).stop_reason == "timeout"
+
+    @pytest.mark.parametrize("fault", [fault for fault, says_something in ENDLESS.items() if says_something])
+    def test_closing_or_deleting_the_generator_ends_rg(self, stand_in: StandIn, folder: Path, fault: str) -> None:
+        with closing(sync.search("x", rg=stand_in(fault), cwd=folder)) as matches:
+            assert next(matches).lines == "x\n"
+        matches = sync.search("x", rg=stand_in(fault), cwd=folder)
+        next(matches)
+        del matches
+        gc.collect()
+
+
+# The same for listings, which have no summary: the number of paths, and the error that follows.
+LISTINGS: dict[str, tuple[int, type[Exception] | None, str]] = {
+    "list_files(2)": (2, None, ""),
+    "list_files(2); sys.exit(1)": (2, None, ""),
+    "list_files(1); os.write(1, b'half')": (1, DecodeError, "incomplete"),
+    "list_files(1); os.kill(os.getpid(), 11)": (1, SearchError, "killed by signal 11"),
+    "list_files(1); sys.exit(2)": (1, SearchError, "exit code 2"),
+    "list_files(1); os.write(2, b'rg: ./broken: No such fi'); sys.exit(2)": (
+        1,
+        SearchError,
+        "No such fi",
+    ),  # a full disk
+    "list_files(1); sys.exit(101)": (1, SearchError, "exit code 101"),
+    "list_files(1); pour(b'x' * 65_536, 400)": (1, DecodeError, "a path of over"),
+    "list_files(1); lingers()": (1, SearchError, "did not exit"),
+    "list_files(1); pour(PERMISSION_DENIED, 200_000, 2); sys.exit(2)": (1, None, ""),
+    "list_files(1); goes_on_as_another(1.5)": (2, None, ""),
+}
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("fault", LISTINGS)
+def test_listing_is_complete_or_raises(stand_in: StandIn, folder: Path, fault: str, colour: str) -> None:
+    paths, error, says = LISTINGS[fault]
+    seen: list[str] = []
+    rg = stand_in(fault)
+
+    async def take() -> None:
+        async with aclosing(ripwrap.files(rg=rg, cwd=folder)) as listing:
+            async for path in listing:
+                seen.append(path)  # noqa: PERF401 - what comes before an error counts
+
+    def take_blocking() -> None:
+        for path in sync.files(rg=rg, cwd=folder):
+            seen.append(path)  # noqa: PERF402
+
+    with pytest.raises(error, match=says) if error else nullcontext():
+        take_blocking() if colour == "sync" else anyio.run(take, backend=colour)
+    assert seen == ["a"] * paths
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_process_that_holds_the_pipe_does_not_hide_an_error(stand_in: StandIn, folder: Path, colour: str) -> None:
+    rg = stand_in("os.write(2, b'rg: regex parse error: (\\n'); holds_the_pipe(); sys.exit(2)")
+    try:
+        with pytest.raises(PatternError):
+            collect(colour, rg, folder)
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
+        with pytest.raises(PatternError):
+            stream(colour, lambda _: None, rg, folder)
+    finally:
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_timeout_does_not_hide_an_error_of_rg(
+    stand_in: StandIn, folder: Path, colour: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "STALL_SECONDS", 60)
+    rg = stand_in("os.write(2, b'rg: regex parse error: (\\n'); holds_the_pipe(); sys.exit(2)")
+    try:
+        with pytest.raises(PatternError):
+            collect(colour, rg, folder, timeout=3)
+    finally:
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.anyio
+async def test_reading_stderr_needs_no_free_default_worker_thread(stand_in: StandIn, folder: Path) -> None:
+    """Read a long stderr in a thread while all of anyio's default threads are taken."""
+    rg = await ripwrap.binary.resolve(stand_in("pour(PERMISSION_DENIED, 3000, 2); say(SUMMARY); sys.exit(2)"))
+    everyone = anyio.to_thread.current_default_thread_limiter()
+    borrowers = [object() for _ in range(int(everyone.total_tokens))]
+    for borrower in borrowers:
+        everyone.acquire_on_behalf_of_nowait(borrower)
+    with anyio.fail_after(20):
+        assert len((await ripwrap.grep("x", rg=rg, cwd=folder)).errors) == 3000
+    for borrower in borrowers:
+        everyone.release_on_behalf_of(borrower)
+
+
+@pytest.mark.parametrize("fault", ["holds_the_pipe()", "list_files(1); holds_the_pipe()"])
+def test_timeout_ends_a_listing_whose_pipe_another_process_holds(stand_in: StandIn, folder: Path, fault: str) -> None:
+    """Let rg end well: without a summary, only the end of its pipe shows that a listing is complete."""
+    try:
+        with pytest.raises(TimeoutError):
+            list(sync.files(rg=stand_in(fault), cwd=folder, timeout=1.5))
+    finally:
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_process_that_holds_the_pipe_is_not_waited_for(stand_in: StandIn, folder: Path, colour: str) -> None:
+    seen: list[Any] = []
+    try:
+        assert collect(colour, stand_in("with_a_daemon()"), folder).total_matches == 1
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
+        stream(colour, seen.append, stand_in("with_a_daemon()"), folder)
+        assert len(seen) == 1
+    finally:
+        os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_timeout_keeps_the_matches_found_so_far(stand_in: StandIn, folder: Path, colour: str) -> None:
+    result = collect(colour, stand_in("silent()"), folder, timeout=3)
+    assert (result.total_matches, result.stop_reason) == (1, "timeout")
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_an_exception_of_the_consumer_ends_rg(stand_in: StandIn, folder: Path, colour: str) -> None:
+    def consume(match: ripwrap.Match) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        stream(colour, consume, stand_in("endless()"), folder)
+
+
+@pytest.mark.anyio
+async def test_cancelling_a_version_query_ends_the_program(folder: Path, tmp_path: Path, children: Children) -> None:
+    """Cancel a first use, which reads rg's version in a worker thread."""
+    rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
+    async with anyio.create_task_group() as group:
+        group.start_soon(lambda: ripwrap.grep("x", rg=rg, cwd=folder))
+        await until(children)
+        group.cancel_scope.cancel()
+    until_blocking(lambda: children() == [])  # the thread is not waited for
+
+
+PROGRAMS = {
+    "os.fork() or time.sleep(3600); print('ripgrep 15.2.0')": True,  # its child holds its stdout
+    "print('ripgrep 15.2.0', flush=True); time.sleep(3600)": False,
+    "pour(b'x' * 65_536, sys.maxsize)": False,
+    "pour(b'x' * 65_536, sys.maxsize, 2)": False,
+    "os.kill(os.getpid(), 9)": False,
+    "sys.exit(1)": False,
+}
+
+
+@pytest.mark.parametrize("body", PROGRAMS)
+def test_version_query_leaves_no_process(
+    tmp_path: Path, body: str, monkeypatch: pytest.MonkeyPatch, children: Children
+) -> None:
+    monkeypatch.setattr(probe, "PROBE_SECONDS", 3)
+    path = fake_rg.write(tmp_path / "odd", body, says=None)
+    binary = ripwrap.RgBinary(str(path), "argument")
+    if PROGRAMS[body]:
+        assert binary.version == (15, 2, 0)
+    else:
+        with pytest.raises(BinaryError, match=r"did not end|is not ripgrep"):
+            _ = binary.version
+
+    def left() -> list[psutil.Process]:
+        return [one for one in psutil.process_iter(["cmdline"]) if str(path) in (one.info["cmdline"] or ())]
+
+    until_blocking(lambda: left() == [])  # a killed process takes a moment to end on a busy machine
+
+
+def test_failed_version_query_is_not_cached(tmp_path: Path, folder: Path) -> None:
+    body = f"if os.path.exists({str(folder)!r} + '/bad'): sys.exit(1)\nprint('ripgrep 15.2.0')"
+    rg = fake_rg.write(tmp_path / "rg", body, says=None)
+    (folder / "bad").touch()
+    binary = ripwrap.RgBinary(str(rg), "argument")
+    with pytest.raises(BinaryError, match="exit code 1"):
+        _ = binary.version
+    (folder / "bad").unlink()
+    assert binary.version == (15, 2, 0)
+
+
+@pytest.mark.anyio
+async def test_other_tasks_run_between_chunks(stand_in: StandIn, folder: Path) -> None:
+    """Count the loop's turns while rg writes as fast as it can; a chunk is what a pipe holds."""
+    matches = 50_000
+    stream = ripwrap.search("x", rg=stand_in("endless()"), cwd=folder, limit=matches)
+    async with counting_turns() as turns, aclosing(stream):
+        async for _ in stream:
+            pass
+    assert next(turns) >= matches * len(fake_rg.MATCH) // 65_536
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_rg_waits_for_a_slow_consumer(stand_in: StandIn, folder: Path, colour: str) -> None:
+    body = "begin()\nfor written in range(10**9):\n    Path('written').write_text(str(written)); say(*[MATCH] * 100)"
+
+    def has_written() -> int:
+        return int((folder / "written").read_text() or 0)
+
+    def consume(match: ripwrap.Match) -> None:
+        before = -1
+        while before != (before := has_written()):
+            time.sleep(0.2)  # in which an rg that is not held up writes megabytes
+        assert has_written() < 100
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        stream(colour, consume, stand_in(body), folder)

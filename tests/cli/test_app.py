@@ -1,0 +1,575 @@
+"""The command line, run as a program: output, errors and exit codes."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import get_type_hints
+
+import psutil
+import pytest
+
+from ripwrap import Hint, Match, RankedChunk, RipwrapError, SearchError, TreeEntry
+from ripwrap.cli.flags import spell_as_flag
+from ripwrap.errors import HintedText, spell_error
+from ripwrap.index import CheckResult, IndexStatus, PruneResult, RefreshResult
+from ripwrap.options import SearchOptions
+
+pytestmark = pytest.mark.slow
+
+Plant = Callable[..., Path]
+RunningIn = Callable[[Path], list[psutil.Process]]
+RIPWRAP = [sys.executable, "-m", "ripwrap"]
+
+
+def run(*arguments: str, cwd: Path, code: int = 0) -> "subprocess.CompletedProcess[bytes]":
+    done = subprocess.run([*RIPWRAP, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.returncode == code, done.stderr.decode()
+    return done
+
+
+def output(*arguments: str, cwd: Path, code: int = 0) -> str:
+    return run(*arguments, cwd=cwd, code=code).stdout.decode()
+
+
+def on_terminal(*arguments: str, cwd: Path) -> str:
+    """Run the command on a pseudo-terminal and return its output."""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "40"}
+    environment.pop("NO_COLOR", None)
+    with subprocess.Popen(
+        [*RIPWRAP, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, env=environment
+    ) as program:
+        os.close(follower)
+        sent = b""
+        while True:
+            try:
+                chunk = os.read(leader, 65536)
+            except OSError:  # Linux raises EIO once the other side is closed
+                break
+            if not chunk:
+                break
+            sent += chunk
+        os.close(leader)
+    assert program.returncode == 0, sent
+    return sent.decode().replace("\r\n", "\n")
+
+
+def test_search_prints_plain_lines_into_a_pipe(plant: Plant) -> None:
+    folder = plant({"src/a.py": "import x\nasync def f():\n    pass\n", "b.py": "no\n"})
+    assert output("search", "async def", cwd=folder) == "src/a.py:2:async def f():\n"
+    assert output("search", "async def", "src", cwd=folder) == "src/a.py:2:async def f():\n"
+    assert output("search", "async", "-A1", "--sort=path", cwd=folder) == (
+        "src/a.py:2:async def f():\nsrc/a.py-3-    pass\n"
+    )
+
+
+def test_search_and_files_print_raw_bytes_into_a_pipe(plant: Plant) -> None:
+    folder = plant({b"\xff": b"caf\xe9 needle\n"})
+    assert run("search", "needle", cwd=folder).stdout == b"\xff:1:caf\xe9 needle\n"
+    assert run("files", cwd=folder).stdout == b"\xff\n"
+
+
+def test_search_marks_gaps_between_context_lines(plant: Plant) -> None:
+    folder = plant({"f": "needle\n2\n3\n4\nneedle\n"})
+    assert output("search", "needle", "-C1", cwd=folder) == ("f:1:needle\nf-2-2\n--\nf-4-4\nf:5:needle\n")
+    assert "--" not in output("search", "needle", cwd=folder)
+
+
+def test_multiline_match_has_a_number_for_each_line(plant: Plant) -> None:
+    assert output("search", "-U", "a\\nb", cwd=plant({"f": "a\nb\nc\n"})) == "f:1:a\nf:2:b\n"
+
+
+def test_replace_shows_the_new_line(plant: Plant) -> None:
+    assert output("search", "(a) (b)", "-r", "$2 $1", cwd=plant({"f": "a b\n"})) == "f:1:b a\n"
+
+
+def test_search_on_a_terminal_has_headings_and_colors(plant: Plant) -> None:
+    folder = plant({"a.py": "one\nneedle and needle\n", "b.py": "needle " + "x" * 100 + "\n"})
+    red = "\x1b[1;31mneedle\x1b[0m"
+    assert on_terminal("search", "needle", "--sort=path", cwd=folder) == (
+        f"\x1b[35ma.py\x1b[0m\n\x1b[32m2\x1b[0m:{red} and {red}\n"
+        f"\n\x1b[35mb.py\x1b[0m\n\x1b[32m1\x1b[0m:{red} {'x' * 100}\n"
+    )
+
+
+def test_search_on_a_terminal_has_context_and_gaps(plant: Plant) -> None:
+    folder = plant({"f": "needle\n2\n3\n4\nneedle\n"})
+    shown = on_terminal("search", "needle", "-C1", cwd=folder)
+    assert shown.count("--\n") == 1
+    assert "\x1b[32m2\x1b[0m-2\n" in shown
+
+
+def test_color_is_as_it_is_asked_for(plant: Plant) -> None:
+    folder = plant({"a.py": "one\nneedle and needle\n", b"\xff": b"\xe9 needle\n"})
+    path, number, red = "\x1b[35ma.py\x1b[0m", "\x1b[32m2\x1b[0m", "\x1b[1;31mneedle\x1b[0m"
+    command = ("search", "needle", "--sort=path")
+    context = output(*command, "-B1", "-g*.py", "--color=always", cwd=folder)
+    assert context == f"{path}-\x1b[32m1\x1b[0m-one\n{path}:{number}:{red} and {red}\n"
+    assert output("search", "one\\nneedle", "-U", "--color=always", cwd=folder).endswith(
+        f"one\x1b[0m\n{path}:{number}:{red} and needle\n"
+    )
+    assert b"\xe9 \x1b[1;31mneedle" in run(*command, "--color=always", cwd=folder).stdout
+    assert output(*command, "-g*.py", "--color=auto", cwd=folder) == "a.py:2:needle and needle\n"
+    assert output(*command, "-g*.py", "-rpin", "--color=always", cwd=folder) == f"{path}:{number}:pin and pin\n"
+    assert on_terminal(*command, "-g*.py", "--color=never", cwd=folder) == "a.py\n2:needle and needle\n"
+    assert on_terminal(*command, "-g*.py", "--color=always", cwd=folder) == f"{path}\n{number}:{red} and {red}\n"
+
+
+def test_longer_lines_are_omitted_as_rg_does(plant: Plant) -> None:
+    folder = plant({"f": "needle and more\nlonger than ten bytes\nneedle\n"})
+    assert output("search", "needle", "-C1", "-M10", cwd=folder) == (
+        "f:1:[Omitted long matching line]\nf-2-[Omitted long context line]\nf:3:needle\n"
+    )
+    assert output("search", "needle", "-M0", cwd=folder) == "f:1:needle and more\nf:3:needle\n"
+    shown = on_terminal("search", "needle", "--max-columns=10", cwd=folder)
+    assert "\x1b[32m1\x1b[0m:[Omitted long matching line]\n" in shown
+    assert "\x1b[1;31mneedle\x1b[0m\n" in shown
+
+
+def test_only_paths_or_counts_are_printed(plant: Plant) -> None:
+    folder = plant({"a": "needle\nneedle\n", "b": "needle\n", "c": "", b"\xff": ""})
+    assert output("search", "needle", "-l", "--sort=path", cwd=folder) == "a\nb\n"
+    assert output("search", "needle", "--count", "--sort=path", cwd=folder) == "a:2\nb:1\n"
+    assert output("search", "needle", "-l", "--json", "b", cwd=folder) == '"b"\n'
+    assert json.loads(output("search", "needle", "-c", "--json", "b", cwd=folder)) == {"path": "b", "count": 1}
+    assert output("search", "nothing", "-l", cwd=folder, code=1) == ""
+    assert output("search", "nothing", "-c", cwd=folder, code=1) == ""
+
+
+def test_line_numbers_can_be_left_out_and_asked_for(plant: Plant) -> None:
+    folder = plant({"f": "needle\n"})
+    assert output("search", "needle", "-N", cwd=folder) == "f:needle\n"
+    assert output("search", "needle", "-n", cwd=folder) == "f:1:needle\n"
+    assert output("search", "needle", "-N", "--line-number", cwd=folder) == "f:1:needle\n"
+
+
+def test_types_lists_what_rg_knows(folder: Path) -> None:
+    lines = output("types", cwd=folder).splitlines()
+    assert "py: *.py, *.pyi" in lines
+    assert json.loads(output("types", "--json", cwd=folder))["py"] == ["*.py", "*.pyi"]
+
+
+def test_json_option_prints_the_models(plant: Plant) -> None:
+    folder = plant({"a.py": "needle\n", "sub/b.py": "", b"\xff": ""})
+    lines = output("search", "needle", "--json", cwd=folder).splitlines()
+    assert [json.loads(line)["type"] for line in lines] == ["begin", "match", "end", "summary"]
+    assert Match.model_validate_json(lines[1]).lines == "needle\n"
+    paths = [json.loads(line) for line in output("files", "--json", cwd=folder).splitlines()]
+    assert sorted(paths, key=str) == ["a.py", "sub/b.py", {"bytes": "/w=="}]
+    entries = [TreeEntry.model_validate_json(line) for line in output("tree", "--json", cwd=folder).splitlines()]
+    assert [entry.path for entry in entries] == ["sub", "sub/b.py", "a.py", "\udcff"]
+
+
+def test_files_and_tree_print_paths_and_entries(plant: Plant) -> None:
+    folder = plant({"src/a.py": "", "src/b.c": "", "README": "", ".git/x": "", "node/x": ""})
+    assert output("files", "-g", "*.py", cwd=folder) == "src/a.py\n"
+    assert output("files", "--limit=2", cwd=folder).count("\n") == 2
+    assert output("tree", "--exclude=node", cwd=folder) == "src/\n    a.py\n    b.c\nREADME\n"
+    assert output("tree", "--limit=1", cwd=folder) == "node/\n    [1 truncated]\n[2 truncated]\n"
+    assert output("tree", "--cwd=src", cwd=folder) == "a.py\nb.c\n"
+    assert output("tree", "src", cwd=folder) == "a.py\nb.c\n"
+    assert output("tree", "src", f"--cwd={folder}", cwd=folder.parent) == "a.py\nb.c\n"
+
+
+def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
+    folder = plant(
+        {"src/jar.py": "class CookieJar:\n    x = 1\n" + "    y = 2\n" * 8, "src/b.js": "cookie()\n", "a.py": ""}
+    )
+    shown = output("rank", "CookieJar", cwd=folder).splitlines()
+    assert re.fullmatch(r"src/jar\.py:1-10  CookieJar  \d\.\d\d", shown[0])
+    assert shown[1].startswith('  defines "CookieJar"; path has "jar"; BM25 ')
+    assert shown[2:9] == [
+        "  1:class CookieJar:",
+        "  2:    x = 1",
+        *(f"  {number}:    y = 2" for number in range(3, 7)),
+        "  … 4 more lines",
+    ]
+    assert output("rank", "cookie jar", "src/b.js", "--limit=1", cwd=folder).startswith("src/b.js:1-1  ")
+    (place,) = output("rank", "jar", "--json", "-g*.py", cwd=folder).splitlines()
+    assert RankedChunk.model_validate_json(place).path == "src/jar.py"
+    assert run("rank", "zebra", cwd=folder, code=1).stdout == b""
+    assert b"there is no word in the query" in run("rank", "?", cwd=folder, code=2).stderr
+    assert "\x1b[35msrc/jar.py:1-10\x1b[0m  \x1b[1mCookieJar\x1b[0m" in on_terminal(
+        "rank", "CookieJar", cwd=folder
+    ).replace("\x1b[0m\x1b[1m  ", "\x1b[0m  \x1b[1m")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)  # a dozen starts of an interpreter
+def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({"src/jar.py": "class CookieJar:\n    x = 1\n", "b.py": "cookie()\n", "skip.txt": "cookie\n"})
+    home = f"--location={tmp_path / 'home'}"
+    assert output("index", "status", home, cwd=folder, code=1).startswith("built: no\n")
+    assert b"there is no index" in run("index", "search", "cookie", "--no-refresh", home, cwd=folder, code=2).stderr
+    done = run("index", "build", home, "-g*.py", "--json", cwd=folder)
+    assert RefreshResult.model_validate_json(done.stdout).added == 2
+    assert done.stderr == b""  # no progress bar without a terminal
+    assert output("index", "build", ".", home, "-g*.py", cwd=folder).startswith(
+        "0 added, 0 changed, 0 removed, 2 unchanged; 0 chunks in "
+    )
+    told = IndexStatus.model_validate_json(output("index", "status", home, "-g*.py", "--json", cwd=folder))
+    assert (told.built, told.files, told.location) == (True, 2, str(tmp_path / "home"))
+    shown = output("index", "search", "CookieJar", str(folder), home, "-g*.py", cwd=tmp_path).splitlines()
+    assert re.fullmatch(r"src/jar\.py:1-2  CookieJar  \d\.\d\d", shown[0])
+    (folder / "src" / "tin.py").write_text("class Tin:\n    pass\n")
+    (place,) = output("index", "search", "Tin", home, "-g*.py", "--json", cwd=folder).splitlines()
+    assert RankedChunk.model_validate_json(place).path == "src/tin.py"
+    assert run("index", "search", "zebra", home, cwd=folder, code=1).stdout == b""
+    assert output("index", "check", home, cwd=folder).startswith("ok: yes\nchecked: ok\n")
+    assert CheckResult.model_validate_json(output("index", "check", home, "--json", cwd=folder)).ok
+    assert PruneResult.model_validate_json(output("index", "prune", home, "--json", cwd=folder)).views == ()
+    with (tmp_path / "home" / "index.sqlite3").open("r+b") as file:
+        file.seek(4096)
+        file.write(b"garbage" * 10_000)
+    assert "index build --rebuild" in output("index", "check", home, cwd=folder, code=2)
+    shown_there = on_terminal("index", "build", home, cwd=folder)  # rebuilds with a message and exit code 0
+    assert "ripwrap: the index in" in shown_there and "4/4" in shown_there
+    assert "4 added" in shown_there
+    assert output("index", "build", home, "--rebuild", cwd=folder).startswith("4 added")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["build", "missing"], "ROOT must be a folder; /"),
+        (["build", "missing"], "/missing does not exist\n"),
+        (["watch", "file"], "/file is not a folder\n"),
+        (["search", "x", "file"], "/file is not a folder\n"),
+        (["search", "?"], "there is no word in the query '?'"),
+        (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more"),
+        (["build", "--rg=missing/rg"], "no such file"),
+        (["build", "--location=file/below"], "could not make the folder"),
+        (["build", "--location=file/below"], "; pass another --location\n"),
+        (["build", "--location="], "--location must name a folder, got ''"),
+        (["search", "x", "--no-refresh", "--location=home"], "; `ripwrap index build` makes it\n"),
+        (["build", "--hybrid-weight=.5"], "--hybrid-weight needs an embedder; pass --embedder\n"),
+        (["build", "--embedder=wordllama", "--hybrid-weight=2"], "--hybrid-weight must be from 0 to 1, got 2"),
+        (["build", "--chunker=lines"], "windows"),
+        (["build", "--embedder=no-such-provider"], "no-such-provider"),
+        (["bild"], "bild"),
+    ],
+)
+@pytest.mark.slow
+def test_index_error_is_a_line_on_stderr(arguments: list[str], says: str, plant: Plant) -> None:
+    done = run("index", *arguments, cwd=plant({"file": "x\n"}), code=2)
+    assert says in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({"a.py": "cookie\n", "b.bin": b"\0", "big.txt": "cookie\n" * 200_000})
+    (folder / "broken").symlink_to("nowhere")
+    home = f"--location={tmp_path / 'home'}"
+    warning = b"ripwrap: rg could not read everything: broken: No such file or directory (os error 2)\n"
+    done = run("index", "build", home, "--chunker=windows", cwd=folder)
+    assert done.stderr == warning
+    assert re.fullmatch(
+        r"3 added, 0 changed, 0 removed, 0 unchanged; \d+ chunks in \d\.\d seconds; left out: 1 binary; "
+        r"1 file of more than a million bytes cut there\n",
+        done.stdout.decode(),
+    )
+    done = run("index", "search", "cookie", "--json", home, "--chunker=windows", cwd=folder)
+    assert done.stdout and done.stderr == warning
+    done = run("index", "search", "zebra", home, "--chunker=windows", cwd=folder, code=1)
+    assert (done.stdout, done.stderr) == (b"", warning)
+    assert run("rank", "cookie", cwd=folder, code=2).stderr == warning  # like rg's exit code
+
+
+@pytest.mark.slow
+def test_every_index_command_takes_a_chunker(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({"a.py": "class Cookie:\n    pass\n\n\nclass Jar:\n    pass\n"})
+    given = (f"--location={tmp_path / 'home'}", "--chunker=windows")
+    assert "1 added" in output("index", "build", *given, cwd=folder)
+    assert "built: yes\n" in output("index", "status", *given, cwd=folder)
+    assert output("index", "check", *given, cwd=folder).startswith("ok: yes\n")
+    assert "chunks: 0\n" in output("index", "prune", *given, cwd=folder)
+    assert "chunker: windows 1\n" in output("index", "status", *given, cwd=folder)
+
+
+def test_lines_without_numbers_have_no_mark_on_a_terminal(plant: Plant) -> None:
+    printed = on_terminal("search", "-N", "x", cwd=plant({"f": "x\n"}))
+    assert re.sub(r"\x1b\[[0-9;]*m", "", printed).split() == ["f", "x"]
+
+
+@pytest.mark.parametrize("command", ["check", "prune", "status"])
+def test_index_command_about_a_missing_folder_is_an_error(command: str, tmp_path: Path) -> None:
+    done = run("index", command, "missing", cwd=tmp_path, code=2)
+    assert "/missing does not exist" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["search", "--version"], ["index", "--version"]])
+def test_version_is_that_of_ripwrap(arguments: list[str], tmp_path: Path) -> None:
+    assert output(*arguments, cwd=tmp_path).strip() == metadata.version("ripwrap")
+
+
+def test_index_check_advises_a_command(plant: Plant, tmp_path: Path) -> None:
+    shown = output("index", "check", f"--location={tmp_path / 'home'}", cwd=plant({"a.py": ""}))
+    assert "messages: There is no index yet; `ripwrap index build` makes it.\n" in shown
+
+
+@pytest.mark.extra
+def test_index_build_on_a_terminal_shows_embedding_progress(plant: Plant, tmp_path: Path) -> None:
+    pytest.importorskip("wordllama")
+    folder = plant({f"{number}.py": f"cookie{number}\n" for number in range(5)})
+    command = ("index", "build", f"--location={tmp_path / 'home'}", "--embedder=wordllama", "--hybrid-weight=.5")
+    shown = on_terminal(*command, cwd=folder)
+    assert re.search(r"indexing.*5/5.*files", shown)
+    assert re.search(r"embedding.*5/5.*texts", shown)
+    assert "5 texts embedded" in shown
+
+
+@pytest.mark.slow
+def test_ranked_places_are_printed_into_a_pipe_as_raw_bytes(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({b"caf\xe9.py": b"cookie = 'caf\xe9'\r\n" + b"x\n" * 8})
+    home = f"--location={tmp_path / 'home'}"
+    for command in (["rank", "cookie"], ["index", "search", "cookie", home]):
+        lines = run(*command, cwd=folder).stdout.split(b"\n")
+        assert lines[0].startswith(b"caf\xe9.py:1-9  ")
+        assert lines[2] == b"  1:cookie = 'caf\xe9'"
+        assert lines[7:] == [b"  6:x", "  … 3 more lines".encode(), b"", b""]
+        (place,) = run(*command, "--json", cwd=folder).stdout.splitlines()
+        assert json.loads(place)["path"] == {"bytes": "Y2Fm6S5weQ=="}
+    assert "caf\ufffd.py:1-9" in on_terminal("rank", "cookie", cwd=folder)
+
+
+@pytest.mark.slow
+def test_index_status_prints_a_location_that_is_not_utf8_as_raw_bytes(plant: Plant) -> None:
+    folder = plant({b"caf\xe9/a.py": "cookie\n"}) / os.fsdecode(b"caf\xe9")
+    run("index", "build", "--location=project", cwd=folder)
+    shown = run("index", "status", "--location=project", cwd=folder).stdout
+    assert b"/caf\xe9/.ripwrap\n" in shown
+    told = run("index", "status", "--location=project", "--json", cwd=folder).stdout
+    assert IndexStatus.model_validate_json(told).location == str(folder / ".ripwrap")
+
+
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [
+        (Hint("fixed_strings", True), "--fixed-strings"),
+        (Hint("refresh", False), "--no-refresh"),
+        (Hint("no_ignore", False), "--ignore"),
+        (Hint("chunker", "syntax"), "--chunker=syntax"),
+        (Hint("threads", 1), "--threads=1"),
+        (Hint("location"), "--location"),
+        (Hint("paths"), "PATHS"),
+        (Hint("limit", kind="correct"), "--limit"),
+        (Hint("replace", kind="omit"), "--replace"),
+        (Hint("rebuild", True, "call", "refresh"), "`ripwrap index build --rebuild`"),
+        (Hint(kind="call", target="prune"), "`ripwrap index prune`"),
+        (Hint(kind="call", target="file_types"), "`ripwrap types`"),
+        (Hint(kind="install", target="ripwrap[bin]"), 'pip install "ripwrap[bin]"'),
+    ],
+)
+def test_hint_is_spelled_as_a_flag(hint: Hint, shown: str) -> None:
+    assert spell_as_flag(hint) == shown
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (
+            RipwrapError(HintedText("it is full; pass another ", Hint("location"))),
+            "it is full; pass another --location",
+        ),
+        (
+            NotADirectoryError(20, HintedText(Hint("cwd", kind="correct"), "; one file in ", Hint("paths")), "x"),
+            "--cwd; one file in PATHS: 'x'",
+        ),
+        (RipwrapError("/home/location=/x is a link"), "/home/location=/x is a link"),
+        (ValueError("there is no word in the query 'glob=!'"), "there is no word in the query 'glob=!'"),
+        (
+            SearchError("pcre2=True", hint=HintedText("Pass ", Hint("pcre2", True), ".")),
+            "pcre2=True\nPass --pcre2.",
+        ),
+        (OSError(), ""),
+    ],
+)
+def test_errors_name_flags_and_keep_other_text_verbatim(error: Exception, shown: str) -> None:
+    assert spell_error(error, spell_as_flag) == shown
+
+
+@pytest.mark.extra
+def test_index_watch_prints_each_refresh_and_ends_quietly(plant: Plant, tmp_path: Path, running_in: RunningIn) -> None:
+    pytest.importorskip("watchfiles")
+    folder = plant({"a.py": "a\n"})
+    command = [*RIPWRAP, "index", "watch", "--json", f"--location={tmp_path / 'home'}"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        assert program.stdout is not None
+        assert RefreshResult.model_validate_json(program.stdout.readline()).added == 1
+        (folder / "b.py").write_text("b\n")
+        assert RefreshResult.model_validate_json(program.stdout.readline()).added == 1
+        os.killpg(program.pid, signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=30)
+    assert (program.returncode, stdout, stderr) == (130, b"", b"")
+    assert running_in(folder) == []
+
+
+def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
+    plant({"f": "needle\n"})
+    assert run("search", "needle", cwd=folder, code=0).stderr == b""
+    assert run("search", "nothing", cwd=folder, code=1).stdout == b""
+    assert run("files", "-g", "*.none", cwd=folder, code=1).stdout == b""
+    assert run("search", "needle", "f", "missing", cwd=folder, code=2).stdout == b"f:1:needle\n"
+    (folder / "broken").symlink_to("nowhere")
+    for command, printed in (("files", b"f\n"), ("tree", b"f\n")):
+        done = run(command, cwd=folder, code=2)
+        assert done.stdout == printed
+        assert done.stderr == b"ripwrap: rg could not read everything: broken: No such file or directory (os error 2)\n"
+
+
+def test_search_warns_of_a_binary_file_as_rg_does(plant: Plant) -> None:
+    folder = plant({"late": b"needle\n" + b"x\n" * 50_000 + b"\0\nneedle\n"})
+    done = run("search", "needle", cwd=folder)
+    assert done.stdout == b"late:1:needle\n"
+    assert b"late: taken for binary, from the NUL byte at offset 100007; --text" in done.stderr
+
+
+def test_closed_streams_and_ascii_consoles_are_handled(plant: Plant) -> None:
+    folder = plant({"é": "needle é\n"})
+    command = f"{sys.executable} -m ripwrap"
+    closed = subprocess.run(f"{command} files >&-", shell=True, cwd=folder, stderr=subprocess.PIPE, check=False)
+    assert (closed.returncode, closed.stderr) == (2, b"ripwrap: stdout is closed: there is nowhere to print to\n")
+    silent = subprocess.run(
+        f"{command} search x none 2>&-", shell=True, cwd=folder, stdout=subprocess.PIPE, check=False
+    )
+    assert (silent.returncode, silent.stdout) == (2, b"")
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*RIPWRAP, "doctor"], cwd=folder, env=ascii_only, capture_output=True, check=True)
+    assert b"rg 15" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["search", "(text="], "(text="),
+        (
+            ["search", "(text="],
+            "unclosed group\nFix the pattern, or pass --fixed-strings to search for it literally.\n",
+        ),
+        (["search", "a\\n"], "Pass --multiline to let a match span lines.\n"),
+        (["search", "x", "-g", "a["], "unclosed character class"),
+        (["search", "x", "-t", "nope"], "unrecognized file type: nope"),
+        (["search", "x", "missing"], "ripwrap: missing: No such file or directory"),
+        (["search", "x", "--cwd", "missing"], "/folder/missing'"),
+        (["search", "x", "--max-depth=-1"], "ripwrap: --max-depth must be a whole number, 0 or more, got -1\n"),
+        (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more"),
+        (["search", "x", "--sort=size"], "size"),
+        (["search", "x", "--pre=sh"], "--pre"),
+        (["search", "x", "--rg=missing/rg"], "no such file"),
+        (["search"], "PATTERN"),
+        (["doctor", "--rg=missing/rg"], "no such file"),
+    ],
+)
+def test_error_is_printed_on_stderr_with_exit_code_2(arguments: list[str], says: str, folder: Path) -> None:
+    done = run(*arguments, cwd=folder, code=2)
+    assert says in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_pattern_with_a_leading_dash_follows_a_double_dash(plant: Plant) -> None:
+    assert output("search", "--", "--pre=x", cwd=plant({"f": "--pre=x\n"})) == "f:1:--pre=x\n"
+
+
+def test_every_search_option_is_a_flag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    text = output("search", "--help", cwd=folder)
+    for key in get_type_hints(SearchOptions):
+        assert "--" + key.replace("_", "-") in text
+
+
+def test_doctor_prints_the_chosen_rg_and_the_reason(folder: Path) -> None:
+    text = output("doctor", cwd=folder)
+    assert "rg 15." in text
+    assert "features: pcre2" in text
+    assert "wheel" in text and ": taken" in text
+    assert "cache" in text
+
+
+def test_closed_pipe_ends_a_search_quietly(plant: Plant, running_in: RunningIn) -> None:
+    folder = plant({"dense": "needle\n" * 500_000})
+    command = [*RIPWRAP, "search", "needle"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as program:
+        assert program.stdout is not None and program.stderr is not None
+        assert program.stdout.readline() == b"dense:1:needle\n"
+        program.stdout.close()
+        assert program.stderr.read() == b""
+    assert program.returncode == 0
+    assert running_in(folder) == []
+
+
+@pytest.mark.python
+def test_ctrl_c_ends_a_search_quietly(plant: Plant, running_in: RunningIn) -> None:
+    folder = plant({"file": "needle\n"})
+    os.mkfifo(folder / "fifo")
+    command = [*RIPWRAP, "search", "needle", "file", "fifo", "--threads=1"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        while not running_in(folder):
+            assert program.poll() is None
+        os.killpg(program.pid, signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=30)
+    assert (program.returncode, stderr) == (130, b"")
+    assert stdout in (b"", b"file:1:needle\n")
+    assert running_in(folder) == []
+
+
+@pytest.mark.python
+def test_ctrl_c_at_the_start_of_rg_ends_rg(plant: Plant, running_in: RunningIn) -> None:
+    folder = plant({})
+    os.mkfifo(folder / "fifo")
+    code = """if True:
+        import signal, sys
+        from ripwrap.__main__ import main
+        from ripwrap._ripgrep.process import BlockingChild
+        BlockingChild.__enter__ = lambda child: signal.raise_signal(signal.SIGINT)
+        sys.argv[1:] = ["search", "needle", "fifo"]
+        main()
+        """
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    assert running_in(folder) == []
+
+
+@pytest.mark.python
+def test_ctrl_c_twice_ends_an_index_build_quietly(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({f"{number}.py": f"def cookie{number}(): ...\n" * 20 for number in range(3_000)})
+    command = [*RIPWRAP, "index", "build", f"--location={tmp_path / 'home'}", "--chunker=windows"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        while not (tmp_path / "home" / "index.sqlite3-wal").exists():
+            assert program.poll() is None
+        for _ in range(2):
+            os.killpg(program.pid, signal.SIGINT)
+            signal.sigtimedwait([], 0.005)
+        stdout, stderr = program.communicate(timeout=30)
+    assert (stdout, stderr) == (b"", b"")
+    assert program.returncode in (130, -signal.SIGINT)  # the latter if Python has already removed its handlers
+    assert output(*command[3:], cwd=folder).startswith("3000 added, ")
+
+
+def test_command_without_its_extra_names_the_extra(folder: Path) -> None:
+    code = "import sys; sys.modules['cyclopts'] = None; from ripwrap.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == 'ripwrap: the command line needs cyclopts: pip install "ripwrap[cli]"\n'
+
+
+def test_mcp_command_without_its_extra_names_the_extra(folder: Path) -> None:
+    code = "import sys; sys.modules['mcp'] = None; from ripwrap.cli import run; sys.exit(run(['mcp', '--root', '.']))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.stderr == 'ripwrap: the MCP server needs mcp: pip install "ripwrap[mcp]"\n'
+    assert done.returncode == 2

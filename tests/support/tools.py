@@ -1,0 +1,32 @@
+"""Calls of a workspace's tools through the async API on both loops and through the blocking API."""
+
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+
+import ripwrap
+from ripwrap import sync
+
+COLOURS = ("asyncio", "trio", "blocking")
+
+
+class Asked:
+    """A blocking or async workspace whose methods are all called without `await`."""
+
+    def __init__(self, colour: str, *roots: Any, **options: Any) -> None:
+        made = sync.Workspace if colour == "blocking" else ripwrap.Workspace
+        self.workspace: Any = made(*roots, **options)
+        self._colour = colour
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.workspace, name)
+        if self._colour == "blocking":
+            return method
+        return lambda *given, **arguments: anyio.run(partial(method, *given, **arguments), backend=self._colour)
+
+
+@pytest.fixture(params=COLOURS)
+def colour(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

@@ -1,0 +1,41 @@
+"""Bounded waits for conditions that a busy machine may need a while to meet."""
+
+import itertools
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.lowlevel
+
+_SECONDS = 20
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait until the condition holds."""
+    with anyio.fail_after(_SECONDS):
+        while not condition():  # noqa: ASYNC110 - no event reports the condition
+            await anyio.sleep(0.002)
+
+
+def until_blocking(condition: Callable[[], object]) -> None:
+    """Wait as `until()` does, in blocking code."""
+    give_up = time.monotonic() + _SECONDS
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.002)
+
+
+@asynccontextmanager
+async def counting_turns() -> AsyncIterator["itertools.count[int]"]:
+    """Count the checkpoints of another task; `next()` returns the count and adds one."""
+    turns = itertools.count()
+
+    async def take_turns() -> None:
+        for _ in turns:
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(take_turns)
+        yield turns
+        group.cancel_scope.cancel()

@@ -1,0 +1,103 @@
+"""Errors carry hints as data; each front end spells them in its own terms."""
+
+import copy
+import pickle
+
+import pytest
+
+from ripwrap import Hint, PatternError, SearchError
+from ripwrap._ripgrep.stderr import failure
+from ripwrap.errors import HintedText, spell, spell_error
+from ripwrap.index import CheckResult
+from ripwrap.options import check_limit
+from ripwrap.workspace.grep_content import spell_as_argument
+
+
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [
+        (Hint("fixed_strings", True), "fixed_strings=True"),
+        (Hint("hidden", False), "hidden=False"),
+        (Hint("threads", 1), "threads=1"),
+        (Hint("chunker", "syntax"), "chunker='syntax'"),
+        (Hint("glob"), "glob="),
+        (Hint("limit", kind="correct"), "limit"),
+        (Hint("word_regexp", kind="omit"), "word_regexp"),
+        (Hint("max_count", 0, "omit"), "max_count=0"),
+        (Hint("rebuild", True, "call", "refresh"), "refresh(rebuild=True)"),
+        (Hint(kind="call", target="file_types"), "file_types()"),
+        (Hint(kind="install", target="ripwrap[bin]"), 'pip install "ripwrap[bin]"'),
+    ],
+)
+def test_library_spells_a_hint_in_python(hint: Hint, shown: str) -> None:
+    assert str(hint) == shown
+
+
+@pytest.mark.parametrize(
+    ("hint", "shown"),
+    [
+        (Hint("fixed_strings", True), "fixed_strings=True"),
+        (Hint("ignore_case", True), "case_insensitive=True"),
+        (Hint("hidden", True), "include_hidden=True"),
+        (Hint("no_ignore", True), "include_ignored=True"),
+        (Hint("glob"), "file_pattern"),
+        (Hint("text", True), None),
+        (Hint("rg"), None),
+        (Hint(kind="call", target="file_types"), None),
+        (Hint(kind="install", target="ripwrap[bin]"), 'pip install "ripwrap[bin]"'),
+    ],
+)
+def test_tool_spells_a_hint_as_its_argument(hint: Hint, shown: str | None) -> None:
+    assert spell_as_argument(hint) == shown
+
+
+def test_search_error_has_its_hints_as_data() -> None:
+    error = failure(("rg", "x"), 2, b"rg: regex parse error:\n    (?:foo()\n    ^\nerror: unclosed group")
+    assert isinstance(error, PatternError)
+    assert error.hints == (Hint("fixed_strings", True),)
+    assert error.hint == "Fix the pattern, or pass fixed_strings=True to search for it literally."
+    assert str(error).endswith(error.hint)
+    assert SearchError("rg failed").hints == ()
+    assert SearchError("rg failed", hint="Try again.").hints == ()
+
+
+@pytest.mark.parametrize(
+    ("stderr", "shown"),
+    [
+        (b"rg: unrecognized file type: x", "unrecognized file type: x\nfile_pattern takes any pattern."),
+        (b"rg: compiled regex exceeds size limit", "compiled regex exceeds size limit\nPass a smaller pattern."),
+        (b"rg: pattern contains \\0, impossible to match", "pattern contains \\0, impossible to match"),
+    ],
+)
+def test_tool_drops_hints_that_a_model_cannot_follow(stderr: bytes, shown: str) -> None:
+    assert spell_error(failure(("rg", "x"), 2, stderr), spell_as_argument) == shown
+
+
+def test_unknown_hint_outside_a_clause_is_spelled_in_python() -> None:
+    text = HintedText("it is full; pass ", Hint("location"), (", or ", Hint("rg")))
+    assert text.spell(lambda _: None) == "it is full; pass location="
+    assert spell("plain text=True", lambda _: "never") == "plain text=True"
+
+
+def test_hinted_text_keeps_its_hints_when_nested_and_pickled() -> None:
+    inner = HintedText("pass ", Hint("location"), (" or ", Hint("rg")))
+    text = HintedText("it is full; ", inner, ".")
+    assert text == "it is full; pass location= or rg=."
+    assert text.hints == (Hint("location"), Hint("rg"))
+    for copied in (pickle.loads(pickle.dumps(text)), copy.deepcopy(text)):
+        assert (copied, copied.parts) == (text, text.parts)
+    error = pickle.loads(pickle.dumps(SearchError("rg failed", hint=text)))
+    assert (str(error), error.hints) == (f"rg failed\n{text}", text.hints)
+
+
+def test_builtin_error_has_hints_in_its_message() -> None:
+    with pytest.raises(ValueError, match=r"^limit must be 0 or more, or None for all; got -1$") as caught:
+        check_limit(-1)
+    assert caught.value.args[0].hints == (Hint("limit", kind="correct"),)
+
+
+def test_health_check_messages_keep_their_hints() -> None:
+    message = HintedText("There is no index yet; ", Hint(kind="call", target="refresh"), " makes it.")
+    told = CheckResult(ok=True, checked="ok", files=0, blobs=0, chunks=0, indexed=0, orphans=0, messages=(message,))
+    assert told.messages[0] is message
+    assert CheckResult.model_validate_json(told.model_dump_json()) == told

@@ -1,0 +1,171 @@
+"""Files that are replaced between rg's listing and their opening."""
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ripwrap import _safe_open as _open
+from ripwrap import sync
+from ripwrap._operations import rank as _rank
+from ripwrap._safe_open import open_regular_file
+from ripwrap.index import Index
+
+Plant = Callable[..., Path]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not _open._CAN_OPEN_BELOW, reason="this system cannot open a file in a folder that is open"),
+]
+
+
+def text(folder: Path, path: str, *, follow: bool = False, named: tuple[str, ...] = (os.curdir,)) -> str:
+    with open(open_regular_file(str(folder), path, follow=follow, roots=named)) as file:
+        return file.read()
+
+
+def to_link(folder: Path, outside: Path) -> None:
+    (outside / "secret.py").write_text("cookie = 'secret'\n")
+    (folder / "a.py").unlink()
+    (folder / "a.py").symlink_to(outside / "secret.py")
+
+
+def to_linked_folder(folder: Path, outside: Path) -> None:
+    (outside / "b.py").write_text("cookie = 'secret'\n")
+    (folder / "sub").rename(outside / "was")
+    (folder / "sub").symlink_to(outside)
+
+
+def to_pipe(folder: Path, outside: Path) -> None:
+    (folder / "a.py").unlink()
+    os.mkfifo(folder / "a.py")
+
+
+def to_socket(folder: Path, outside: Path) -> None:
+    (folder / "a.py").unlink()
+    here = os.getcwd()
+    os.chdir(folder)  # the path of a socket has a maximum length
+    try:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind("a.py")
+    finally:
+        os.chdir(here)
+
+
+def to_folder(folder: Path, outside: Path) -> None:
+    (folder / "a.py").unlink()
+    (folder / "a.py").mkdir()
+
+
+def to_file(folder: Path, outside: Path) -> None:
+    (folder / "sub").rename(outside / "was")
+    (folder / "sub").write_text("cookie")
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    (tmp_path / "outside").mkdir()
+    return tmp_path / "outside"
+
+
+@pytest.fixture
+def files(plant: Plant) -> Path:
+    return plant({"a.py": "cookie = 1\n", "sub/b.py": "cookie = 2\n", "other.py": "cookie = 3\n"})
+
+
+CHANGES = [
+    (to_link, "a.py"),
+    (to_linked_folder, "sub/b.py"),
+    (to_pipe, "a.py"),
+    (to_socket, "a.py"),
+    (to_folder, "a.py"),
+    (to_file, "sub/b.py"),
+]
+Change = Callable[[Path, Path], None]
+
+
+@pytest.mark.parametrize(("change", "path"), CHANGES)
+def test_replaced_file_is_not_opened(change: Change, path: str, files: Path, outside: Path) -> None:
+    before = len(os.listdir("/dev/fd"))
+    change(files, outside)
+    for follow in (False, change not in (to_link, to_linked_folder)):
+        with pytest.raises(FileNotFoundError, match="it is not a regular file any more"):
+            open_regular_file(str(files), path, follow=follow)
+    assert len(os.listdir("/dev/fd")) == before
+
+
+def test_links_are_followed_as_rg_does_or_if_named(files: Path, outside: Path) -> None:
+    to_linked_folder(files, outside)
+    (files / "link.py").symlink_to("other.py")
+    assert text(files, "sub/b.py", follow=True) == text(files, "sub/b.py", named=("sub",)) == "cookie = 'secret'\n"
+    assert text(files, "sub/b.py", named=("x", "sub/")) == text(files, "sub//b.py", named=("sub//",))
+    assert text(files, "link.py", named=("sub", "link.py")) == "cookie = 3\n"
+    (files / "sub" / "deep").symlink_to(".")
+    with pytest.raises(FileNotFoundError, match="not a regular file any more"):
+        text(files, "sub/deep/b.py", named=("sub",))
+    absolute = str(files / "sub")
+    assert text(Path("/"), f"{absolute}/b.py", named=(absolute,)) == "cookie = 'secret'\n"
+    assert text(outside, "../folder/other.py", named=("..",)) == "cookie = 3\n"
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize(("change", "path"), CHANGES)
+@pytest.mark.anyio
+async def test_index_skips_files_that_were_replaced_before_reading(
+    late: bool, change: Change, path: str, files: Path, outside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ripwrap.index import refresh
+
+    read_stamps = refresh.__dict__["read_stamps"]
+
+    def meanwhile(*arguments: Any, **options: Any) -> object:
+        if not late:
+            change(files, outside)
+        found = read_stamps(*arguments, **options)
+        if late:
+            change(files, outside)
+        return found
+
+    async with Index(files, location=tmp_path / "home", follow=False, chunker="windows") as index:
+        with monkeypatch.context() as patch:
+            patch.setattr(refresh, "read_stamps", meanwhile)
+            done = await index.refresh()
+        assert (done.added, done.skipped) == (2, ())
+        found = {place.path: place.text for place in await index.search("cookie", refresh=False)}
+    assert path not in found and "other.py" in found
+    assert not any("secret" in said for said in found.values())
+
+
+@pytest.mark.parametrize(("change", "path"), CHANGES)
+def test_rank_skips_files_that_were_replaced_before_reading(
+    change: Change,
+    path: str,
+    files: Path,
+    outside: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sizes = _rank._sizes
+
+    def meanwhile(cwd: str, paths: Any) -> dict[str, int]:
+        found = sizes(cwd, paths)
+        change(files, outside)
+        return found
+
+    monkeypatch.setattr(_rank, "_sizes", meanwhile)
+    found = {place.path: place.text for place in sync.rank("cookie", cwd=files, follow=False)}
+    assert path not in found and "other.py" in found
+    assert not any("secret" in said for said in found.values())
+    assert f"{path} could not be read: it is not a regular file any more" in caplog.text
+
+
+def test_rank_reads_a_named_link_even_without_follow(files: Path, outside: Path) -> None:
+    (outside / "b.py").write_text("cookie = 4\n")
+    (files / "linked").symlink_to(outside)
+    (files / "link.py").symlink_to("other.py")
+    found = sync.rank("cookie", cwd=files, paths=["link.py", "linked"], follow=False)
+    assert {place.path for place in found} == {"link.py", "linked/b.py"}
+    assert {place.path for place in sync.rank("cookie", cwd=files, follow=False)} == {"a.py", "sub/b.py", "other.py"}

@@ -1,0 +1,64 @@
+"""The generated modules agree with their sources, and `scripts/unasync.py --check` says so when they do not."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import ripwrap
+import unasync
+from ripwrap import sync
+
+SOURCE = Path(ripwrap.__file__).parent
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package with generated modules; written without ruff, which some test environments lack."""
+    shutil.copytree(SOURCE, tmp_path / "ripwrap", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(unasync, "format_source", lambda source, path: source)
+    check(tmp_path, monkeypatch, write=True)
+    return tmp_path
+
+
+def check(root: Path, monkeypatch: pytest.MonkeyPatch, *, write: bool = False) -> None:
+    monkeypatch.setattr("sys.argv", ["unasync.py", *([] if write else ["--check"]), f"--root={root}"])
+    unasync.main()
+
+
+def test_check_passes_for_newly_generated_modules(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(root, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("module", "before", "after"),
+    [
+        ("_operations/search.py", "limit: int | None = None", "limit: int | None = 7"),
+        ("_operations/grep.py", "Search files and return a page", "Search and return a page"),
+        ("_operations/tree.py", "await run_listing(run, request)", "await run_listing(run, request, 1)"),
+    ],
+)
+def test_check_fails_with_a_diff_after_a_source_changed(
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    module: str,
+    before: str,
+    after: str,
+) -> None:
+    path = root / "ripwrap" / module
+    source = path.read_text()
+    assert before in source
+    path.write_text(source.replace(before, after))
+    with pytest.raises(SystemExit, match=r"run python scripts/unasync\.py"):
+        check(root, monkeypatch)
+    assert after.removeprefix("await ") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [name for name in sync.__all__ if name[0].islower()])
+def test_blocking_docstring_has_no_async_words(name: str) -> None:
+    text = getattr(sync, name).__doc__
+    assert "blocking" not in text.partition("\n")[0]
+    assert not {word for word in ("asyncio", "await ", "aclosing", "async ") if word in text}
+    if "Args:\n" in text:
+        assert "    timeout: " in text

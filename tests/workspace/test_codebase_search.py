@@ -1,0 +1,423 @@
+"""`codebase_search`, with an index and without, and the tools that maintain the index."""
+
+import inspect
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import ripwrap
+from ripwrap import RipwrapError, Workspace, sync
+from ripwrap._concurrency import CANCELLED
+from ripwrap._operations import rank as _rank
+from ripwrap.index import base as plans
+from ripwrap.index.storage import database
+from ripwrap.index.storage.files import NAME
+from ripwrap.workspace import scope as _scope
+from support.shop import held
+from support.tools import COLOURS, Asked
+from support.waiting import until, until_blocking
+
+pytestmark = pytest.mark.slow
+
+Plant = Callable[..., Path]
+
+SHOP = {
+    "src/cookies.py": "def store_cookie(jar, cookie):\n    jar.cookies.append(cookie)\n",
+    "src/till.py": "def pay(amount, cookie):\n    return amount\n",
+    "docs/cookies.md": "# Cookies\n\nHow cookies are stored.\n",
+    ".hidden.py": "def hidden_cookie(): ...\n",
+    ".gitignore": "ignored.py\n",
+    "ignored.py": "def ignored_cookie(): ...\n",
+}
+
+
+@pytest.fixture
+def shop(plant: Plant) -> Path:
+    return plant(SHOP)
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_codebase_search_without_an_index_ranks_current_files(colour: str, shop: Path) -> None:
+    text: str = Asked(colour, shop).codebase_search("where is store_cookie defined", limit=1)
+    assert text.startswith("src/cookies.py:1-2 in store_cookie\n  score ")
+    assert "\n  1: def store_cookie(jar, cookie):\n  2:     jar.cookies.append(cookie)\n\n" in text
+    assert text.endswith("(The 1 best result, ranked without an index. A larger limit gives more.)")
+    found = Asked(colour, shop).codebase_search_result("cookie", "src")
+    assert [place.file for place in found.places] == ["src/cookies.py", "src/till.py"]
+    assert (found.ranking, found.path, found.truncated) == ("files", "src", False)
+    assert str(found) == Asked(colour, shop).codebase_search("cookie", "src")
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_codebase_search_uses_a_built_index_and_refreshes_it(colour: str, shop: Path, home: Path) -> None:
+    asked = Asked(colour, shop, index=home)
+    assert asked.codebase_search_result("cookie").ranking == "files"
+    assert not (home / NAME).exists()
+    assert "not built" in asked.index_status()
+    assert asked.index_codebase().startswith(f"{shop}: 3 new, 0 changed, 0 removed, 0 unchanged, 0 left out\n")
+    found = asked.codebase_search_result("cookie")
+    assert found.ranking == "index"
+    plain = Asked(colour, shop).codebase_search_result("cookie")
+    assert {place.file for place in found.places} == {place.file for place in plain.places}
+    assert not any("hidden" in place.file or "ignored" in place.file for place in found.places)
+    (shop / "src" / "biscuits.py").write_text("def bake_biscuit():\n    pass\n")
+    assert asked.codebase_search_result("bake biscuit").places[0].file == "src/biscuits.py"
+    status = asked.index_status_result().roots[0]
+    assert (status.built, status.files, status.sent) == (True, 4, ())
+    health = asked.index_health_check_result().roots[0]
+    assert health.ok and health.chunks == health.indexed
+    assert asked.index_health_check().endswith("(Nothing is wrong.)")
+
+
+@pytest.mark.parametrize("index", [False, True])
+def test_codebase_search_finds_only_files_below_the_path(index: bool, shop: Path, home: Path) -> None:
+    workspace = sync.Workspace(shop, index=home if index else False)
+    if index:
+        workspace.index_codebase_result()
+    found = workspace.codebase_search_result("cookie", "docs")
+    assert [place.file for place in found.places] == ["docs/cookies.md"]
+    assert found.ranking == ("index" if index else "files")
+    found = workspace.codebase_search_result("cookie", "src/till.py")
+    assert [place.file for place in found.places] == ["src/till.py"]
+    assert workspace.codebase_search("cookie", "..").startswith("Error: .. is outside of the allowed directories")
+
+
+def test_path_with_few_index_results_is_ranked_without_the_index(plant: Plant, home: Path) -> None:
+    crowd: dict[str, str] = {f"crowd/cookie{number}.py": f"def cookie_{number}(): cookie\n" for number in range(300)}
+    root = plant({**crowd, "aside/notes.txt": "Long ago, in another country, somebody mentioned a cookie.\n"})
+    workspace = sync.Workspace(root, index=home)
+    workspace.index_codebase_result()
+    found = workspace.codebase_search_result("cookie", "aside")
+    assert [place.file for place in found.places] == ["aside/notes.txt"]
+    assert found.ranking == "files"
+
+
+@pytest.mark.parametrize("index", [False, True])
+def test_several_roots_are_searched_together_with_absolute_paths(index: bool, shop: Path, home: Path) -> None:
+    workspace = sync.Workspace(shop / "src", shop / "docs", index=home if index else False)
+    if index:
+        made = workspace.index_codebase_result()
+        assert [root.added for root in made.roots] == [2, 1]
+    found = workspace.codebase_search_result("cookies")
+    assert {place.file for place in found.places} == {
+        f"{shop}/src/cookies.py",
+        f"{shop}/src/till.py",
+        f"{shop}/docs/cookies.md",
+    }
+    assert found.ranking == ("index" if index else "files")
+    one = workspace.codebase_search_result("cookies", str(shop / "docs"))
+    assert [place.file for place in one.places] == [f"{shop}/docs/cookies.md"]
+
+
+def test_links_out_of_the_roots_are_not_indexed_or_shown(shop: Path, home: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    (secret / "cookie.py").write_text("def secret_cookie(): ...\n")
+    (shop / "link").symlink_to(secret)
+    for index in (False, home):
+        workspace = sync.Workspace(shop, follow=True, index=index)
+        if index:
+            assert workspace.index_codebase_result().roots[0].added == 3
+        text = workspace.codebase_search("secret cookie")
+        assert "link" not in text and "secret_cookie" not in text.split("(")[0]
+
+
+def test_linked_files_outside_the_roots_are_not_read_or_ranked(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "secret"
+    secret.mkdir()
+    for number in range(60):
+        (secret / f"cookie{number}.py").write_text("cookie\n" * 50)
+    (shop / "link").symlink_to(secret)
+    read: list[str] = []
+    reads = _rank._read
+
+    def noted(command: Any, paths: Any, deadline: Any) -> Any:
+        read.extend(paths)
+        return reads(command, paths, deadline)
+
+    monkeypatch.setattr(_rank, "_read", noted)
+    found = sync.Workspace(shop, follow=True).codebase_search_result("cookie")
+    assert {place.file for place in found.places} == {"src/cookies.py", "src/till.py", "docs/cookies.md"} == set(read)
+
+
+@pytest.mark.parametrize("path", [".hidden.py", "ignored.py", ".github", ".github/cookie.yml"])
+def test_path_that_the_index_lacks_is_ranked_without_the_index(path: str, shop: Path, home: Path) -> None:
+    (shop / ".github").mkdir()
+    (shop / ".github" / "cookie.yml").write_text("cookie: yes\n")
+    workspace = sync.Workspace(shop, index=home)
+    workspace.index_codebase_result()
+    found = workspace.codebase_search_result("cookie", path)
+    assert found.ranking == "files"
+    assert [place.file for place in found.places] == [path if "." in path[1:] else ".github/cookie.yml"]
+
+
+def test_path_below_a_guarded_root_is_ranked_without_the_index(
+    plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = "a/b/c/d/e/f/g/cookie.py"
+    root = plant({deep: "def cookie(): ...\n", "a/cookie.py": "def cookie(): ...\n"})
+    monkeypatch.setattr(_scope, "home", lambda: str(root))
+    workspace = sync.Workspace(root, index=home)
+    workspace.index_codebase_result()
+    whole = workspace.codebase_search_result("cookie")
+    assert (whole.ranking, [place.file for place in whole.places]) == ("index", ["a/cookie.py"])
+    found = workspace.codebase_search_result("cookie", "a")
+    assert (found.ranking, {place.file for place in found.places}) == ("files", {"a/cookie.py", deep})
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_failed_refresh_is_noted_and_files_are_ranked(
+    colour: str, shop: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(colour, shop, index=home)
+    asked.index_codebase_result()
+
+    def full(*_: Any, **__: Any) -> None:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = 13
+        raise error
+
+    monkeypatch.setattr(plans, "refresh", full)
+    found = asked.codebase_search_result("where is store_cookie defined")
+    assert (found.ranking, found.places[0].file) == ("files", "src/cookies.py")
+    (note,) = found.notes
+    assert note.startswith("The index could not be used: ") and "free some space" in note
+    with pytest.raises(RipwrapError, match="free some space"):
+        asked.index_codebase_result()
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_slow_refresh_is_noted_and_files_are_ranked(colour: str, shop: Path, home: Path) -> None:
+    asked = Asked(colour, shop, index=home, timeout=0.5)
+    asked.index_codebase_result()
+    (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
+    with held(home):
+        found = asked.codebase_search_result("bake biscuit")
+    assert (found.ranking, found.places[0].file) == ("files", "src/biscuits.py")
+    assert found.notes == (
+        "The index could not be refreshed within 0.5 seconds, so it was not used; index_codebase has no time limit.",
+    )
+    assert asked.index_codebase_result().roots[0].added == 1
+
+
+@pytest.mark.anyio
+async def test_searches_that_wait_for_the_index_block_no_threads(
+    shop: Path, home: Path, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = Workspace(shop, index=home, timeout=60)
+    begin, begun = database._begin_write, threading.Event()
+
+    def beginning(connection: sqlite3.Connection) -> None:
+        begun.set()
+        begin(connection)
+
+    await workspace.index_codebase_result()
+    (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
+    monkeypatch.setattr(database, "_begin_write", beginning)
+    lock = workspace._tools.required_indexes("codebase_search")._of(str(shop))._lock()
+    rankings: list[str] = []
+
+    async def search() -> None:
+        rankings.append((await workspace.codebase_search_result("bake biscuit")).ranking)
+
+    with anyio.fail_after(50):
+        async with anyio.create_task_group() as group:
+            with held(home):
+                for _ in range(12):
+                    group.start_soon(search)
+                await until(lambda: begun.is_set() and lock.statistics().tasks_waiting == 11)
+                assert "biscuits.py" in await workspace.find_files("*", sort="newest")  # `find_files` takes a thread
+                assert rankings == []
+    assert rankings == ["index"] * 12
+
+
+@pytest.mark.extra
+def test_index_tools_leave_no_child_process(shop: Path, home: Path, children: Callable[[], Any]) -> None:
+    pytest.importorskip("tree_sitter")
+    workspace = sync.Workspace(shop, index=home)
+    workspace.index_codebase_result()
+    assert children() == []
+    (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
+    assert workspace.codebase_search_result("bake biscuit").ranking == "index"
+    assert children() == []
+
+
+def test_codebase_search_text_fits_the_budget(plant: Plant) -> None:
+    lines = "".join(f"    cookie = {number}  # {'x' * 30}\n" for number in range(20))
+    root = plant({f"cookies/cookie{number}.py": f"def cookie{number}():\n{lines}" for number in range(12)})
+    sizes = (1000, 2000, 5000, 20_000)
+    texts = [sync.Workspace(root, max_chars=size).codebase_search("cookie") for size in sizes]
+    for size, text in zip(sizes, texts, strict=True):
+        assert len(text) <= size
+    assert texts[1].count("\n  score ") == texts[3].count("\n  score ") == 10
+    assert "more lines]" in texts[1]
+    long = sync.Workspace(plant({"long.txt": f"cookie {'y' * 5000}\n"}), max_line=40).codebase_search(
+        "cookie yyy", "long.txt"
+    )
+    assert all(len(line) < 60 for line in long.splitlines() if line.startswith("  1:"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"query": "  ?! "}, "there is no word in the query"),
+        ({}, "query is missing"),
+        ({"query": "x", "limit": -1}, "limit must be 0 or more"),
+        ({"query": "x", "path": "nowhere"}, "nowhere does not exist"),
+        ({"query": "x", "path": "/etc"}, "/etc is outside of the allowed directories"),
+        ({"query": "x", "depth": 3}, "unknown argument 'depth'"),
+    ],
+)
+def test_invalid_arguments_give_an_error_text(arguments: dict[str, Any], says: str, shop: Path) -> None:
+    text = sync.Workspace(shop).call("codebase_search", arguments)
+    assert text.startswith("Error: ") and says in text
+
+
+def test_index_tools_accept_aliases(shop: Path, home: Path) -> None:
+    workspace = sync.Workspace(shop, index=home)
+    plain = workspace.codebase_search("cookie", "src", limit=1)
+    assert workspace.call("semantic_search", {"question": "cookie", "dir": "src", "max_results": "1"}) == plain
+    assert workspace.call("mcp__ripwrap__codebaseSearch", '{"query": "cookie", "path": "src", "limit": 1}') == plain
+    assert workspace.call("indexCodebase").startswith(f"{shop}: 3 new")
+
+
+def test_message_without_results_says_what_to_do(shop: Path) -> None:
+    text = sync.Workspace(shop).codebase_search("zebra")
+    assert text == "No result found, ranked without an index. Ask with other words, or use grep_content."
+
+
+def test_index_tools_exist_only_with_index(shop: Path, home: Path) -> None:
+    for made in (Workspace, sync.Workspace):
+        without = [tool.__name__ for tool in made(shop).tools]
+        assert without == ["grep_content", "find_files", "ls", "tree", "codebase_search"]
+        names = [tool.__name__ for tool in made(shop, index=home).tools]
+        assert names == [*without, "index_codebase", "index_status", "index_health_check"]
+    for name in ("index_codebase", "index_status", "index_health_check"):
+        assert sync.Workspace(shop).call(name) == (
+            f"Error: {name} needs an index, which this workspace does not have; make it with index=True"
+        )
+        assert getattr(sync.Workspace, name).__doc__ == getattr(Workspace, name).__doc__
+        assert list(inspect.signature(getattr(sync.Workspace, name)).parameters) == ["self"]
+    assert "index_codebase" in ripwrap.workspace.schemas(index=True)
+    assert "index_codebase" not in ripwrap.workspace.schemas()
+
+
+def test_project_index_is_in_the_project_and_not_listed(shop: Path) -> None:
+    workspace = sync.Workspace(shop, index="project")
+    assert workspace.index_codebase_result().roots[0].added == 3
+    assert (shop / ".ripwrap" / NAME).is_file()
+    assert workspace.index_codebase_result().roots[0].unchanged == 3
+    assert ".ripwrap" not in workspace.ls(include_hidden=True)
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_index_codebase_rebuilds_an_unsound_index(colour: str, shop: Path, home: Path) -> None:
+    asked = Asked(colour, shop, index=home)
+    asked.index_codebase()
+    database = sqlite3.connect(home / NAME)
+
+    def old_enough() -> bool:  # a refresh reads files again that have just been written
+        asked.index_codebase()
+        return bool(database.execute("SELECT min(size) >= 0 FROM tree").fetchone()[0])
+
+    until_blocking(old_enough)
+    with database:
+        database.execute("DELETE FROM blob")
+    database.close()
+    assert asked.index_codebase_result().roots[0].added == 0
+    assert asked.index_health_check().endswith("(index_codebase rebuilds damaged indexes.)")
+    assert asked.index_codebase_result().roots[0].added == 3
+    assert asked.index_health_check_result().roots[0].ok
+    assert asked.index_codebase_result().roots[0].added == 0
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("chunker", ["other-1", None])
+def test_embeddings_survive_what_a_refresh_or_gc_repairs(
+    colour: str, chunker: str | None, shop: Path, home: Path
+) -> None:
+    asked = Asked(colour, shop, index=home)
+    asked.index_codebase()
+    database = sqlite3.connect(home / NAME, isolation_level=None)
+    database.execute("INSERT INTO model VALUES ('model', 1, 0)")
+    database.execute("INSERT INTO vec SELECT DISTINCT digest, 'model', x'0000' FROM chunk")
+    vectors = database.execute("SELECT count(*) FROM vec").fetchone()
+    if chunker is None:
+        database.execute("UPDATE vec SET v = x'00'")
+    else:
+        database.execute("UPDATE meta SET value = ? WHERE key = 'chunker'", (chunker,))
+    found = asked.index_health_check_result()
+    assert found.roots[0].ok is (chunker is not None)
+    assert found.message == ("The messages say what to do." if chunker is None else "Nothing is wrong.")
+    assert found.roots[0].messages
+    assert asked.index_codebase_result().roots[0].added == (0 if chunker is None else 3)
+    assert vectors > (0,) and database.execute("SELECT count(*) FROM vec").fetchone() == vectors
+    database.close()
+
+
+def test_damaged_index_is_rebuilt_and_a_foreign_file_is_left_alone(shop: Path, home: Path) -> None:
+    workspace = sync.Workspace(shop, index=home)
+    workspace.index_codebase_result()
+    del workspace
+    with (home / NAME).open("r+b") as file:
+        file.seek(4096)
+        file.write(b"garbage" * 10_000)
+    workspace = sync.Workspace(shop, index=home)
+    health = workspace.index_health_check()
+    assert "NOT sound" in health
+    assert "rebuild it with index_codebase" in health and "refresh(" not in health  # a tool, not a method
+    assert workspace.codebase_search_result("cookie").ranking == "files"
+    assert workspace.index_codebase_result().roots[0].added == 3
+    assert workspace.codebase_search_result("cookie").ranking == "index"
+    del workspace
+    (home / NAME).unlink()
+    other = sqlite3.connect(home / NAME)
+    other.execute("CREATE TABLE theirs (x)")
+    other.close()
+    workspace = sync.Workspace(shop, index=home)
+    assert workspace.codebase_search_result("cookie").places
+    assert "is not a file of a ripwrap index" in workspace.index_codebase()
+    with pytest.raises(RipwrapError):
+        workspace.index_codebase_result()
+
+
+def test_progress_counts_files_over_all_roots(shop: Path, home: Path) -> None:
+    seen: list[int] = []
+    sync.Workspace(shop / "src", shop / "docs", index=home).call_result("index_codebase", progress=seen.append)
+    assert seen == sorted(seen) and seen[-1] == 3
+
+
+@pytest.mark.anyio
+async def test_cancelled_index_codebase_leaves_the_index_unchanged(
+    shop: Path, home: Path, children: Callable[[], Any], anyio_backend: str
+) -> None:
+    workspace = Workspace(shop, index=home)
+
+    def cancel(_: int) -> None:
+        anyio.from_thread.run_sync(scope.cancel)
+        assert CANCELLED.get().wait(20)
+
+    with anyio.CancelScope() as scope:
+        await workspace.call_result("index_codebase", progress=cancel)
+    assert scope.cancelled_caught
+    assert children() == []
+    assert not (await workspace.index_status_result()).roots[0].built
+    assert (await workspace.index_codebase_result()).roots[0].added == 3
+
+
+def test_workspace_does_not_import_sqlite_or_the_index() -> None:
+    code = (
+        "import sys; from ripwrap import Workspace, sync; Workspace('.').tools; sync.Workspace('.').tools;"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"sqlite3", "ripwrap.index", "numpy", "httpx"} & set(done.stdout.split())

@@ -1,0 +1,224 @@
+"""`ls` with rg and with plain Python: the same text, and every first-level directory."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ripwrap import sync
+from ripwrap.binary import RgBinary
+from support import rgs
+
+Plant = Callable[..., Path]
+
+NAMES = ["a", "b.py", "c.log", ".hid", "build", "node_modules", "x y", "d[1]", "Z", "lib.so"]
+RULES = [
+    *(
+        "*.log",
+        "!c.log",
+        "build/",
+        "/a",
+        "a/*",
+        "!a/b.py",
+        ".hid",
+        "!.hid",
+        "**/Z",
+        "b.*",
+        "*",
+        "!*/",
+        "# no",
+        "",
+        "x\\ y",
+        "d\\[1]",
+    ),
+    *("node_modules", "!build", "a/**/Z", "[ab]*"),
+]
+FILES = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4).map("/".join)
+IGNORES = st.lists(st.sampled_from(RULES), max_size=4).map("\n".join)
+WHERE = st.sampled_from(["", "a/", "a/Z/", "build/", "Z/"])
+KIND = st.sampled_from([".gitignore", ".ignore", ".rgignore"])
+
+
+def texts(root: Path, path: str = ".", **arguments: Any) -> tuple[str, str]:
+    """Return the text with rg and the text without; fail if anything else in the two results differs."""
+    by_rg = sync.Workspace(root, rg=rgs.provide("15.2.0")).ls_result(path, **arguments)
+    without = sync.Workspace(root, rg=root / "no-such-rg").ls_result(path, **arguments)
+    assert (by_rg.engine, without.engine) == ("rg", "python")
+    assert by_rg.model_copy(update={"engine": "python"}) == without
+    return str(by_rg), str(without)
+
+
+def planted(
+    root: Path,
+    files: Mapping[str, None] | list[str],
+    ignores: Mapping[str, str],
+    links: list[tuple[str, str]],
+    empty: list[str],
+) -> None:
+    def each() -> Iterator[tuple[Path, str]]:
+        for name in files:
+            yield root / name, ""
+        for name, text in ignores.items():
+            yield root / name, text
+
+    for folder in empty:
+        try:
+            (root / folder).mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            continue
+    for path, text in each():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError):
+            continue  # one name is a file here and a directory there
+    for name, target in links:
+        path = root / name
+        if path.parent.is_dir() and not os.path.lexists(path):
+            path.symlink_to(target)
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(
+    st.lists(FILES, max_size=12),
+    st.dictionaries(st.tuples(WHERE, KIND).map("".join), IGNORES, max_size=3),
+    st.lists(st.tuples(FILES, st.sampled_from([".", "..", "a", "/etc", "nowhere"])), max_size=2),
+    st.lists(FILES, max_size=2),
+    st.sampled_from([".", "a", "a/Z", "build"]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "include_hidden": st.booleans(),
+            "include_ignored": st.booleans(),
+            "limit": st.integers(0, 8),
+            "max_depth": st.integers(0, 3),
+            "ignore": st.lists(st.sampled_from(["*.py", "a/Z", "build", "**/Z/**", "x y"]), max_size=2),
+        },
+    ),
+)
+def test_ls_of_any_tree_is_the_same_with_and_without_rg(
+    tmp_path_factory: pytest.TempPathFactory,
+    files: list[str],
+    ignores: dict[str, str],
+    links: list[tuple[str, str]],
+    empty: list[str],
+    path: str,
+    arguments: dict[str, Any],
+) -> None:
+    root = tmp_path_factory.mktemp("ls")
+    if path != ".":  # rg gets the rules above in one file, without their kinds (`_ignore.outer_rules`)
+        ignores = {f"{Path(name).parent}/.gitignore": text for name, text in ignores.items()}
+    planted(root, files, ignores, links, empty)
+    if (root / path).is_dir() and (root / path).resolve() == (root / path).absolute():
+        by_rg, without = texts(root, path, **arguments)
+        assert by_rg == without
+
+
+def test_ls_indents_names_and_lists_directories_first(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"src/a/x.py": "", "src/b.py": "", "README": "", "docs/i.md": "", ".env": "", "empty/.hidden": ""})
+    (root / "void").mkdir()
+    assert sync.Workspace(root, rg=rg).ls() == (
+        "- ./\n  - docs/\n    - i.md\n  - src/\n    - a/\n      - x.py\n    - b.py\n  - README\n\n(4 files.)"
+    )
+    assert sync.Workspace(root, rg=rg).ls("src").startswith("- src/\n  - a/\n    - x.py\n  - b.py\n")
+    assert sync.Workspace(root, rg=rg).ls("src/b.py") == "- src/b.py\n\n(1 file.)"
+
+
+def test_tree_text_has_truncated_counts(rg: RgBinary, plant: Plant) -> None:
+    root = plant({f"src/tools/{name}.go": "" for name in "abcde"} | {"main.go": "", "src/agent/loop.go": ""})
+    assert sync.Workspace(root, rg=rg).tree(limit=8) == (
+        "src/\n    agent/\n        loop.go\n    tools/\n        a.go\n        b.go\n        c.go\n"
+        "        [2 truncated]\nmain.go\n\n"
+        "(7 files. [N truncated] marks N entries left out; pass their directory as path, or a larger limit, to "
+        "see them.)"
+    )
+
+
+def test_ls_never_drops_first_level_directories(rg: RgBinary, plant: Plant) -> None:
+    root = plant({f"d{number:02}/f": "" for number in range(41)} | {f"f{number:03}": "" for number in range(200)})
+    for text in (sync.Workspace(root, rg=rg).ls(limit=2), sync.Workspace(root, rg=root / "none").ls(limit=2)):
+        assert all(f"  - d{number:02}/\n" in text for number in range(41))
+        assert "[200 truncated]" in text
+    text = sync.Workspace(root, rg=rg, max_chars=1000).ls()
+    assert len(text) <= 1000
+    assert all(f"  - d{number:02}/\n" in text for number in range(41))
+
+
+def test_ls_counts_directories_beyond_the_budget(rg: RgBinary, plant: Plant) -> None:
+    root = plant({f"directory-{number:03}/f": "" for number in range(300)} | {"file": ""})
+    result = sync.Workspace(root, rg=rg, max_chars=1000).ls_result(limit=5)
+    shown = [entry for entry in result.entries if entry.is_dir]
+    assert 700 < len(str(result)) <= 1000
+    assert [entry.name for entry in shown] == [f"directory-{number:03}" for number in range(len(shown))]
+    assert result.entries[-1].truncated == 301 - len(shown)
+
+
+def test_ls_does_not_list_common_directories_without_ignore_files(plant: Plant) -> None:
+    files = {"node_modules/a/b.js": "", "src/build/x": "", "src/a.py": "", "src/a.pyc": ""}
+    root = plant(files)
+    text, without = texts(root)
+    assert text == without
+    assert text == (
+        "- ./\n  - node_modules/ [not listed]\n  - src/\n    - build/ [not listed]\n    - a.py\n\n"
+        "(1 file; 1 file of common kinds (*.pyc, *.pyo, *.pyd, *.so, *.dll, *.exe, .DS_Store) not listed.)"
+    )
+    assert "b.js" in texts(root, "node_modules")[0]
+    plant({".gitignore": ""})
+    assert "b.js" in texts(root)[0]
+    assert "a.pyc" in texts(root)[1]
+
+
+def test_ls_ignore_drops_matching_entries(plant: Plant) -> None:
+    root = plant({"a.py": "", "b.lock": "", "docs/gen/x": "", "docs/y": "", "src/docs/gen/z": ""})
+    text, without = texts(root, ignore=["*.lock", "docs/gen/**"])
+    assert (
+        text
+        == without
+        == "- ./\n  - docs/\n    - y\n  - src/\n    - docs/\n      - gen/\n        - z\n  - a.py\n\n(3 files.)"
+    )
+    assert "gen" not in texts(root, "docs", ignore=["gen"])[0]
+
+
+def test_ls_decides_per_root_and_stops_at_max_depth(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    plant({"a/.gitignore": "", "a/node_modules/x": "", "b/node_modules/x": "", "b/c/d/node_modules/x": ""})
+    for program in (rg, folder / "none"):
+        asked = sync.Workspace(folder / "a", folder / "b", rg=program)
+        assert [entry.name for entry in asked.ls_result().entries if entry.closed] == ["node_modules", "node_modules"]
+        assert asked.ls_result().total_files == 1
+        assert asked.ls_result(ignore=["c/d"]).entries[-1].name == "node_modules"
+        shallow = sync.Workspace(folder / "b", rg=program).ls_result(max_depth=1)
+        assert [(entry.name, entry.closed) for entry in shallow.entries] == [("c", False), ("node_modules", True)]
+
+
+def test_ls_lists_a_named_file_of_any_kind(plant: Plant) -> None:
+    root = plant({"a.pyc": ""})
+    assert texts(root, "a.pyc")[0] == "- a.pyc\n\n(1 file.)"
+
+
+def test_ls_says_that_there_are_levels_below_max_depth(plant: Plant) -> None:
+    root = plant({"a/b/c": "", "a/d": "", "e": ""})
+    text, without = texts(root, max_depth=1)
+    assert text == without == "- ./\n  - a/\n  - e\n\n(3 files; directories at the last level have further entries.)"
+
+
+def test_ls_of_an_empty_folder_says_no_files_found(folder: Path) -> None:
+    assert texts(folder) == ("No files found.", "No files found.")
+
+
+def test_invalid_glob_gives_an_error_text_with_and_without_rg(folder: Path) -> None:
+    for rg in (rgs.provide("15.2.0"), folder / "none"):
+        text = sync.Workspace(folder, rg=rg).ls(ignore=["a[b"])
+        assert text.startswith("Error: ")
+        assert "unclosed character class" in text
+
+
+def test_timeout_ends_an_ls_without_rg(plant: Plant) -> None:
+    root = plant({f"{number}/{name}": "" for number in range(20) for name in "ab"})
+    result = sync.Workspace(root, rg=root / "none", timeout=0).ls_result()
+    assert (result.exact, result.truncated, result.engine) == (False, True, "python")
+    assert "stopped after 0 seconds" in str(result)

@@ -1,0 +1,600 @@
+"""Texts and results of the tools."""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ripwrap import AccessDeniedError, PatternError, Workspace, sync
+from ripwrap.binary import RgBinary
+from ripwrap.workspace import GrepContentResult
+from ripwrap.workspace import grep_content as _content
+from support.tools import COLOURS, Asked
+
+Plant = Callable[..., Path]
+
+SHOP = {
+    "src/cart.py": "PRICES = {}\n\n\ndef total(items):\n    # TODO: taxes\n    return sum(items)\n",
+    "src/till.py": "def pay(amount):  # TODO: cards\n    return amount\n",
+    "docs/notes.md": "nothing\n",
+    ".github/ci.yml": "# TODO: matrix\n",
+    ".gitignore": "*.log\nbuild/\n",
+    "debug.log": "TODO: not this\n",
+    "build/out.py": "TODO = 1\n",
+}
+
+
+@pytest.fixture
+def shop(plant: Plant) -> Path:
+    return plant(SHOP)
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_grep_content_groups_matches_by_file(colour: str, rg: RgBinary, shop: Path) -> None:
+    assert Asked(colour, shop, rg=rg).grep_content("TODO", context_lines=1) == (
+        "File: src/cart.py\n"
+        "  4- def total(items):\n"
+        "  5:     # TODO: taxes\n"
+        "  6-     return sum(items)\n"
+        "\n---\n\n"
+        "File: src/till.py\n"
+        "  1: def pay(amount):  # TODO: cards\n"
+        "  2-     return amount\n"
+        "\n"
+        "(2 matches in 2 files.)"
+    )
+
+
+def test_grep_content_result_has_its_fields_and_survives_json(rg: RgBinary, shop: Path) -> None:
+    found = sync.Workspace(shop, rg=rg).grep_content_result("TODO", context_lines=1, max_matches=1)
+    told = found.model_dump(mode="json")
+    assert told["query"] == "TODO"
+    assert told["root"] == str(shop)
+    assert told["matches"] == [
+        {
+            "file": "src/cart.py",
+            "line": 5,
+            "before": ["def total(items):"],
+            "match": "    # TODO: taxes",
+            "after": ["    return sum(items)"],
+            "section": None,
+        }
+    ]
+    assert (told["total_matches"], told["truncated"], told["next_offset"]) == (2, True, 1)
+    assert told["message"] == (
+        "Showing 1 of 2 matching files, 1 of 2 matches. offset=1 gives the next. "
+        "Use file_pattern or refine your pattern to narrow results."
+    )
+    assert GrepContentResult.model_validate_json(found.model_dump_json()) == found
+
+
+def test_gap_between_lines_is_marked(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"a": "x\n" + "-\n" * 3 + "x\nx\n"})
+    assert sync.Workspace(root, rg=rg).grep_content("x", context_lines=1).splitlines()[1:7] == [
+        *("  1: x", "  2- -", "  --", "  4- -", "  5: x", "  6: x"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mode", "text"),
+    [
+        ("files_with_matches", "src/cart.py\nsrc/till.py\n\n(2 matching files.)"),
+        ("count", "src/cart.py: 1\nsrc/till.py: 1\n\n(2 matching files.)"),
+    ],
+)
+@pytest.mark.parametrize("colour", COLOURS)
+def test_file_modes_name_files(colour: str, rg: RgBinary, shop: Path, mode: str, text: str) -> None:
+    assert Asked(colour, shop, rg=rg).grep_content("TODO", output_mode=mode) == text
+
+
+def test_file_modes_have_pages(rg: RgBinary, plant: Plant) -> None:
+    asked = sync.Workspace(plant({f"{number:02}": "x\nx\n" for number in range(25)}), rg=rg)
+    pages = []
+    offset: int | None = 0
+    while offset is not None:
+        page = asked.grep_content_result("x", output_mode="count", max_matches=10, offset=offset)
+        assert (page.files_matched, page.total_matches) == (25, 50)
+        pages.append([file.path for file in page.files])
+        offset = page.next_offset
+    assert pages == [[f"{number:02}" for number in range(start, min(start + 10, 25))] for start in (0, 10, 20)]
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_message_without_matches_says_what_would_match(colour: str, rg: RgBinary, shop: Path) -> None:
+    text = Asked(colour, shop, rg=rg).grep_content("todo: matrix", case_insensitive=True)
+    assert text.startswith("No matches found. There would be 1 match in 1 file with hidden and ignored files included ")
+    assert "(include_hidden=True, include_ignored=True), first in .github/ci.yml" in text
+    assert "There would be 1 match in 1 file without" not in text
+    text = Asked(colour, shop, rg=rg).grep_content("PRICES", file_pattern="*.md")
+    assert "There would be 1 match in 1 file in other files (without file_pattern), first in src/cart.py." in text
+    text = Asked(colour, shop, rg=rg).grep_content("prices", fixed_strings=True)
+    assert "if case is ignored (case_insensitive=True)" in text
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_invalid_pattern_error_shows_a_caret_and_literal_matches(colour: str, rg: RgBinary, shop: Path) -> None:
+    text = Asked(colour, shop, rg=rg).grep_content("total(")
+    assert text.startswith("Error: regex parse error:\n")
+    assert "^\n" in text
+    assert "The error is at character 5, counted from 0." in text
+    assert "As plain text the pattern matches 1 line in 1 file (fixed_strings=True)." in text
+    with pytest.raises(PatternError):
+        Asked(colour, shop, rg=rg).grep_content_result("total(")
+
+
+def test_look_around_works_if_rg_has_pcre2(rg: RgBinary, shop: Path) -> None:
+    text = sync.Workspace(shop, rg=rg).grep_content(r"(?<=def )total")
+    if "pcre2" in rg.features:
+        assert "File: src/cart.py" in text
+    else:
+        assert text.startswith("Error: ")
+        assert "PCRE2" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"pattern": ""}, "Error: pattern is empty"),
+        ({"pattern": "x", "max_matches": -1}, "Error: max_matches must be 0 or more, got -1"),
+        ({"pattern": "x", "path": "../.."}, "Error: ../.. is outside of the allowed directories: {root}"),
+        ({"pattern": "x", "path": "/etc/passwd"}, "Error: /etc/passwd is outside of the allowed directories: {root}"),
+        ({"pattern": "x", "path": "nope"}, "Error: nope does not exist in {root}; ls lists the files"),
+        ({"pattern": "x", "file_type": "pyton"}, "Error: unrecognized file type: pyton\nDid you mean"),
+        ({"pattern": "x", "file_pattern": "a[b"}, "Error: error parsing glob"),
+        ({"pattern": "x", "path": "a\0b"}, "Error: a NUL character"),
+        ({"pattern": "x\0"}, "Error: a NUL character"),
+        ({"pattern": "\ud800"}, "Error: the pattern '\\ud800' is not valid Unicode"),
+        ({"pattern": "x", "path": "\ud800"}, "Error: '\\ud800' has a character that no path can have"),
+        ({"pattern": r"a\nb"}, "Error: the literal"),
+        ({"pattern": "x", "output_mode": "lines"}, "Error: output_mode must be"),
+    ],
+)
+def test_invalid_argument_gives_an_error_text_and_never_raises(
+    rg: RgBinary, shop: Path, arguments: dict[str, Any], says: str
+) -> None:
+    for colour in ("asyncio", "blocking"):
+        asked = Asked(colour, shop, rg=rg)
+        text = asked.grep_content(**arguments)
+        assert text.startswith(says.format(root=shop)), text
+        assert asked.call("Grep", arguments) == text
+
+
+def test_unknown_arguments_and_tools_give_error_texts(shop: Path) -> None:
+    asked = sync.Workspace(shop)
+    assert asked.call("Grep", {"pattern": "x", "foo": 1}).startswith(
+        "Error: unknown argument 'foo'; allowed are pattern,"
+    )
+    assert asked.call("rm", {}).startswith("Error: there is no tool 'rm'")
+    assert asked.call("Grep", "{").startswith("Error: the arguments are not JSON")
+
+
+def test_call_accepts_the_arguments_of_claudes_grep(rg: RgBinary, shop: Path) -> None:
+    asked = sync.Workspace(shop, rg=rg)
+    sent = {
+        "pattern": "todo",
+        "-i": True,
+        "glob": "*.py",
+        "output_mode": "content",
+        "-A": "1",
+        "head_limit": "5",
+        "-n": True,
+    }
+    assert asked.call("Grep", sent) == asked.grep_content(
+        "todo", case_insensitive=True, file_pattern="*.py", context_lines=0, after_context=1, max_matches=5
+    )
+
+
+def test_globs_and_types_do_not_include_ignored_files(rg: RgBinary, plant: Plant) -> None:
+    root = plant(
+        {
+            ".gitignore": "gen.py\nlib/out/\n",
+            "a.py": "x",
+            "gen.py": "x",
+            "src/b.py": "x",
+            "src/gen.py": "x",
+            "src/c.rs": "x",
+            "src/.h.py": "x",
+            "lib/out/d.py": "x",
+            "lib/e.py": "x",
+            "lib/sub/f.py": "x",
+        }
+    )
+    asked = sync.Workspace(root, rg=rg)
+
+    def files(**arguments: Any) -> list[str]:
+        modes = [
+            [file.path for file in asked.grep_content_result("x", **arguments).files],
+            [file.path for file in asked.grep_content_result("x", output_mode="files_with_matches", **arguments).files],
+            [file.path for file in asked.grep_content_result("x", output_mode="count", **arguments).files],
+        ]
+        assert modes[0] == modes[1] == modes[2]
+        if "file_type" not in arguments:
+            given = {"pattern": arguments.pop("file_pattern"), **arguments}
+            assert list(asked.find_files_result(**given).files) == modes[0]
+        return modes[0]
+
+    assert files(file_pattern="*.py") == ["a.py", "lib/e.py", "lib/sub/f.py", "src/b.py"]
+    assert files(file_pattern="**/*.py") == ["a.py", "lib/e.py", "lib/sub/f.py", "src/b.py"]
+    assert files(file_pattern="src/**/*.py") == ["src/b.py"]
+    assert files(file_pattern="lib/**") == ["lib/e.py", "lib/sub/f.py"]
+    assert files(file_pattern="lib/") == ["lib/e.py", "lib/sub/f.py"]
+    assert files(file_pattern="/*.py") == ["a.py"]
+    assert files(file_pattern="*.{rs,c}") == ["src/c.rs"]
+    assert files(file_pattern="*.rs, a.*") == ["a.py", "src/c.rs"]
+    assert files(file_pattern="*.py,!lib/**") == ["a.py", "src/b.py"]
+    assert files(file_pattern="!*.py") == ["src/c.rs"]
+    assert files(file_pattern="sub/*.py", path="lib") == ["lib/sub/f.py"]
+    assert files(file_pattern="*.py", path="lib") == ["lib/e.py", "lib/sub/f.py"]
+    assert files(file_type="rust") == ["src/c.rs"]
+    assert files(file_type="py", file_pattern="src/*") == ["src/b.py"]
+    assert files(file_type="py", file_pattern="b*") == ["src/b.py"]
+    assert files(file_pattern="*.py", include_ignored=True, path="src") == ["src/b.py", "src/gen.py"]
+    assert files(file_pattern="*.py", include_hidden=True, path="src") == ["src/.h.py", "src/b.py"]
+
+
+def test_ignore_rules_apply_from_the_root_down_to_the_path(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    plant({".gitignore": "*.txt\n", "root/.gitignore": "*.log\n/sub/a\n", "root/sub/.ignore": "b\n"})
+    root = plant({f"root/sub/{name}": "x" for name in ("a", "b", "c", "d.log", "e.txt", "deep/a", "deep/b")}) / "root"
+    asked = sync.Workspace(root, rg=rg)
+    for path in (".", "sub"):
+        assert list(asked.find_files_result(path=path).files) == ["sub/c", "sub/deep/a", "sub/e.txt"]
+        # rg before 15 applies the anchored rule of a parent wrongly.
+        assert "sub/e.txt" not in sync.Workspace(root, rg=rg, outer_ignore=True).find_files_result(path=path).files
+    assert list(asked.find_files_result(path="sub/deep").files) == ["sub/deep/a"]
+    assert [file.path for file in asked.grep_content_result("x", path="sub/deep").files] == ["sub/deep/a"]
+    assert list(asked.find_files_result(path="sub/d.log").files) == ["sub/d.log"]
+
+
+def test_find_files_sorts_newest_first(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"a": "", "b": "", "c/d": ""})
+    for age, name in enumerate(("b", "c/d", "a")):
+        os.utime(root / name, (1_000_000 - age, 1_000_000 - age))
+    asked = sync.Workspace(root, rg=rg)
+    assert asked.find_files(sort="newest", limit=2) == (
+        "b\nc/d\n\n(Showing 1 to 2 of 3 files. offset=2 gives the next; a narrower pattern or path gives fewer.)"
+    )
+    assert asked.find_files(sort="newest", offset=2) == "a\n\n(Showing 3 to 3 of 3 files.)"
+    assert asked.find_files("nope*") == "No files found, hidden and ignored ones included."
+
+
+def test_long_lines_are_clipped_around_the_match(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"min.js": "a" * 5000 + "NEEDLE" + "b" * 5000 + "\n" + "c" * 3000 + "\n"})
+    line, after = sync.Workspace(root, rg=rg, max_line=100).grep_content("NEEDLE").splitlines()[1:3]
+    assert line.startswith("  1: …aaa")
+    assert line.endswith("bbb…")
+    assert "NEEDLE" in line
+    assert after == f"  2- {'c' * 100}…"
+
+
+def test_lines_of_a_multiline_match_are_numbered(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"a": "one\r\ntwo\r\nthree\r\nfour\r\n"})
+    text = sync.Workspace(root, rg=rg).grep_content("two.*thr", multiline=True, context_lines=1)
+    assert text.splitlines()[1:5] == ["  1- one", "  2: two", "  3: three", "  4- four"]
+
+
+def test_ten_thousand_matches_fit_the_budget_with_every_file_named(rg: RgBinary, plant: Plant) -> None:
+    names = [f"pkg/module_{number:03}.py" for number in range(100)]
+    root = plant({name: "".join(f"line {line}\nneedle {line}\nafter\n" for line in range(100)) for name in names})
+    found = sync.Workspace(root, rg=rg, max_chars=4000).grep_content_result("needle")
+    text = str(found)
+    assert len(text) <= 4000
+    assert len(text) > 3000
+    assert all(name in text for name in names)
+    assert (found.total_matches, found.files_matched, found.truncated) == (10_000, 100, True)
+    assert found.next_offset == len(found.matches) > 0
+    assert f"{len(found.matches)} of 10000 matches" in text
+    assert f"offset={len(found.matches)} gives the next" in text
+    assert len({match.file for match in found.matches}) == len(found.matches)
+
+
+@pytest.mark.slow
+@settings(max_examples=30)
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z]{1,40}(/[a-z]{1,20})?", fullmatch=True), st.integers(1, 40), min_size=1, max_size=12
+    ),
+    st.integers(1000, 4000),
+    st.integers(0, 3),
+)
+def test_pages_within_any_budget_have_each_match_once(
+    tmp_path_factory: pytest.TempPathFactory, counts: dict[str, int], max_chars: int, context: int
+) -> None:
+    root = tmp_path_factory.mktemp("pages")
+    planted = {f"f-{number}-{name}": count for number, (name, count) in enumerate(counts.items())}
+    for name, count in planted.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("".join(f"{'needle' * (line % 40)} needle {line}\n\n" for line in range(count)))
+    asked = sync.Workspace(root, max_chars=max_chars)
+    seen: list[tuple[str, int]] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = asked.grep_content_result("needle", context_lines=context, offset=offset)
+        assert len(str(page)) <= max_chars
+        assert page.total_matches == sum(planted.values())
+        seen += [(match.file, match.line) for match in page.matches]
+        offset = page.next_offset
+    assert len(seen) == len(set(seen)) == sum(planted.values())
+
+
+def test_match_longer_than_the_budget_is_cut_and_pages_go_on(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"a": "begin\n" + "line\n" * 2000 + "end\n", "b": "begin end\n", "c": "begin end\n"})
+    asked = sync.Workspace(root, rg=rg, max_chars=1000)
+    first = asked.grep_content_result("begin.*end", multiline=True, fixed_strings=False)
+    assert 900 < len(str(first)) <= 1000
+    assert [(match.file, match.match[:12]) for match in first.matches] == [("a", "begin\nline\nl")]
+    assert "offset=1 gives the next" in str(first)
+    second = asked.grep_content_result("begin.*end", multiline=True, offset=1)
+    assert [match.file for match in second.matches] == ["b", "c"]
+
+
+def test_sections_count_towards_the_budget(rg: RgBinary, plant: Plant) -> None:
+    name = "a_rather_long_name_for_a_function_of_which_there_are_many"
+    root = plant({f"m{number:03}.py": f"def {name}():\n    return needle\n" for number in range(120)})
+    asked = sync.Workspace(root, rg=rg, max_chars=4000)
+    found = asked.grep_content_result("needle", context_lines=0, sections=True)
+    assert 3500 < len(str(found)) <= 4000
+    assert len(found.matches) > 8
+    assert found.next_offset == len(found.matches)
+    assert all(match.section and match.section.line == 1 for match in found.matches)
+    assert str(found).count("  in lines 1-2: def a_rather") == len(found.matches)
+
+
+def test_missing_time_for_sections_is_noted(rg: RgBinary, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = iter(range(0, 10**9, 3600))
+    monkeypatch.setattr(
+        _content, "time", SimpleNamespace(monotonic=lambda: next(hours))
+    )  # replaces the clock of this module only
+    text = sync.Workspace(shop, rg=rg).grep_content("TODO", sections=True)
+    assert "There was not enough time to name all definitions." in text
+    assert text.count("File: ") == 2
+
+
+@pytest.mark.slow
+def test_result_holds_no_more_matches_than_fit_the_budget(rg: RgBinary, plant: Plant) -> None:
+    root = plant({f"{number}": "needle\n" * 2000 for number in range(5)})
+    asked = sync.Workspace(root, rg=rg)
+    told = asked.call_result("Grep", {"pattern": "needle", "head_limit": 0, "-C": 0})
+    assert isinstance(told, GrepContentResult)
+    assert 19_000 < len(str(told)) <= 20_000
+    assert told.next_offset == len(told.matches) > 1000
+    far = asked.grep_content_result("needle", offset=1_000_000)
+    assert (far.matches, far.next_offset) == ((), None)
+    assert "There are no matches from offset=20000 on." in str(far)
+    assert len(asked.call_result("LS", {"limit": 1_000_000}).message) < 100
+
+
+def test_text_names_each_file_once_and_at_most_max_matches_files(rg: RgBinary, plant: Plant) -> None:
+    asked = sync.Workspace(plant({f"{number:03}": "x\n" for number in range(400)}), rg=rg)
+    assert asked.grep_content("x").count("\nFile: ") == 99
+    assert "not shown: 001 (1), 002 (1)" in asked.grep_content("x", max_matches=1)
+    assert len(asked.grep_content("x", max_matches=1)) < 400
+    assert len(asked.grep_content("x", max_matches=1, offset=5)) < 250
+
+
+def test_dollar_matches_before_crlf(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"a.cs": "class A {\r\n  return x;\r\n}\r\n", "b.cs": "  return x;\n"})
+    asked = sync.Workspace(root, rg=rg)
+    assert [match.file for match in asked.grep_content_result(r"return x;$").matches] == ["a.cs", "b.cs"]
+    assert asked.grep_content_result(r"^class A \{$").total_matches == 1
+    assert asked.grep_content_result("x;$", fixed_strings=True).total_matches == 0
+
+
+def test_globs_match_directories_at_any_depth_and_whole_paths(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    plant({"one/pkg/build/o.txt": "", "one/build/p.txt": "", "one/a.txt": "", "two/a.txt": "", "two/we:b.txt": ""})
+    asked = sync.Workspace(folder / "one", rg=rg)
+    assert asked.find_files_result("!build/").files == ("a.txt",)
+    assert asked.find_files_result("build/").files == ("build/p.txt", "pkg/build/o.txt")
+    assert asked.ls_result(ignore=["build/"]).total_files == 1
+    assert asked.find_files_result(f"{folder}/one/*.txt").files == ("a.txt",)
+    both = sync.Workspace(folder / "one", folder / "two", rg=rg)
+    assert both.find_files_result(f"{folder}/two/*.txt").files == (f"{folder}/two/a.txt", f"{folder}/two/we:b.txt")
+    assert both.find_files_result("we:*").files == (f"{folder}/two/we:b.txt",)
+    assert asked.find_files("../*").startswith("Error: ../* leads out of the searched directory")
+
+
+def test_find_files_hints_at_hidden_and_ignored_files(rg: RgBinary, shop: Path) -> None:
+    asked = sync.Workspace(shop, rg=rg)
+    assert asked.find_files("*.yml") == (
+        "No files found. There would be 1 file with hidden and ignored files included (include_hidden=True, "
+        "include_ignored=True), first .github/ci.yml."
+    )
+    assert asked.find_files("build/*", include_hidden=True).endswith("first build/out.py.")
+
+
+def test_diagnosis_escapes_newlines_in_paths(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    plant({"one/a": "", "two/.a\nFile: evil\n  1: fake": "x\n"})
+    text = sync.Workspace(folder / "one", folder / "two", rg=rg).grep_content("x")
+    assert f"first in {folder}/two/.a\\x0aFile: evil" in text
+    assert "\nFile: evil" not in text
+
+
+def test_fifo_path_is_refused(rg: RgBinary, folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    assert sync.Workspace(folder, rg=rg).grep_content("x", "pipe").startswith("Error: pipe is neither a file nor")
+
+
+def test_control_characters_of_a_file_are_escaped(rg: RgBinary, plant: Plant) -> None:
+    text = sync.Workspace(plant({"a": b"x\x1b[2J\ty\n"}), rg=rg).grep_content("x")
+    assert "  1: x\\x1b[2J\ty" in text
+
+
+def test_max_files_shows_the_first_files_and_says_how_to_get_more(rg: RgBinary, plant: Plant) -> None:
+    root = plant(dict.fromkeys("abcde", "x\n"))
+    text = sync.Workspace(root, rg=rg).grep_content("x", max_files=2)
+    assert text.endswith(
+        "(Showing 2 of 5 matching files, 2 of 5 matches. A larger max_files shows more files; a larger offset does "
+        "not. 3 more files with matches not named here. Use file_pattern or refine your pattern to narrow results.)"
+    )
+    assert text.count("File: ") == 2
+
+
+def test_paths_of_several_roots_are_absolute_and_can_be_passed_back(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    plant({"one/a.py": "x\n", "one/sub/b.py": "x\n", "two/c.py": "x\n", "three/d.py": "x\n", ".gitignore": "*.py"})
+    asked = sync.Workspace(folder / "one", folder / "two", rg=rg)
+    everything = asked.find_files_result()
+    assert everything.files == tuple(str(folder / name) for name in ("one/a.py", "one/sub/b.py", "two/c.py"))
+    assert [match.file for match in asked.grep_content_result("x").matches] == list(everything.files)
+    assert asked.find_files_result("sub/*.py").files == (str(folder / "one/sub/b.py"),)
+    for path in everything.files:
+        assert [match.file for match in asked.grep_content_result("x", path).matches] == [path]
+    assert asked.find_files_result(path="sub").files == (str(folder / "one/sub/b.py"),)
+    assert asked.ls() == (
+        f"- ./\n  - {folder}/one/\n    - sub/\n      - b.py\n    - a.py\n  - {folder}/two/\n    - c.py\n\n(3 files.)"
+    )
+    assert asked.grep_content("x", str(folder / "three")).startswith("Error: ")
+
+
+def test_followed_links_never_show_files_outside_the_roots(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    plant({"root/a": "x\n", "root/real/b": "x\n", "outside/secret": "x\n"})
+    root = folder / "root"
+    (root / "out").symlink_to("../outside")
+    (root / "in").symlink_to("real")
+    (root / "file").symlink_to("../outside/secret")
+    (root / "loop").symlink_to(".")
+    assert sync.Workspace(root, rg=rg).find_files_result().files == ("a", "real/b")
+    following = sync.Workspace(root, rg=rg, follow=True)
+    assert following.find_files_result().files == ("a", "in/b", "real/b")
+    found = following.grep_content_result("x")
+    assert [match.file for match in found.matches] == ["a", "in/b", "real/b"]
+    assert (found.total_matches, found.files_matched) == (3, 3)
+    assert "secret" not in str(found)
+    assert following.grep_content_result("x", output_mode="count").total_matches == 3
+    assert "secret" not in following.ls()
+
+
+def test_outside_path_is_an_error_text_or_raised_by_result_variants(rg: RgBinary, shop: Path) -> None:
+    asked = sync.Workspace(shop, rg=rg)
+    for tool in ("ls", "tree", "find_files", "grep_content"):
+        given = {"pattern": "x"} if tool == "grep_content" else {}
+        with pytest.raises(AccessDeniedError):
+            getattr(asked, f"{tool}_result")(path="..", **given)
+        assert getattr(asked, tool)(path="..", **given) == f"Error: .. is outside of the allowed directories: {shop}"
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_tools_without_rg_say_how_to_install_rg_and_ls_works(
+    colour: str, shop: Path, nothing_set: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = Asked(colour, shop)
+    with_rg = sync.Workspace(shop, rg=_any_rg())
+    for name, arguments in (("grep_content", {"pattern": "x"}), ("find_files", {}), ("tree", {})):
+        text = getattr(asked, name)(**arguments)
+        assert text.startswith("Error: ripgrep (rg) was not found. Install it, for instance:\n  pip install")
+        assert "apt install ripgrep" in text
+    assert asked.ls() == with_rg.ls()
+    assert (asked.ls_result().engine, with_rg.ls_result().engine) == ("python", "rg")
+    warnings = [record for record in caplog.records if record.levelname == "WARNING"]
+    assert len(warnings) == 1
+
+
+def _any_rg() -> str:
+    from support import rgs
+
+    return str(rgs.provide("15.2.0"))
+
+
+def test_failed_download_of_rg_is_not_retried_at_every_call(
+    shop: Path, nothing_set: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RIPWRAP_OFFLINE")
+    monkeypatch.setenv("RIPWRAP_MIRROR", (shop / "no-mirror").as_uri())
+    asked = sync.Workspace(shop)
+    assert "was not found (" in asked.grep_content("x")
+    monkeypatch.setenv("RIPWRAP_RG", _any_rg())
+    assert asked.grep_content("TODO").startswith("Error: ripgrep")
+    later = time.monotonic() + 3600
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert asked.grep_content("TODO").startswith("File: ")
+
+
+def test_rg_that_is_installed_later_is_found_at_once(
+    shop: Path, nothing_set: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    asked = sync.Workspace(shop)
+    for _ in range(2):
+        assert asked.grep_content("TODO").startswith("Error: ripgrep")
+        monkeypatch.setenv("RIPWRAP_RG", _any_rg())
+        assert asked.grep_content("TODO").startswith("File: ")
+        monkeypatch.delenv("RIPWRAP_RG")
+    assert len(caplog.records) == 2  # each absence is logged once
+
+
+def test_timeout_ends_a_search_and_is_noted(stand_in: Callable[..., Path], shop: Path) -> None:
+    slow = stand_in("import time\nprint_all = None\ntime.sleep(60)")
+    for tool, arguments in (("grep_content", {"pattern": "x"}), ("find_files", {}), ("ls", {}), ("tree", {})):
+        text = getattr(sync.Workspace(shop, rg=slow, timeout=0.2), tool)(**arguments)
+        assert "The search was stopped after 0.2 seconds, so there may be more" in text
+
+
+def test_guarded_root_is_searched_with_limits_and_a_note(
+    rg: RgBinary, plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = "/".join("abcdefgh")
+    root = plant({f"{deep}/file": "x\n", "a/file": "x\n"})
+    monkeypatch.setenv("HOME", str(root))
+    guarded = sync.Workspace(root, rg=rg)
+    for tool, arguments in (("grep_content", {"pattern": "x"}), ("find_files", {}), ("ls", {}), ("tree", {})):
+        text = getattr(guarded, tool)(**arguments)
+        assert "This is a home directory, so the search is limited to 6 levels" in text
+    assert guarded.find_files_result().files == ("a/file",)
+    assert sync.Workspace(root, rg=rg, guard=False).find_files_result().files == (f"{deep}/file", "a/file")
+    assert guarded.find_files_result(path="a/b").notes == ()
+
+
+def test_file_names_cannot_forge_lines(rg: RgBinary, folder: Path) -> None:
+    (folder / "a\nFile: b\x1b[2J").write_text("x\n")
+    asked = sync.Workspace(folder, rg=rg)
+    for text in (asked.grep_content("x"), asked.find_files(), asked.ls(), asked.tree()):
+        assert r"a\x0aFile: b\x1b[2J" in text
+        assert "\nFile: b" not in text
+
+
+def test_names_that_are_not_utf8_are_shown_and_survive_json(rg: RgBinary, plant: Plant) -> None:
+    root = plant({b"caf\xe9.txt": "x\n"})
+    asked = sync.Workspace(root, rg=rg)
+    for name, arguments in (("grep_content", {"pattern": "x"}), ("find_files", {}), ("ls", {}), ("tree", {})):
+        result = getattr(asked, f"{name}_result")(**arguments)
+        assert "caf\ufffd.txt" in str(result)
+        assert "caf\ufffd.txt" in result.model_dump_json()
+
+
+def test_sections_name_the_enclosing_definition(rg: RgBinary, shop: Path) -> None:
+    text = sync.Workspace(shop, rg=rg).grep_content("TODO", file_pattern="cart.py", context_lines=0, sections=True)
+    assert text.splitlines()[:3] == ["File: src/cart.py", "  in lines 4-6: def total(items):", "  5:     # TODO: taxes"]
+
+
+def test_progress_is_reported(rg: RgBinary, shop: Path) -> None:
+    for tool, arguments, much in (("grep_content", {"pattern": "TODO"}, 2), ("find_files", {}, 3), ("ls", {}, 3)):
+        seen: list[int] = []
+        sync.Workspace(shop, rg=rg).call_result(tool, arguments, progress=seen.append)
+        assert seen
+        assert seen[-1] == much
+
+
+@pytest.mark.slow
+@pytest.mark.python
+async def test_cancelled_call_leaves_no_child_process(
+    stand_in: Callable[..., Path], shop: Path, children: Any, anyio_backend: str
+) -> None:
+    import anyio
+
+    workspace = Workspace(shop, rg=stand_in("import time\ntime.sleep(60)"))
+    for tool in workspace.tools:
+        given = {"grep_content": {"pattern": "x"}, "codebase_search": {"query": "x"}}.get(tool.__name__, {})
+        with anyio.move_on_after(0.3) as scope:
+            await tool(**given)
+        assert scope.cancelled_caught
+        assert children() == []
+
+
+def test_too_small_budget_is_refused(shop: Path) -> None:
+    with pytest.raises(ValueError, match="max_chars must be at least 1000, got 10"):
+        Workspace(shop, max_chars=10)
+    with pytest.raises(ValueError, match="max_line must be at least 40, got 1"):
+        Workspace(shop, max_line=1)
