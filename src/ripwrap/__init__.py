@@ -147,7 +147,7 @@ __all__ = [
 ]
 
 # A public name is loaded when it is first used, as Pydantic's are: a search needs none of the agents' tools.
-_SUBMODULES = ("binary", "errors", "models", "options", "results", "sync", "workspace")
+_SUBMODULES = ("binary", "errors", "index", "models", "options", "results", "sync", "workspace")
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
     "files": "_operations.files",
