@@ -32,6 +32,7 @@ class Exit:
         stderr: Stderr; one byte more than `MAX_STDERR` means that the rest was not read.
         lingered: True if rg was killed because it did not exit after it had closed its stdout. The exit code then has
             no meaning.
+        wrote: True if rg wrote anything to its stdout.
     """
 
     command: Command
@@ -39,6 +40,7 @@ class Exit:
     returncode: int
     stderr: bytes
     lingered: bool = False
+    wrote: bool = False
 
     @property
     def partial(self) -> bool:
@@ -64,20 +66,19 @@ class Exit:
             raise self.failure()
         self._check_paths()
 
-    def check_listing(self, *, listed: bool) -> None:
+    def check_listing(self) -> None:
         """Raise unless a listing has an answer, complete or partial.
-
-        Args:
-            listed: True if rg listed anything.
 
         Raises:
             SearchError: rg gave no answer.
             FileNotFoundError: No path of the command exists.
         """
         # rg exits with 0 only if it listed something. `subprocess` also reports 0 if another part of the program has
-        # reaped the child (a handler of SIGCHLD), so 0 without output and with stderr is a failure.
-        answered = self.returncode == 1 or (self.returncode == 0 and (listed or not self.stderr))
-        if not answered and not (self.partial and only_path_errors(self.stderr)):
+        # reaped the child (a handler of SIGCHLD), so 0 without output and with stderr is a failure. rg exits with 1
+        # only if it listed nothing, or nothing but zeros. Another program may end with 1 at any point, and so does an
+        # rg that is killed on Windows (TerminateProcess).
+        answered = {0: self.wrote or not self.stderr, 1: not self.wrote or self.command.lists_zeros}
+        if not answered.get(self.returncode) and not (self.partial and only_path_errors(self.stderr)):
             raise self.failure()
         self._check_paths()
 
@@ -131,9 +132,9 @@ class Exit:
             return error.model_copy(update={"kind": "broken_link"})
         return error
 
-    def warn(self) -> None:
-        """Log the paths that could not be read, for consumers that get no summary."""
-        if errors := self.path_errors():
+    def warn(self, also: Collection[PathError] = ()) -> None:
+        """Log the paths that could not be read, and those in `also`, for consumers that get no summary."""
+        if errors := (*self.path_errors(), *also):
             shown = "; ".join(map(str, errors[:MAX_NAMED_PATHS]))
             more = f"; and {len(errors) - MAX_NAMED_PATHS} more" if len(errors) > MAX_NAMED_PATHS else ""
             _LOGGER.warning("rg could not read everything: %s%s", shown, more)
