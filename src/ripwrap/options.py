@@ -81,7 +81,11 @@ class Flag:
     since: tuple[int, ...] = ()
 
 
+MAX_THREADS = 1024
+"""Threads of one rg. It starts all that are asked for before it searches, and takes all memory for 99,999,999."""
+
 Count: TypeAlias = Annotated[int, Field(ge=0)]
+Threads: TypeAlias = Annotated[int, Field(ge=0, le=MAX_THREADS)]
 Size: TypeAlias = Annotated[int, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]+[KMG]?$")]
 SortKey: TypeAlias = Literal["none", "path", "modified", "accessed", "created"]
 Engine: TypeAlias = Literal["default", "pcre2", "auto"]
@@ -123,7 +127,9 @@ class FileOptions(TypedDict, total=False):
     one_file_system: Annotated[bool, Flag("Do not cross into other file systems", "files")]
     sort: Annotated[SortKey, Flag("Sort files, ascending; rg then uses one thread", "output")]
     sortr: Annotated[SortKey, Flag("Sort files, descending; rg then uses one thread", "output")]
-    threads: Annotated[Count, Flag("Number of threads; 0 lets rg choose", "engine", short="j", value="NUM")]
+    threads: Annotated[
+        Threads, Flag("Number of threads up to 1024; 0 lets rg choose", "engine", short="j", value="NUM")
+    ]
 
 
 @with_config(ConfigDict(extra="forbid", strict=True))

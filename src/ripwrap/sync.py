@@ -135,7 +135,7 @@ def search(
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, there is no pattern, or a pattern, path or option has a NUL.
-        FileNotFoundError: `cwd` does not exist.
+        FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
@@ -358,7 +358,7 @@ def files(
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, or a path or option has a NUL.
-        FileNotFoundError: `cwd` does not exist.
+        FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.

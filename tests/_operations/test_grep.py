@@ -407,14 +407,14 @@ def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plan
     )
     (folder / "broken").symlink_to("nowhere")
     result = sync.grep("needle", cwd=folder, rg=rg, timeout=None)
-    assert [(error.path, error.kind) for error in result.errors] == [("broken", "broken_link")]
+    assert [(error.path, error.kind) for error in result.errors] == [("broken", "broken_link"), ("big", "too_long")]
     assert result.dropped_records == 1
     late = result.files[-1]
     assert late.path == "late" and late.binary_offset == 7 + 80_000
     assert result.files[0].binary_offset is None
     assert result.message == (
-        "At least 2 matches in 2 files. 1 line left out, of over 20 MiB in rg's JSON. 1 file taken for binary, from "
-        "its first NUL byte; text=True searches all. 1 path could not be read, the first: broken: No such file or "
+        "At least 2 matches in 2 files. 1 line left out, of over 20 MiB in rg's JSON, in big. 1 file taken for binary, "
+        "from its first NUL byte; text=True searches all. 1 path could not be read, the first: broken: No such file or "
         "directory (os error 2)."
     )
     assert (result.exact, result.truncated, result.next_offset, result.stop_reason) == (False, True, None, "end")
@@ -422,7 +422,7 @@ def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plan
     assert unseen.endswith("1 file taken for binary, from its first NUL byte; text=True searches all.")
     dropped = sync.grep("needle", cwd=folder, rg=rg, glob="big", timeout=None, explain=True, follow=False)
     assert (dropped.total_matches, dropped.exact, dropped.truncated) == (0, False, True)
-    assert dropped.message == "No matches found. 1 line left out, of over 20 MiB in rg's JSON."
+    assert dropped.message == "No matches found. 1 line left out, of over 20 MiB in rg's JSON, in big."
 
 
 class TestExplain:

@@ -598,3 +598,11 @@ def test_too_small_budget_is_refused(shop: Path) -> None:
         Workspace(shop, max_chars=10)
     with pytest.raises(ValueError, match="max_line must be at least 40, got 1"):
         Workspace(shop, max_line=1)
+
+
+@pytest.mark.slow
+def test_note_on_a_line_that_is_too_long_names_its_file(plant: Plant) -> None:
+    """Issue 19, line 5: the note says which file has the line."""
+    folder = plant({"d/big": "needle" + "x" * (21 << 20)})
+    result = sync.Workspace(folder).grep_content_result("needle")
+    assert result.notes == ("1 line left out, too long to show, e.g. in d/big.",)

@@ -12,6 +12,7 @@ from ripwrap import _text
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.pagination import files_of, window_of
 from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import PageCollector, PageRequest
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
@@ -222,7 +223,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
         truncated=more or not found.exact,
         next_offset=next_offset,
         stop_reason=reason,
-        errors=errors,
+        errors=(*errors, *too_long_errors(found.dropped)),
         dropped_records=found.dropped_records,
         message=" ".join(filter(None, sentences)),
     )
@@ -300,7 +301,9 @@ def message(
     if ended_after is not None:
         sentences.append(f"The search was stopped after {ended_after:g} seconds; narrow it, or allow more time")
     if found.dropped_records:
-        sentences.append(f"{plural(found.dropped_records, 'line')} left out, of over 20 MiB in rg's JSON")
+        names = list(map(_text.shown, filter(None, found.dropped)))
+        where = f", {'first ' if len(names) > 1 else ''}in {names[0]}" if names else ""
+        sentences.append(f"{plural(found.dropped_records, 'line')} left out, of over 20 MiB in rg's JSON{where}")
     if found.binary:
         sentences.append(
             f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte; text=True searches all"

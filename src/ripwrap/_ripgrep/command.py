@@ -58,6 +58,11 @@ class Command:
         return "--count" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
 
     @property
+    def lists_zeros(self) -> bool:
+        """True if rg also lists files without a match, with which it still exits with 1."""
+        return "--include-zero" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+
+    @property
     def follows(self) -> bool:
         """True if rg follows links; it follows those in `paths` anyway."""
         return "--follow" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]

@@ -38,13 +38,12 @@ class Intake(Generic[ItemOut]):
         self.timed_out: bool = False
         self.ended: bool = False
         self._decoder = decoder
-        self._any = False
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
         """Store the end; raise unless rg gave an answer or was stopped at its time limit."""
         self.end, self.timed_out = end, timed_out and not end.partial
         if not self.timed_out:
-            end.check_listing(listed=self._any)
+            end.check_listing()
             self._decoder.close()
 
 
@@ -83,7 +82,6 @@ class ListingCollector(Intake[Item]):
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output."""
         items = self._decoder.feed(chunk)
-        self._any = self._any or bool(items)
         if self._allowed is not None:
             items = [item for item in items if self._allowed(_path(item))]
         self.total += len(items)

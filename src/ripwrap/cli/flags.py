@@ -86,6 +86,8 @@ def invalid_options(error: ValidationError) -> Iterator[str]:
     given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
     for name, problem in reversed(given.items()):
         allowed = _allowed(hints[name].__origin__) if name in hints else ""
+        if problem["type"] == "less_than_equal":
+            allowed = f"{problem.get('ctx', {})['le']} or less"
         yield (
             f"{_flag_name(name)} must be {allowed}, got {problem['input']}"
             if allowed

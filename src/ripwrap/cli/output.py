@@ -78,9 +78,7 @@ def _print_errors(summary: Summary) -> bool:
     """Print what rg could not read or report; return whether there was any."""
     for error in summary.errors:
         complain(str(error))
-    if summary.dropped_records:
-        complain(f"matching lines that were too long and left out: {summary.dropped_records}")
-    return bool(summary.errors or summary.dropped_records)
+    return bool(summary.errors)
 
 
 class _WarningPrinter(logging.Handler):

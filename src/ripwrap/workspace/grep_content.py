@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, cast
 
 from ripwrap._concurrency import CANCELLED
@@ -195,7 +195,7 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     explained = "" if found.matches or not page.exact else await _explained(run, query)
     much = amount(found, None if page.exact else query.scope.timeout)
     answer = GrepContentResult(
-        **_about(query, found.end, timed_out=found.timed_out, notes=_omissions(found)),
+        **_about(query, found.end, timed_out=found.timed_out, notes=_omissions(query, found)),
         files=tuple(FileHits(path=location.shown(file.path), count=file.total_matches) for file in files),
         message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(found)}{explained}",
         matches=(),
@@ -252,10 +252,13 @@ def _page(query: Query, window: PageRequest, found: RoundRobinMatchCollector, fi
     )
 
 
-def _omissions(found: RoundRobinMatchCollector) -> Iterator[str]:
+def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
     """Yield a note for each kind of match that is not shown."""
     if found.dropped_records:
-        yield f"{plural(found.dropped_records, 'line')} left out, too long to show."
+        location, allowed = query.scope.location, query.allowed
+        names = (path for path in found.dropped if location.has(path) and (allowed is None or allowed(path)))
+        where = "".join(f", e.g. in {printable(location.shown(path))[:MAX_NAME_CHARS]}" for path in islice(names, 1))
+        yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
         yield f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte."
 

@@ -76,7 +76,6 @@ class TreeCollector(Intake[str]):
 
     def add(self, path: str) -> None:
         """Add a path, relative to the directory that rg runs in."""
-        self._any = True
         if self._scope.allowed is not None and not self._scope.allowed(path):
             return
         start, (*parents, name) = self._parts(path)
