@@ -67,11 +67,10 @@ class RgBinary:
             SearchError: The system has no process, descriptor or temporary file left.
         """
         about = _ask_version(self.path, "--version")
-        found = re.match(r"ripgrep (\d+)\.(\d+)\.(\d+)", about)
-        if found is None:
+        version = parse_version(about)
+        if version is None:
             raise BinaryError(HintedText(f"{self.path} is not ripgrep: `--version` gave {about[:200]!r}", _OTHER_RG))
-        major, minor, patch = map(int, found.groups())
-        return major, minor, patch
+        return version
 
     @property
     def features(self) -> frozenset[str]:
@@ -81,6 +80,15 @@ class RgBinary:
             there = re.match(r"PCRE2 \d\S* is available", _ask_version(self.path, "--pcre2-version"))
             return frozenset({"pcre2"} if there else ())
         return frozenset(feature[1:] for feature in named[1].split(",") if feature.startswith("+"))
+
+
+def parse_version(about: str) -> tuple[int, int, int] | None:
+    """Return the version in the output of `rg --version`, or `None` if another program wrote it."""
+    found = re.match(r"ripgrep (\d+)\.(\d+)\.(\d+)", about)
+    if found is None:
+        return None
+    major, minor, patch = map(int, found.groups())
+    return major, minor, patch
 
 
 def format_version(version: tuple[int, ...]) -> str:
