@@ -1,6 +1,8 @@
 """Run blocking work in a worker thread that learns when its task is cancelled, and wait for locks."""
 
+import itertools
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -11,10 +13,41 @@ import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
 
+from ripwrap._subprocess import poll_intervals
+
 T = TypeVar("T")
 
-CANCELLED: ContextVar[threading.Event] = ContextVar("ripwrap_cancelled", default=threading.Event())  # noqa: B039
-"""Event of a worker thread: set when the task that waits for the thread is cancelled, so that the work there ends."""
+
+class Cancellation(threading.Event):
+    """Event of a worker thread: set when the task that waits for the thread is cancelled, so that the work there ends.
+
+    Attributes:
+        has_child: True while the thread is in a `child()` block.
+    """
+
+    has_child = False
+
+    @contextmanager
+    def child(self) -> Generator[None]:
+        """Have a cancelled task wait for the end of the block, which runs a child process and ends it.
+
+        Raises:
+            TimeoutError: The task is cancelled already.
+        """
+        self.has_child = True  # before the check: whoever sets the event after it sees the child
+        try:
+            if self.is_set():
+                raise TimeoutError("the call was cancelled")
+            yield
+        finally:
+            self.has_child = False
+
+
+CANCELLED: ContextVar[Cancellation] = ContextVar("ripwrap_cancelled", default=Cancellation())  # noqa: B039
+"""The `Cancellation` of this thread's work; outside of worker threads one that is never set."""
+
+CHILD_SECONDS = 1.0
+"""Seconds for which a cancelled task waits for its worker thread to end a child process."""
 
 MAX_THREADS = 4
 """Worker threads of one event loop at a time."""
@@ -26,7 +59,7 @@ _LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_threads")
 
 
 async def in_thread(call: Callable[[], T]) -> T:
-    """Run a call in a worker thread; a cancelled task sets the thread's `CANCELLED`.
+    """Run a call in a worker thread; a cancelled task sets the thread's `CANCELLED`, and waits only for its child.
 
     Only `MAX_THREADS` calls run at a time, so that a call that waits can use the results that earlier ones have cached.
     """
@@ -34,7 +67,7 @@ async def in_thread(call: Callable[[], T]) -> T:
     if limiter is None:
         limiter = anyio.CapacityLimiter(MAX_THREADS)
         _LIMITER.set(limiter)
-    cancelled = threading.Event()
+    cancelled = Cancellation()
 
     def run() -> T:
         CANCELLED.set(cancelled)  # in the thread's own context
@@ -47,7 +80,20 @@ async def in_thread(call: Callable[[], T]) -> T:
             return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
         except BaseException:
             cancelled.set()
+            await _wait_for_child(cancelled)
             raise
+
+
+async def _wait_for_child(cancelled: Cancellation) -> None:
+    """Wait until a thread has no child process; if asyncio cancels the task once more, block for it."""
+    pauses = itertools.takewhile(lambda _: cancelled.has_child, poll_intervals(CHILD_SECONDS))
+    try:
+        with anyio.CancelScope(shield=True):
+            for pause in pauses:
+                await anyio.sleep(pause)
+    finally:
+        for pause in pauses:
+            time.sleep(pause)  # noqa: ASYNC251
 
 
 class Lock(Protocol):

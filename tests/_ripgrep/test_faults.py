@@ -3,6 +3,7 @@
 Each fault of `fake_rg` meets streams and collected results, async and blocking.
 """
 
+import asyncio
 import gc
 import os
 import signal
@@ -11,6 +12,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, closing, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -338,15 +340,57 @@ def test_an_exception_of_the_consumer_ends_rg(stand_in: StandIn, folder: Path, c
         stream(colour, consume, stand_in("endless()"), folder)
 
 
+@pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.anyio
 async def test_cancelling_a_version_query_ends_the_program(folder: Path, tmp_path: Path, children: Children) -> None:
-    """Cancel a first use, which reads rg's version in a worker thread."""
+    """Issue 19, line 10: cancel a first use, which reads rg's version in a worker thread."""
     rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: ripwrap.grep("x", rg=rg, cwd=folder))
         await until(children)
         group.cancel_scope.cancel()
-    until_blocking(lambda: children() == [])  # the thread is not waited for
+    assert children() == []
+
+
+@pytest.mark.usefixtures("leaks_nothing")
+@pytest.mark.parametrize("again", [False, True])
+def test_cancelling_the_asyncio_task_of_a_version_query_ends_the_program(
+    folder: Path, tmp_path: Path, children: Children, again: bool
+) -> None:
+    """Issue 19, line 10: also if the task is cancelled again while it waits for the program's end."""
+    rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
+
+    async def main() -> None:
+        task = asyncio.ensure_future(ripwrap.grep("x", rg=rg, cwd=folder))
+        await until(children)
+        task.cancel()
+        if again:
+            await asyncio.sleep(0)
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert children() == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.usefixtures("leaks_nothing")
+@pytest.mark.parametrize("colour", COLOURS)
+def test_ctrl_c_ends_the_program_of_a_version_query(
+    folder: Path, tmp_path: Path, children: Children, colour: str
+) -> None:
+    """Issue 19, line 10: interrupt a first use."""
+    rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
+
+    def interrupt() -> None:
+        until_blocking(children)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            collect(colour, rg, folder)
+        assert children() == []
 
 
 PROGRAMS = {

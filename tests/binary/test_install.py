@@ -164,10 +164,10 @@ def test_next_target_is_tried_if_one_is_missing_or_does_not_run(
     assert contents(store) == {FOLDER, "lock"}
 
 
-def test_program_that_fails_or_has_another_version_is_not_installed(
+def test_program_that_fails_or_is_not_rg_is_not_installed(
     mirror: Mirror, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for body, says in ((b"#!/bin/sh\nexit 127\n", "exit code 127"), (b"#!/bin/sh\necho ripgrep 1.0\n", "ripgrep 1.0")):
+    for body, says in ((b"#!/bin/sh\nexit 127\n", "exit code 127"), (b"#!/bin/sh\necho something\n", "something")):
         monkeypatch.setenv("RIPWRAP_SHA256", mirror.put(VERSION, ASSET, targz(FOLDER, body)))
         with pytest.raises(BinaryError, match=f"does not run here: .*{says}"):
             sync.resolve()
@@ -175,6 +175,21 @@ def test_program_that_fails_or_has_another_version_is_not_installed(
     monkeypatch.setenv("RIPWRAP_SHA256", mirror.put(VERSION, ASSET, targz("other", b"")))
     with pytest.raises(ripwrap.ExtractionFailedError, match="0 times"):
         sync.resolve()
+    assert contents(store) == {"lock"}
+
+
+@pytest.mark.parametrize("folder", [FOLDER, FOLDER.replace(VERSION, "14.1.1")])
+def test_mirror_with_another_version_is_named_in_the_error(
+    mirror: Mirror, store: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    """Issue 19, line 8: say which version a mirror has, whether or not the archive's folder says it."""
+    monkeypatch.setenv("RIPWRAP_SHA256", mirror.put(VERSION, ASSET, targz(folder, b"#!/bin/sh\necho ripgrep 14.1.1\n")))
+    with pytest.raises(
+        BinaryError, match=rf"{ASSET}: this is rg 14\.1\.1, expected 15\.2\.0; .*RIPWRAP_MIRROR"
+    ) as caught:
+        sync.resolve()
+    assert f"downloaded from {mirror.url}/{VERSION}/{ASSET}" in caught.value.__notes__
+    assert len(mirror.asked) == 1
     assert contents(store) == {"lock"}
 
 

@@ -21,7 +21,7 @@ import pytest
 import ripwrap
 from _ripgrep.test_cancellation import attempt_every_await, cancel_at_await
 from ripwrap import RipwrapError
-from ripwrap._concurrency import CANCELLED, in_thread
+from ripwrap._concurrency import CANCELLED, Cancellation, in_thread
 from ripwrap.index import Index, Progress, PruneResult, RefreshResult
 from ripwrap.index.storage import database
 from ripwrap.index.storage import ownership as marks
@@ -941,7 +941,7 @@ async def test_cancelled_statement_ends_soon(index: Index, plant: Plant) -> None
                 await until(begun.is_set)
                 group.cancel_scope.cancel()
             assert await paths(index, refresh=False) == {"a.py", "b.md"}
-        over = threading.Event()
+        over = Cancellation()
         token = CANCELLED.set(over)
         try:
             threading.Timer(0.05, over.set).start()
@@ -958,7 +958,7 @@ async def test_transaction_reported_as_timed_out_is_not_committed(
     home: Path, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "_INSTRUCTIONS_PER_CHECK", 1)  # check after each step
-    over = threading.Event()
+    over = Cancellation()
 
     def write(connection: sqlite3.Connection) -> None:
         with write_transaction(connection):

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import anyio
 import anyio.lowlevel
 
-from ripwrap._concurrency import CANCELLED, in_thread
+from ripwrap._concurrency import CANCELLED, Cancellation, in_thread
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
@@ -278,7 +278,7 @@ async def _wait(work: Callable[[], Awaitable[T]], seconds: float | None) -> T:
 
 def _call_within(work: Callable[[], T], seconds: float) -> T:
     """Call in this thread, and set `CANCELLED` after `seconds`."""
-    over = threading.Event()
+    over = Cancellation()
     timer = threading.Timer(seconds, over.set)
     timer.daemon = True
     before = CANCELLED.set(over)

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, TypeVar
 
-from ripwrap.binary.releases import MAX_BINARY_BYTES
+from ripwrap.binary.releases import MAX_BINARY_BYTES, parse_folder_name, wrong_release
 from ripwrap.errors import ExtractionFailedError
 
 Info = TypeVar("Info")
@@ -54,7 +54,8 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
 
     Raises:
         ExtractionFailedError: The archive is broken, is not of the format in its name, lacks the member or has it
-            twice, has links or names that lead out of its folder, is too large, or needs the extra `deflate64`.
+            twice, has links or names that lead out of its folder, is too large, has another release of rg, or needs the
+            extra `deflate64`.
     """
     kind = "zip" if name.endswith(".zip") else "tar.gz"
     archive.seek(0)
@@ -101,8 +102,8 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
         while unzipped.read(CHUNK_BYTES):  # gzip's checksum is at the end, which `tarfile` does not read
             if unzipped.tell() > MAX_UNPACKED_BYTES:
                 raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
-        found = [info for info in members if info.name == member and info.isreg()]
-        opened = tar.extractfile(_get_only(found, name, member))
+        files = [(info.name, info) for info in members if info.isreg()]
+        opened = tar.extractfile(_get_only(files, name, member))
         while opened is not None and (chunk := opened.read(CHUNK_BYTES)):
             yield chunk
 
@@ -126,7 +127,7 @@ def _read_zip(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
             mode = info.external_attr >> 16
             safe = stat.S_IFMT(mode) in (0, stat.S_IFREG, stat.S_IFDIR) and not info.flag_bits & 1
             _check_member(name, info.filename, safe=safe, count=count)
-        found = _get_only([info for info in members if info.filename == member and not info.is_dir()], name, member)
+        found = _get_only([(info.filename, info) for info in members if not info.is_dir()], name, member)
         if found.compress_type == DEFLATE64_METHOD:
             yield from _read_deflate64(archive, unzipped, found, name)
             return
@@ -145,7 +146,15 @@ def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
         raise ExtractionFailedError(f"{archive} is refused: it has more than {MAX_MEMBERS} members")
 
 
-def _get_only(found: list[Info], archive: str, member: str) -> Info:
+def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
+    """Return the only file of this name, among all files and their names."""
+    found = [info for name, info in files if name == member]
+    if not found:
+        names = [member, *(name for name, _ in files)]
+        expected, *there = (parse_folder_name(name.partition("/")[0])[0] for name in names)
+        for actual in there:
+            if actual not in ("", expected):
+                raise ExtractionFailedError(wrong_release(archive, actual, expected))
     if len(found) != 1:
         raise ExtractionFailedError(f"{archive} must have {member!r} as a regular file once, got it {len(found)} times")
     return found[0]

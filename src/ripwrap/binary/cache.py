@@ -12,6 +12,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from ripwrap.binary.releases import parse_folder_name
+
 RECORD = "rg.json"
 NAME = "rg.exe" if os.name == "nt" else "rg"
 
@@ -52,8 +54,7 @@ def why_untrusted(path: Path) -> str:
 
 def parse_release(rg: Path) -> tuple[str, str]:
     """Return the version and target in the name of an rg's folder, or empty texts."""
-    found = re.fullmatch(r"ripgrep-(\d[\w.]*)-(.+)", rg.parent.name)
-    return (found[1], found[2]) if found else ("", "")
+    return parse_folder_name(rg.parent.name)
 
 
 def installed(path: Path) -> Iterator[Path]:

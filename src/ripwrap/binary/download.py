@@ -82,15 +82,15 @@ class Fetcher:
         if time.monotonic() > self.deadline:
             raise DownloadFailedError(f"timed out waiting for {redact(what)}; allow more time", url=redact(what))
 
-    def fetch(self, path: str, sha256: str, into: IO[bytes]) -> None:
-        """Download the file that has this hash into an open file.
+    def fetch(self, path: str, sha256: str, into: IO[bytes]) -> str:
+        """Download the file that has this hash into an open file; return its address, without credentials.
 
         Raises:
             ChecksumMismatchError: The file had the wrong hash twice.
             DownloadFailedError: The download failed; the error is that of the last mirror.
         """
 
-        def attempt(url: str) -> None:
+        def attempt(url: str) -> str:
             into.seek(0)
             into.truncate()
             digest = hashlib.sha256()
@@ -102,8 +102,9 @@ class Fetcher:
             into.flush()
             if digest.hexdigest() != sha256.lower():
                 raise _checksum_error(url, sha256, digest.hexdigest(), start)
+            return redact(url)
 
-        self._from_any_mirror(path, attempt)
+        return self._from_any_mirror(path, attempt)
 
     def published_sha256(self, path: str) -> str:
         """Return the hash in the `.sha256` file that upstream publishes beside a file; only for files without a pin.
@@ -111,15 +112,13 @@ class Fetcher:
         Raises:
             DownloadFailedError: The download failed, or the `.sha256` file does not have exactly one hash.
         """
-        found: list[str] = []
 
-        def attempt(url: str) -> None:
-            found.append(hash_in_sidecar(b"".join(self._body(url, MAX_SIDECAR_BYTES)), url))
+        def attempt(url: str) -> str:
+            return hash_in_sidecar(b"".join(self._body(url, MAX_SIDECAR_BYTES)), url)
 
-        self._from_any_mirror(f"{path}.sha256", attempt)
-        return found[-1]
+        return self._from_any_mirror(f"{path}.sha256", attempt)
 
-    def _from_any_mirror(self, path: str, attempt: Callable[[str], None]) -> None:
+    def _from_any_mirror(self, path: str, attempt: Callable[[str], str]) -> str:
         failures: list[DownloadFailedError] = []
         for mirror in self.mirrors:
             try:
@@ -132,7 +131,7 @@ class Fetcher:
             failures[-1].add_note(f"earlier mirror: {earlier}")
         raise failures[-1]
 
-    def _retry(self, url: str, attempt: Callable[[str], None]) -> None:
+    def _retry(self, url: str, attempt: Callable[[str], str]) -> str:
         mismatches = 0
         for tried in range(1, MAX_TRIES + 1):
             try:

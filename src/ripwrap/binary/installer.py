@@ -22,8 +22,8 @@ from ripwrap._concurrency import ProcessLock, hold_lock
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.archive import extract
 from ripwrap.binary.download import Fetcher
-from ripwrap.binary.probe import OLDEST, ask
-from ripwrap.binary.releases import BASE_URL, DEFAULT_VERSION, PINS, asset_name, folder_name
+from ripwrap.binary.probe import OLDEST, ask, format_version, parse_version
+from ripwrap.binary.releases import BASE_URL, DEFAULT_VERSION, PINS, asset_name, folder_name, wrong_release
 from ripwrap.binary.settings import redact
 from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedError, Hint, HintedText
 
@@ -177,13 +177,14 @@ def _install(
     try:
         rg = staging / cache.NAME
         with tempfile.TemporaryFile(dir=staging) as archive:
-            fetcher.fetch(f"{release.version}/{asset}", sha256, archive)
-            with rg.open("xb") as program:
-                extract(archive, asset, f"{folder_name(release.version, target)}/{cache.NAME}", program)
-                program.flush()
-                os.fsync(program.fileno())
-        rg.chmod(0o755)
-        _check_runs(rg, release.version)
+            source = fetcher.fetch(f"{release.version}/{asset}", sha256, archive)
+            with _name_source(source):
+                with rg.open("xb") as program:
+                    extract(archive, asset, f"{folder_name(release.version, target)}/{cache.NAME}", program)
+                    program.flush()
+                    os.fsync(program.fileno())
+                rg.chmod(0o755)
+                _check_runs(rg, release.version, asset)
         cache.write_record(rg, sha256)
         published = publish(staging, folder / folder_name(release.version, target))
     finally:
@@ -234,8 +235,8 @@ class _DoesNotRunError(BinaryError):
     """Error of a verified rg that does not run on this machine."""
 
 
-def _check_runs(rg: Path, version: str) -> None:
-    """Run `rg --version` on a new rg.
+def _check_runs(rg: Path, version: str, archive: str) -> None:
+    """Run `rg --version` on a new rg from an archive.
 
     Raises:
         BinaryError: It does not run, or is another version.
@@ -251,12 +252,24 @@ def _check_runs(rg: Path, version: str) -> None:
                 time.sleep(0.01)
                 continue
             raise _DoesNotRunError(f"the rg in {rg.parent} does not run here: {error}{_NOEXEC_HINT}") from error
-        said = (printed or complained).strip()
-        if returncode or not said.startswith(f"ripgrep {version}"):
-            raise _DoesNotRunError(
-                f"rg {version} does not run here: exit code {returncode}, {said[:200]!r}{_NOEXEC_HINT}"
-            )
+        actual = parse_version(printed)
+        if returncode or actual is None:
+            said = (printed or complained).strip()[:200]
+            raise _DoesNotRunError(f"rg {version} does not run here: exit code {returncode}, {said!r}{_NOEXEC_HINT}")
+        expected = tuple(map(int, version.split(".")))
+        if actual[: len(expected)] != expected:
+            raise BinaryError(wrong_release(archive, format_version(actual), version))
         return
+
+
+@contextmanager
+def _name_source(url: str) -> Generator[None]:
+    """Add the address of an archive to the errors about what is in it."""
+    try:
+        yield
+    except BinaryError as error:
+        error.add_note(f"downloaded from {url}")
+        raise
 
 
 @contextmanager

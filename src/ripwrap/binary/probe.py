@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
-from ripwrap._concurrency import CANCELLED
+from ripwrap._concurrency import CANCELLED, Cancellation
 from ripwrap._subprocess import (
     Popen,
     defer_interrupts,
@@ -67,11 +67,10 @@ class RgBinary:
             SearchError: The system has no process, descriptor or temporary file left.
         """
         about = _ask_version(self.path, "--version")
-        found = re.match(r"ripgrep (\d+)\.(\d+)\.(\d+)", about)
-        if found is None:
+        version = parse_version(about)
+        if version is None:
             raise BinaryError(HintedText(f"{self.path} is not ripgrep: `--version` gave {about[:200]!r}", _OTHER_RG))
-        major, minor, patch = map(int, found.groups())
-        return major, minor, patch
+        return version
 
     @property
     def features(self) -> frozenset[str]:
@@ -81,6 +80,15 @@ class RgBinary:
             there = re.match(r"PCRE2 \d\S* is available", _ask_version(self.path, "--pcre2-version"))
             return frozenset({"pcre2"} if there else ())
         return frozenset(feature[1:] for feature in named[1].split(",") if feature.startswith("+"))
+
+
+def parse_version(about: str) -> tuple[int, int, int] | None:
+    """Return the version in the output of `rg --version`, or `None` if another program wrote it."""
+    found = re.match(r"ripgrep (\d+)\.(\d+)\.(\d+)", about)
+    if found is None:
+        return None
+    major, minor, patch = map(int, found.groups())
+    return major, minor, patch
 
 
 def format_version(version: tuple[int, ...]) -> str:
@@ -119,12 +127,13 @@ def ask(path: str, flag: str) -> tuple[int, str, str]:
         SearchError: A temporary file cannot be created.
         TimeoutError: rg did not end within `PROBE_SECONDS`, wrote too much, or the call was cancelled.
     """
-    with open_temporary_file() as stdout, open_temporary_file() as stderr:
+    cancelled = CANCELLED.get()
+    with cancelled.child(), open_temporary_file() as stdout, open_temporary_file() as stderr:
         popen: Popen | None = None
         try:
             with defer_interrupts():
                 popen = spawn([path, "--no-config", flag], stdout=stdout, stderr=stderr)
-            returncode = _wait(popen, stdout, stderr)
+            returncode = _wait(popen, cancelled, stdout, stderr)
         finally:
             if popen is not None:
                 kill(popen)
@@ -135,11 +144,11 @@ def ask(path: str, flag: str) -> tuple[int, str, str]:
         return returncode, printed, complained
 
 
-def _wait(popen: Popen, *files: IO[bytes]) -> int:
+def _wait(popen: Popen, cancelled: Cancellation, *files: IO[bytes]) -> int:
     for pause in poll_intervals(PROBE_SECONDS):
         if (returncode := reap(popen)) is not None:
             return returncode
-        if CANCELLED.get().is_set() or any(os.fstat(file.fileno()).st_size > MAX_OUTPUT_BYTES for file in files):
+        if cancelled.is_set() or any(os.fstat(file.fileno()).st_size > MAX_OUTPUT_BYTES for file in files):
             break
         time.sleep(pause)
     raise TimeoutError(f"it did not end within {PROBE_SECONDS} seconds, or wrote too much")

@@ -3,6 +3,7 @@
 An asset that is not in the table has no pin. `scripts/compare_pins.py` compares the table with other sources.
 """
 
+import re
 from types import MappingProxyType
 
 DEFAULT_VERSION = "15.2.0"
@@ -66,3 +67,17 @@ def asset_name(version: str, target: str) -> str:
 def folder_name(version: str, target: str) -> str:
     """Return the name of the folder in an archive, and of the folder in the cache."""
     return f"ripgrep-{version}-{target}"
+
+
+def parse_folder_name(name: str) -> tuple[str, str]:
+    """Return the version and target in the name of a folder, or empty texts."""
+    found = re.fullmatch(r"ripgrep-(\d[\w.]*)-(.+)", name)
+    return (found[1], found[2]) if found else ("", "")
+
+
+def wrong_release(archive: str, actual: str, expected: str) -> str:
+    """Return the text of an error about an archive that has another version of rg than expected."""
+    return (
+        f"{archive}: this is rg {actual}, expected {expected}; put the archive of rg {expected} into the "
+        "mirror, or name another mirror: RIPWRAP_MIRROR=…"
+    )
