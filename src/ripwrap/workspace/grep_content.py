@@ -387,5 +387,5 @@ def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[s
         "path": location.name,
         "query": query.arguments.pattern,
         "output_mode": query.arguments.output_mode,
-        "notes": (*notes, *notes_of(end, ended_after, location), *query.scope.notes),
+        "notes": (*notes, *notes_of(end.path_errors() if end else (), ended_after, location), *query.scope.notes),
     }

@@ -9,12 +9,11 @@ from typing import cast
 from ripwrap._operations.tree import EXCLUDE, Children, Directory, Order, arrange, in_order
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import plural, shown
 from ripwrap.errors import BinaryError
-from ripwrap.models import TreeEntry
+from ripwrap.models import PathError, TreeEntry
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import FindFilesArguments, LsArguments, TreeArguments
 from ripwrap.workspace.budget import listed, notes_of, shortened
@@ -87,7 +86,7 @@ async def run_find_files(
                 truncated=more or not exact,
                 next_offset=offset + count if more and count else None,
                 message=listed(listing.total, "file", offset, count, exact=exact) if listing.total else nothing,
-                notes=_notes(scope, listing.end, timed_out=not exact),
+                notes=_notes(scope, listing.errors, timed_out=not exact),
             )
 
         return shortened(answer, len(paths), settings.max_chars)
@@ -104,7 +103,7 @@ async def _why_none(run: Runner, scope: Scope, files: FileFilter) -> str:
         Step(command, lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed), EXPLAIN_SECONDS)
     )
     if not listing.total:
-        return "No files found, hidden and ignored ones included."
+        return "No files found." if listing.errors else "No files found, hidden and ignored ones included."
     much = ("at least " if listing.timed_out else "") + plural(listing.total, "file")
     first = printable(scope.location.shown(listing.items()[0]))[:MAX_NAME_CHARS]
     return (
@@ -190,7 +189,7 @@ def _tree_result(
             engine=engine,
         )
 
-    notes = _notes(scope, tree.end, timed_out=tree.timed_out)
+    notes = _notes(scope, tree.errors, timed_out=tree.timed_out)
     if engine == "python" and settings.follow:
         notes = (*notes, "Links were not followed, because that needs rg.")
     if floor <= most:
@@ -236,9 +235,9 @@ def _message(tree: TreeCollector, entries: Sequence[ListEntry], limit: int, *, e
     return text[0].upper() + text[1:]
 
 
-def _notes(scope: Scope, end: Exit | None, *, timed_out: bool) -> tuple[str, ...]:
+def _notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool) -> tuple[str, ...]:
     ended_after = scope.timeout if timed_out else None
-    return (*notes_of(end, ended_after, scope.location), *scope.notes)
+    return (*notes_of(errors, ended_after, scope.location), *scope.notes)
 
 
 def _without_ignore_file(location: Location) -> frozenset[str]:
