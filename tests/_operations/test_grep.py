@@ -308,6 +308,15 @@ async def test_timeout_keeps_partial_results(stand_in: Callable[..., Path], fold
     assert result == sync.grep("x", cwd=folder, rg=rg, timeout=1.5, limit=1)
 
 
+@pytest.mark.parametrize(("timeout", "says"), [(0.3, "0.3 seconds"), (1, "1 second")])
+def test_empty_answer_names_the_timeout(rg: RgBinary, folder: Path, timeout: float, says: str) -> None:
+    """Issue 19, line 3: `No matches found.` beside a timeout looks like a zero."""
+    os.mkfifo(folder / "fifo")
+    result = sync.grep("x", cwd=folder, paths="fifo", rg=rg, timeout=timeout, explain=True)
+    assert result.message == f"No matches found within {says}. Narrow the search, or allow more time."
+    assert (result.exact, result.stop_reason) == (False, "timeout")
+
+
 def test_timeout_of_zero_gives_a_truncated_result(rg: RgBinary, corpus: Path) -> None:
     os.mkfifo(corpus / "fifo")  # without it, rg may end before the timeout is checked
     result = sync.grep("needle", cwd=corpus, paths=[".", "fifo"], rg=rg, timeout=0)

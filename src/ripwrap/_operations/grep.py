@@ -16,7 +16,7 @@ from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import PageCollector, PageRequest
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
-from ripwrap._text import plural
+from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import SearchError
 from ripwrap.options import SearchOptions, StrPath, check_timeout
@@ -290,7 +290,7 @@ def message(
     """
     place = f"Matches {window.offset + 1} to {window.offset + shown} of "
     if not found.matches:
-        text = "No matches found"
+        text = nothing_found("matches", ended_after)
     elif not shown:
         text = f"{amount(found, ended_after)}, none of them shown"
         text += f" from offset={window.offset} on" if window.offset else ""
@@ -299,7 +299,8 @@ def message(
         text += "" if next_offset is None else f"; offset={next_offset} gives the next"
     sentences = [text[0].upper() + text[1:]]
     if ended_after is not None:
-        sentences.append(f"The search was stopped after {ended_after:g} seconds; narrow it, or allow more time")
+        stopped = f"The search was stopped after {in_seconds(ended_after)}; narrow it" if found.matches else ""
+        sentences.append(f"{stopped or 'Narrow the search'}, or allow more time")
     if found.dropped_records:
         names = list(map(_text.shown, filter(None, found.dropped)))
         where = f", {'first ' if len(names) > 1 else ''}in {names[0]}" if names else ""

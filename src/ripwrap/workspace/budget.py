@@ -9,7 +9,7 @@ from typing import TypeVar
 from ripwrap import _text
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.round_robin import shares
-from ripwrap._text import plural
+from ripwrap._text import in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
 from ripwrap.workspace.results import ContentMatch, GrepContentResult, ToolResult, printable
@@ -130,7 +130,7 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, location: L
             quotes lines that it cannot parse.
     """
     if ended_after is not None:
-        seconds = f"{ended_after:g} seconds"
+        seconds = in_seconds(ended_after)
         yield f"The search was stopped after {seconds}, so there may be more; narrow it, e.g. with path."
     own = [error for error in errors if location.has(error.path)]
     if own:

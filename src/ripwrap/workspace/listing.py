@@ -11,7 +11,7 @@ from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import plural, shown
+from ripwrap._text import nothing_found, plural, shown
 from ripwrap.errors import BinaryError
 from ripwrap.models import PathError, TreeEntry
 from ripwrap.options import FileOptions
@@ -72,7 +72,9 @@ async def run_find_files(
         items = await run.call(partial(_by_age, scope.location.cwd, listing)) if newest else listing.items()
         paths = [scope.location.shown(one) for one in items[offset:end]]
         exact = not (listing.timed_out or cut)
-        nothing = "No files found." if listing.total or not exact else await _why_none(run, scope, files)
+        nothing = f"{nothing_found('files', None if exact else scope.timeout)}."
+        if exact and not listing.total:
+            nothing = await _why_none(run, scope, files)
 
         def answer(count: int) -> FindFilesResult:
             more = listing.total > offset + count
@@ -164,6 +166,7 @@ def _tree_result(
 ) -> ListResult:
     """Return the tree with as many entries as limit and budget allow, with all first-level directories if they fit."""
     location, exact = scope.location, not tree.timed_out
+    ended_after = None if exact else scope.timeout
     floor = sum(child is not None for child in tree.root.values())
     # Arrange only as many entries as the budget may have room for.
     most = min(max(limit, floor), settings.max_chars // MIN_ENTRY_CHARS)
@@ -184,7 +187,7 @@ def _tree_result(
             exact=exact,
             truncated=cut or not exact,
             next_offset=None,
-            message=_message(tree, entries, limit, exact=exact, cut=cut),
+            message=_message(tree, entries, limit, ended_after, cut=cut),
             notes=notes,
             engine=engine,
         )
@@ -219,10 +222,12 @@ def _entry(location: Location, tree: TreeCollector, entry: TreeEntry) -> ListEnt
     )
 
 
-def _message(tree: TreeCollector, entries: Sequence[ListEntry], limit: int, *, exact: bool, cut: bool) -> str:
+def _message(
+    tree: TreeCollector, entries: Sequence[ListEntry], limit: int, ended_after: float | None, *, cut: bool
+) -> str:
     if not entries and not tree.skipped:
-        return "No files found."
-    parts = [f"{'' if exact else 'at least '}{plural(tree.total, 'file')}"]
+        return f"{nothing_found('files', ended_after)}."
+    parts = [f"{'' if ended_after is None else 'at least '}{plural(tree.total, 'file')}"]
     if tree.skipped:
         parts.append(f"{plural(tree.skipped, 'file')} of common kinds ({', '.join(COMMON_FILES)}) not listed")
     if tree.folded:
