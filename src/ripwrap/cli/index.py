@@ -27,7 +27,7 @@ from ripwrap.cli.output import (
     print_refreshed,
 )
 from ripwrap.errors import spell
-from ripwrap.options import FileOptions
+from ripwrap.options import VISIBLE_FILES, FileOptions
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class BuildOptions(IndexOptions):
 
     embedder: Annotated[
         str | None,
-        Parameter(metavar="NAME", help="Model, e.g. `wordllama`; leaves out hidden files, links"),
+        Parameter(metavar="NAME", help="Embedding model, e.g. `wordllama` [default: none]"),
     ] = None
     hybrid_weight: Annotated[
         float | None, Parameter(metavar="NUM", help="Weight of embeddings, 0 to 1", show_default="0.3")
@@ -102,7 +102,7 @@ class BuildOptions(IndexOptions):
 
 
 @index.command(usage="ripwrap index build [OPTIONS] [ROOT]")
-@flags(FileOptions)
+@flags(FileOptions, VISIBLE_FILES)
 def build(
     root: Root = ".",
     /,
@@ -134,7 +134,7 @@ def build(
 
 
 @index.command(usage="ripwrap index status [OPTIONS] [ROOT]")
-@flags(FileOptions)
+@flags(FileOptions, VISIBLE_FILES)
 def status(
     root: Root = ".",
     /,
@@ -176,7 +176,7 @@ def prune(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json:
 
 
 @index.command(usage="ripwrap index search [OPTIONS] QUERY [ROOT]")
-@flags(FileOptions)
+@flags(FileOptions, VISIBLE_FILES)
 def search(
     query: str,
     root: Root = ".",
@@ -204,7 +204,7 @@ def search(
 
 
 @index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")
-@flags(FileOptions)
+@flags(FileOptions, VISIBLE_FILES)
 def watch(
     root: Root = ".",
     /,
