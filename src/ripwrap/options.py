@@ -170,6 +170,10 @@ class SearchOptions(FileOptions, total=False):
     ]
 
 
+VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
+"""Defaults of `rank()` and `Index`, as of the agent tools: hidden files may have secrets, and links lead elsewhere."""
+
+
 def flag_of(hint: Any) -> Flag:
     """The `Flag` in an option's annotation."""
     return next(mark for mark in hint.__metadata__ if isinstance(mark, Flag))

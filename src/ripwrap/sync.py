@@ -397,7 +397,8 @@ def rank(
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags; see `FileOptions`.
+        **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are left out and links are not followed,
+            unless `hidden=True` and `follow=True` are given, or `paths` names the file or link.
 
     Raises:
         ValueError: The query has no word, or none of at most 200 characters; `limit` is negative; or a path or option

@@ -270,18 +270,19 @@ def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: 
     (folder / "broken").symlink_to("nowhere")
     home = f"--location={tmp_path / 'home'}"
     warning = b"ripwrap: rg could not read everything: broken: No such file or directory (os error 2)\n"
-    done = run("index", "build", home, "--chunker=windows", cwd=folder)
+    options = (home, "--chunker=windows", "--follow")
+    done = run("index", "build", *options, cwd=folder)
     assert done.stderr == warning
     assert re.fullmatch(
         r"3 added, 0 changed, 0 removed, 0 unchanged; \d+ chunks in \d\.\d seconds; left out: 1 binary; "
         r"1 file of more than a million bytes cut there\n",
         done.stdout.decode(),
     )
-    done = run("index", "search", "cookie", "--json", home, "--chunker=windows", cwd=folder)
+    done = run("index", "search", "cookie", "--json", *options, cwd=folder)
     assert done.stdout and done.stderr == warning
-    done = run("index", "search", "zebra", home, "--chunker=windows", cwd=folder, code=1)
+    done = run("index", "search", "zebra", *options, cwd=folder, code=1)
     assert (done.stdout, done.stderr) == (b"", warning)
-    assert run("rank", "cookie", cwd=folder, code=2).stderr == warning  # like rg's exit code
+    assert run("rank", "cookie", "--follow", cwd=folder, code=2).stderr == warning  # like rg's exit code
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
@@ -24,7 +25,8 @@ from rich.text import Text
 from ripwrap._display.console import heading, numbered_lines
 from ripwrap._display.html import Gaps
 from ripwrap._text import FsPath, plural, raw_bytes, shown
-from ripwrap.cli.flags import When
+from ripwrap.cli.flags import When, spell_as_flag
+from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Summary, TreeEntry
 from ripwrap.results import RankedChunk
 
@@ -176,11 +178,13 @@ def print_refreshed(done: "RefreshResult") -> None:
 
 
 def print_fields(model: BaseModel) -> None:
-    """Print a line for each field that has a value."""
+    """Print a line for each field that has a value; for one of several models, a line each."""
     for name, value in model:
-        if value not in (None, (), ""):
-            line = f"{name.replace('_', ' ')}: {_format_value(value)}"
-            print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
+        models = isinstance(value, tuple) and any(isinstance(one, BaseModel) for one in value)
+        for one in cast("tuple[object, ...]", value) if models else (value,):
+            if one not in (None, (), ""):
+                line = f"{name.replace('_', ' ')}: {_format_value(one)}"
+                print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
 
 
 def _format_value(value: object) -> str:
@@ -189,7 +193,12 @@ def _format_value(value: object) -> str:
     if isinstance(value, tuple):
         return "; ".join(map(_format_value, cast("tuple[object, ...]", value)))
     if isinstance(value, BaseModel):
-        return ", ".join(f"{name} {_format_value(one)}" for name, one in value if one not in (None, (), ""))
+        said = ((name.replace("_", " "), one) for name, one in value if one not in (None, (), ""))
+        return ", ".join(f"{name} {_format_value(one)}" for name, one in said)
+    if isinstance(value, HintedText):
+        return value.spell(spell_as_flag)
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S} UTC"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 
