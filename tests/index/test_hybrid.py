@@ -347,7 +347,7 @@ async def test_status_names_the_destination_and_counts_texts_to_send(
 @pytest.mark.parametrize(
     ("named", "says"),
     [
-        ("opnai:x", "unknown provider of embeddings 'opnai' .*did you mean 'openai'"),
+        ("opnai:x", "unknown embedder 'opnai:x'; did you mean 'openai'"),
         ("openai:text-embedding-3-small", "needs a key: set OPENAI_API_KEY"),
     ],
 )

@@ -92,8 +92,8 @@ class BaseIndex:
                 because hostile source may crash a parser. With another chunker, the index is rebuilt.
             embedder: The model for vectors: `"wordllama"` runs on this machine, without a network; `"provider:model"`,
                 e.g. `"openai:text-embedding-3-small"`, is sent the text of every chunk and query; `"auto"` is the first
-                provider that the environment configures, or an Ollama on this machine; or an `Embedder`. With `None`,
-                words alone are searched. Needs the extra `vectors`.
+                usable provider of `detect()`, or else wordllama; or an `Embedder`. With `None`, words alone are
+                searched. Needs the extra `vectors`; Google's models need the extra `google`.
             hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is .3, and .2 for a query that is nothing
                 but a name.
             rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
