@@ -84,6 +84,7 @@ def test_install_into_a_folder_replaces_only_the_program(mirror: Mirror, tmp_pat
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.slow
 def test_install_over_tls_trusts_the_authority_of_ssl_cert_file(
     tls_mirror: Mirror, authority: trustme.CA, archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
