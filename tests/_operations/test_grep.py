@@ -410,6 +410,7 @@ async def test_grep_retries_when_rg_runs_out_of_threads(
     assert result == sync.grep("x", cwd=folder, rg=stand_in(body))
 
 
+@pytest.mark.slow  # 21 MiB
 def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plant: Plant) -> None:
     folder = plant(
         {"a": "needle\n", "late": b"needle\n" + b"x\n" * 40_000 + b"\0needle\n", "big": "x" * (21 << 20) + "needle"}

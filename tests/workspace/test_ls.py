@@ -153,12 +153,12 @@ def test_ls_never_drops_first_level_directories(rg: RgBinary, plant: Plant) -> N
 
 
 def test_ls_counts_directories_beyond_the_budget(rg: RgBinary, plant: Plant) -> None:
-    root = plant({f"directory-{number:03}/f": "" for number in range(300)} | {"file": ""})
+    root = plant({f"directory-{number:03}/f": "" for number in range(100)} | {"file": ""})
     result = sync.Workspace(root, rg=rg, max_chars=1000).ls_result(limit=5)
     shown = [entry for entry in result.entries if entry.is_dir]
     assert 700 < len(str(result)) <= 1000
     assert [entry.name for entry in shown] == [f"directory-{number:03}" for number in range(len(shown))]
-    assert result.entries[-1].truncated == 301 - len(shown)
+    assert result.entries[-1].truncated == 101 - len(shown)
 
 
 def test_ls_does_not_list_common_directories_without_ignore_files(plant: Plant) -> None:
