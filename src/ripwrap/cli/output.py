@@ -180,8 +180,8 @@ def print_refreshed(done: "RefreshResult") -> None:
 def print_fields(model: BaseModel) -> None:
     """Print a line for each field that has a value; for one of several models, a line each."""
     for name, value in model:
-        models = isinstance(value, tuple) and any(isinstance(one, BaseModel) for one in value)
-        for one in cast("tuple[object, ...]", value) if models else (value,):
+        items = cast("tuple[object, ...]", value if isinstance(value, tuple) else ())
+        for one in items if any(isinstance(item, BaseModel) for item in items) else (value,):
             if one not in (None, (), ""):
                 line = f"{name.replace('_', ' ')}: {_format_value(one)}"
                 print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
