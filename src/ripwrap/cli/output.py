@@ -180,11 +180,18 @@ def print_refreshed(done: "RefreshResult") -> None:
 def print_fields(model: BaseModel) -> None:
     """Print a line for each field that has a value; for one of several models, a line each."""
     for name, value in model:
-        items = cast("tuple[object, ...]", value if isinstance(value, tuple) else ())
-        for one in items if any(isinstance(item, BaseModel) for item in items) else (value,):
+        for one in _split_models(value):
             if one not in (None, (), ""):
                 line = f"{name.replace('_', ' ')}: {_format_value(one)}"
                 print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
+
+
+def _split_models(value: object) -> tuple[object, ...]:
+    """Return the models of a tuple, each for a line of its own, or else the value alone."""
+    if isinstance(value, tuple):
+        items = cast("tuple[object, ...]", value)
+        return items if any(isinstance(item, BaseModel) for item in items) else (items,)
+    return (value,)
 
 
 def _format_value(value: object) -> str:
