@@ -131,7 +131,7 @@ def notes_of(end: Exit | None, ended_after: float | None, location: Location) ->
     if ended_after is not None:
         seconds = f"{ended_after:g} seconds"
         yield f"The search was stopped after {seconds}, so there may be more; narrow it, e.g. with path."
-    errors = [error for error in end.path_errors() if location.has(error.path)] if end else []
+    errors = [error for error in end.path_errors() if location.has(error.path) and not error.harmless] if end else []
     if errors:
         yield f"{plural(len(errors), 'path')} could not be read, the first: {_path_error_text(errors[0])}."
 
