@@ -1,6 +1,9 @@
 """The argument `paths`: what is missing, what is a link to nothing, and what is too long for one command line."""
 
+import logging
 import os
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from pathlib import Path
@@ -102,3 +105,52 @@ def test_path_that_may_not_be_seen_is_not_missing(unprivileged: Path, plant: Pla
         (folder / "closed").chmod(0o700)
     assert isinstance(summary, Summary)
     assert [(error.path, error.kind) for error in summary.errors] == [("closed/a", "denied")]
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "sync"])
+class TestLinksToNothing:
+    @pytest.fixture
+    def linked(self, plant: Plant) -> Path:
+        folder = plant({"a": "needle\n", "d/b": "needle\n"})
+        (folder / "broken").symlink_to("nowhere")
+        (folder / "d" / "broken").symlink_to("nowhere")
+        return folder
+
+    @pytest.mark.parametrize("operation", OPERATIONS)
+    def test_operation_logs_no_warning(
+        self, rg: RgBinary, linked: Path, operation: str, backend: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Issue 19, line 6: links are followed by default, so a link to nothing would give a warning for each call."""
+        with caplog.at_level(logging.INFO, "ripwrap"):
+            run(backend, operation, cwd=linked, rg=rg, glob=["*"])
+        assert [record.getMessage() for record in caplog.records if record.levelno > logging.INFO] == []
+
+    def test_answer_lists_the_links_and_its_message_does_not(self, rg: RgBinary, linked: Path, backend: str) -> None:
+        """Issue 19, line 6: the links are data of the answer."""
+        result: ripwrap.GrepResult = run(backend, "grep", cwd=linked, rg=rg)
+        *_, summary = run(backend, "search_messages", cwd=linked, rg=rg)
+        assert set(summary.errors) == set(result.errors)
+        assert {(error.path, error.kind, error.harmless) for error in result.errors} == {
+            ("broken", "broken_link", True),
+            ("d/broken", "broken_link", True),
+        }
+        assert result.message == "2 matches in 2 files."
+
+    def test_link_that_is_named_is_a_missing_path(
+        self, rg: RgBinary, linked: Path, backend: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Issue 19, line 6: the caller expects something behind it."""
+        *_, summary = run(backend, "search_messages", cwd=linked, rg=rg, paths=["a", "./d/broken"])
+        ((error),) = summary.errors
+        assert (error.path, error.kind, error.harmless) == ("d/broken", "missing", False)
+        assert run(backend, "files", cwd=linked, rg=rg, paths=["a", "d/broken"]) == ["a"]
+        assert "d/broken" in caplog.text
+
+
+@pytest.mark.slow
+def test_program_without_logging_prints_no_warning(rg: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 6: a library has a `NullHandler`, without which Python prints its warnings on stderr."""
+    folder = plant({"a": "needle\n"})
+    code = f"from ripwrap import sync; print(list(sync.files(paths=['a', 'gone'], rg={rg.path!r})))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("['a']\n", "")

@@ -391,7 +391,8 @@ class TestErrors:
     ) -> None:
         folder = plant({"a": "needle", ".gitignore": "b[\n"})
         (folder / "broken").symlink_to("nowhere")
-        assert sorted(sync.files(cwd=folder, rg=rg)) == [".gitignore", "a"]
+        with caplog.at_level(logging.INFO, "ripwrap"):
+            assert sorted(sync.files(cwd=folder, rg=rg)) == [".gitignore", "a"]
         assert "broken" in caplog.text
         assert ("broken", "broken_link") in [
             (error.path, error.kind) for error in summary("needle", folder, rg=rg).errors
@@ -463,12 +464,11 @@ class TestErrors:
         assert [(error.path, error.kind) for error in result.errors] == [("missing", "missing")]
         assert result.stats.matches == 1
 
-    def test_search_logs_unreadable_paths(
-        self, rg: RgBinary, with_broken_link: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_search_logs_unreadable_paths(self, rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture) -> None:
+        folder = plant({"good.txt": "needle\n"})
         with caplog.at_level(logging.WARNING, "ripwrap"):
-            assert paths("needle", with_broken_link, rg=rg) == ["good.txt"]
-        assert "broken" in caplog.text
+            assert paths("needle", folder, rg=rg, paths=["gone", "good.txt"]) == ["good.txt"]
+        assert "gone" in caplog.text
 
     def test_search_without_errors_logs_nothing(
         self, rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture

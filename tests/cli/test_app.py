@@ -227,9 +227,9 @@ def test_index_error_is_a_line_on_stderr(arguments: list[str], says: str, plant:
 @pytest.mark.slow
 def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"a.py": "cookie\n", "b.bin": b"\0", "big.txt": "cookie\n" * 200_000})
-    (folder / "broken").symlink_to("nowhere")
+    (folder / "loop").symlink_to(".")
     home = f"--location={tmp_path / 'home'}"
-    warning = b"ripwrap: rg could not read everything: broken: No such file or directory (os error 2)\n"
+    warning = b"ripwrap: rg could not read everything: loop: File system loop found: ./loop points to an ancestor .\n"
     options = (home, "--chunker=windows", "--follow")
     done = run("index", "build", *options, cwd=folder)
     assert done.stderr == warning
@@ -365,11 +365,23 @@ def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
     assert run("search", "nothing", cwd=folder, code=1).stdout == b""
     assert run("files", "-g", "*.none", cwd=folder, code=1).stdout == b""
     assert run("search", "needle", "f", "missing", cwd=folder, code=2).stdout == b"f:1:needle\n"
+    done = run("files", "f", "missing", cwd=folder, code=2)
+    assert done.stdout == b"f\n"
+    assert done.stderr == b"ripwrap: rg could not read everything: missing: No such file or directory (os error 2)\n"
+
+
+def test_link_to_nothing_does_not_change_the_exit_code(plant: Plant) -> None:
+    """Issue 19, line 6: a command that follows links reads all there is; a link that is named is an error."""
+    folder = plant({"f": "needle\n"})
     (folder / "broken").symlink_to("nowhere")
-    for command, printed in (("files", b"f\n"), ("tree", b"f\n")):
-        done = run(command, cwd=folder, code=2)
-        assert done.stdout == printed
-        assert done.stderr == b"ripwrap: rg could not read everything: broken: No such file or directory (os error 2)\n"
+    for command in (["search", "needle"], ["search", "-c", "needle"], ["files"], ["tree"], ["rank", "needle"]):
+        done = run(*command, cwd=folder, code=0)
+        assert done.stdout and done.stderr == b""
+    assert run("search", "nothing", cwd=folder, code=1).stderr == b""
+    assert b'"kind":"broken_link"' in run("search", "needle", "--json", cwd=folder, code=0).stdout
+    named = b"ripwrap: broken: No such file or directory (os error 2)\n"
+    done = run("search", "needle", "f", "broken", cwd=folder, code=2)
+    assert (done.stdout, done.stderr.replace(b"IO error for operation on broken: ", b"")) == (b"f:1:needle\n", named)
 
 
 def test_search_warns_of_a_binary_file_as_rg_does(plant: Plant) -> None:

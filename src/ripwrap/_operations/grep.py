@@ -207,9 +207,10 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
         reason = "max_files" if len(files) == request.max_files and shown < page.max_matches else "limit"
     next_offset = page.offset + shown if more and shown and not found.timed_out else None
     errors = found.end.path_errors()
+    failed = [error for error in errors if not error.harmless]
     sentences = [message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
-    if errors:
-        sentences.append(f"{plural(len(errors), 'path')} could not be read, the first: {errors[0]}.")
+    if failed:
+        sentences.append(f"{plural(len(failed), 'path')} could not be read, the first: {failed[0]}.")
     if request.explain and not found.matches and found.exact:
         patterns = (query,) if isinstance(query, str) else query
         sentences.append(await explanation(run, patterns, request.options, request.step))

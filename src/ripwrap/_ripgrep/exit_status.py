@@ -4,7 +4,7 @@ import errno
 import functools
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ripwrap._ripgrep.command import Command
@@ -127,14 +127,29 @@ class Exit:
         return tuple(map(self._mark_broken_link, errors))
 
     def _mark_broken_link(self, error: PathError) -> PathError:
-        """Return the error of a broken link with that kind: rg's message is the same as for a missing path."""
-        if error.kind == "missing" and os.path.islink(os.path.join(self.command.cwd, error.path or "")):
+        """Return the error of a broken link with that kind: rg's message is the same as for a missing path.
+
+        A link that the caller names is a missing path, because the caller expects something behind it.
+        """
+        found = error.kind == "missing" and error.path not in self._named
+        if found and os.path.islink(os.path.join(self.command.cwd, error.path or "")):
             return error.model_copy(update={"kind": "broken_link"})
         return error
 
+    @functools.cached_property
+    def _named(self) -> frozenset[str]:
+        """Paths of the command, as `PathError.path` has them."""
+        return frozenset(path.removeprefix(os.path.join(os.curdir, "")) for path in self.command.paths)
+
     def warn(self, also: Collection[PathError] = ()) -> None:
         """Log the paths that could not be read, and those in `also`, for consumers that get no summary."""
-        if errors := (*self.path_errors(), *also):
-            shown = "; ".join(map(str, errors[:MAX_NAMED_PATHS]))
-            more = f"; and {len(errors) - MAX_NAMED_PATHS} more" if len(errors) > MAX_NAMED_PATHS else ""
-            _LOGGER.warning("rg could not read everything: %s%s", shown, more)
+        errors = (*self.path_errors(), *also)
+        _log(logging.WARNING, "rg could not read everything", [error for error in errors if not error.harmless])
+        _log(logging.INFO, "links to nothing", [error for error in errors if error.harmless])
+
+
+def _log(level: int, text: str, errors: Sequence[PathError]) -> None:
+    if errors:
+        names = "; ".join(map(str, errors[:MAX_NAMED_PATHS]))
+        more = f"; and {len(errors) - MAX_NAMED_PATHS} more" if len(errors) > MAX_NAMED_PATHS else ""
+        _LOGGER.log(level, "%s: %s%s", text, names, more)

@@ -77,10 +77,11 @@ def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type, 
 
 
 def _print_errors(summary: Summary) -> bool:
-    """Print what rg could not read or report; return whether there was any."""
-    for error in summary.errors:
+    """Print what rg could not read or report, without links to nothing; return whether there was any."""
+    errors = [error for error in summary.errors if not error.harmless]
+    for error in errors:
         complain(str(error))
-    return bool(summary.errors)
+    return bool(errors)
 
 
 class _WarningPrinter(logging.Handler):

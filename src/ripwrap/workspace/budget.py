@@ -132,7 +132,7 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, location: L
     if ended_after is not None:
         seconds = in_seconds(ended_after)
         yield f"The search was stopped after {seconds}, so there may be more; narrow it, e.g. with path."
-    own = [error for error in errors if location.has(error.path)]
+    own = [error for error in errors if location.has(error.path) and not error.harmless]
     if own:
         first = min(own, key=lambda error: path_order(os.fsencode(error.path or "")))
         named = first.model_copy(update={"path": location.shown(first.path or "")})
