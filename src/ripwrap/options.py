@@ -81,6 +81,9 @@ class Flag:
     since: tuple[int, ...] = ()
 
 
+EXCLUDED = (".git", ".ripgrep/")
+"""Globs of what is left out without `include_git`; `.ripgrep/` is the index of rg after 15.2 (ripgrep#1497)."""
+
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Size: TypeAlias = Annotated[int, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]+[KMG]?$")]
 SortKey: TypeAlias = Literal["none", "path", "modified", "accessed", "created"]
@@ -105,7 +108,7 @@ class FileOptions(TypedDict, total=False):
     type_not: Annotated[Strings, Flag("No files of this type", "files", short="T", value="TYPE")]
     hidden: Annotated[bool, Flag("Include hidden files and directories", "files", short=".", default=True)]
     follow: Annotated[bool, Flag("Follow symbolic links", "files", short="L", default=True)]
-    include_git: Annotated[bool, Flag("Include what is called .git", "files", ours=True)]
+    include_git: Annotated[bool, Flag("Include .git, and folders of rg's index: .ripgrep", "files", ours=True)]
     no_require_git: Annotated[bool, Flag("Respect .gitignore outside of git", "files", default=True)]
     ignore_file: Annotated[Paths, Flag("Add ignore rules, below those of all other files", "files", value="PATH")]
     ignore_file_case_insensitive: Annotated[bool, Flag("Ignore case in ignore files", "files")]
