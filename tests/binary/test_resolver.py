@@ -182,6 +182,19 @@ def test_explain_lists_every_candidate_and_the_one_taken(
     assert [place.source for place in binary.explain(sync.resolve(cached))] == ["argument"]
 
 
+def test_rg_with_a_known_defect_is_used_and_explained(
+    script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 19, line 9: rg 15.0.0 delays matches in pipes only, so it is not refused."""
+    old = script("bin/rg", "#!/bin/sh\necho ripgrep 15.0.0\n")
+    script(f"cache/{FOLDER.replace('15.2.0', '15.0.0')}/rg")
+    monkeypatch.setenv("PATH", str(old.parent))
+    assert sync.resolve().path == str(old)
+    reasons = {place.source: place.reason for place in binary.explain()}
+    assert reasons["PATH"].startswith("taken; rg 15.0.0 reports matches in pipes late (ripgrep#3194)")
+    assert reasons["cache"].startswith("usable, but an earlier one is taken; rg 15.0.0 reports")
+
+
 def test_resolved_rg_is_cached_until_something_changes(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
