@@ -6,7 +6,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +18,7 @@ import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, ChecksumMismatchError, DownloadFailedError, binary, sync
 from ripwrap.binary import cache, download, platforms
 from ripwrap.binary.platforms import Platform
-from support.mirror import ASSET, FOLDER, TARGET, VERSION, Mirror, say, sha256, targz, write
+from support.mirror import ASSET, FOLDER, TARGET, VERSION, Mirror, downloading, say, sha256, targz, write
 
 pytestmark = pytest.mark.usefixtures("nothing_set")
 
@@ -459,12 +458,11 @@ def test_timeout_of_a_search_includes_the_installation(mirror: Mirror, tmp_path:
 @pytest.mark.anyio
 async def test_cancelled_first_use_ends_its_download(mirror: Mirror, store: Path, tmp_path: Path) -> None:
     mirror.next(hanging(6))
-    before = set(threading.enumerate())  # an earlier test of this process may have left a thread
     with anyio.move_on_after(0.3) as scope:
         await anext(ripwrap.search("needle", cwd=tmp_path))
     assert scope.cancelled_caught
     with anyio.fail_after(5):  # before the server lets go
-        while any(thread.name == "ripwrap-download" for thread in set(threading.enumerate()) - before):  # noqa: ASYNC110
+        while downloading():  # noqa: ASYNC110
             await anyio.sleep(0.01)
     assert (await binary.resolve()).source == "download"
 

@@ -12,8 +12,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -95,10 +95,11 @@ class Fetcher:
             into.truncate()
             digest = hashlib.sha256()
             start = b""
-            for chunk in self._body(url, MAX_ARCHIVE_BYTES):
-                start = start or chunk[:32]
-                digest.update(chunk)
-                into.write(chunk)
+            with closing(self._body(url, MAX_ARCHIVE_BYTES)) as chunks:
+                for chunk in chunks:
+                    start = start or chunk[:32]
+                    digest.update(chunk)
+                    into.write(chunk)
             into.flush()
             if digest.hexdigest() != sha256.lower():
                 raise _checksum_error(url, sha256, digest.hexdigest(), start)
@@ -151,21 +152,23 @@ class Fetcher:
                 self.cancelled.wait(pause)
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def _body(self, url: str, limit: int) -> Iterator[bytes]:
-        """Yield the bytes at an address, at most `limit`, before the deadline."""
+    def _body(self, url: str, limit: int) -> Generator[bytes]:
+        """Yield the bytes at an address, at most `limit`, before the deadline; closing it ends the request."""
         shown = redact(url)
-        chunks = self._file(url) if url.startswith("file:") else self._http(url)
         size = 0
-        for chunk in chunks:
-            size += len(chunk)
-            if size > limit:
-                raise DownloadFailedError(
-                    f"{shown} has more than {limit} bytes, so it is not a release of rg", url=shown
-                )
-            self.check(url)
-            yield chunk
+        self.check(url)
+        # A traceback would keep a generator that is not closed, and with it its connection and its watching thread.
+        with closing(self._file(url) if url.startswith("file:") else self._http(url)) as chunks:
+            for chunk in chunks:
+                size += len(chunk)
+                if size > limit:
+                    raise DownloadFailedError(
+                        f"{shown} has more than {limit} bytes, so it is not a release of rg", url=shown
+                    )
+                self.check(url)
+                yield chunk
 
-    def _file(self, url: str) -> Iterator[bytes]:
+    def _file(self, url: str) -> Generator[bytes]:
         path = Path(url2pathname(urlsplit(url).path))
         shown = redact(url)
         try:
@@ -178,7 +181,7 @@ class Fetcher:
         except OSError as error:
             raise DownloadFailedError(f"{shown} cannot be read: {error.strerror}", url=shown) from error
 
-    def _http(self, url: str) -> Iterator[bytes]:
+    def _http(self, url: str) -> Generator[bytes]:
         shown = redact(url)
         try:
             with self._cut_at_deadline() as trace, httpx.Client(timeout=SILENCE_TIMEOUT, headers=_HEADERS) as client:
