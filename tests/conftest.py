@@ -206,9 +206,9 @@ def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None
 
 @pytest.fixture
 def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide every rg: no variable, no wheel, an empty PATH and cache; no network unless a test names a mirror."""
-    from ripwrap.binary import candidates
+    """Hide every rg: no variable, a wheel without rg, an empty PATH and cache; no network but a mirror."""
     from ripwrap.binary.settings import VARIABLES
+    from support import wheel
 
     for name in (
         *VARIABLES,
@@ -223,7 +223,7 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("RIPWRAP_OFFLINE", "1")
-    monkeypatch.setattr(candidates, "WHEEL", "no-such-distribution")
+    wheel.install(monkeypatch, tmp_path / "no-wheel")
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import pytest
 import trustme
 
 from ripwrap import ChecksumMismatchError, DownloadFailedError
-from ripwrap.binary import download, settings
+from ripwrap.binary import settings
 from ripwrap.binary.download import Fetcher, hash_in_sidecar
 from ripwrap.binary.releases import MAX_ARCHIVE_BYTES
 from ripwrap.binary.settings import redact
@@ -24,9 +24,7 @@ CONTENT = b"\x1f\x8b" + bytes(range(256)) * 2000
 PATH = "1.0/asset.tar.gz"
 
 
-@pytest.fixture(autouse=True)
-def short_retry_pause(nothing_set: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "RETRY_PAUSE_SECONDS", 0.001)
+pytestmark = pytest.mark.usefixtures("nothing_set")
 
 
 @pytest.fixture
@@ -44,7 +42,7 @@ def fetched(
     cancelled: threading.Event | None = None,
 ) -> bytes:
     into = io.BytesIO(b"left over from before" * 100_000)
-    fetcher = Fetcher(mirrors, time.monotonic() + seconds, progress, cancelled or threading.Event())
+    fetcher = Fetcher(mirrors, time.monotonic() + seconds, progress, cancelled or threading.Event(), retry_pause=0.001)
     fetcher.fetch(PATH, expected, into)
     return into.getvalue()
 
@@ -83,6 +81,13 @@ def test_transient_http_status_is_tried_three_times(server: Mirror, status: int)
     server.next(say(status), say(status), say(status))
     assert assert_refused(server.url, says=f"answered {status} .*tried 3 times").status == status
     assert len(server.asked) == 6
+
+
+def test_retry_after_of_zero_is_honoured(server: Mirror) -> None:
+    server.next(say(429, Retry_After="0"))
+    into = io.BytesIO()
+    Fetcher([server.url], time.monotonic() + 30, retry_pause=60).fetch(PATH, sha256(CONTENT), into)
+    assert into.getvalue() == CONTENT
 
 
 def test_retry_after_is_honoured_and_bounded_by_the_deadline(server: Mirror) -> None:

@@ -27,9 +27,6 @@ from ripwrap.binary.settings import redact
 from ripwrap.errors import ChecksumMismatchError, DownloadFailedError
 
 MAX_TRIES = 3
-RETRY_PAUSE_SECONDS = 0.5
-"""Seconds before the second try; doubled before each further one."""
-
 MAX_RETRY_PAUSE_SECONDS = 30.0
 """Longest pause before a try, also if a server's Retry-After asks for more."""
 
@@ -64,12 +61,14 @@ class Fetcher:
         deadline: End of all tries, on the clock of `time.monotonic()`.
         progress: Function that is called after every chunk.
         cancelled: Event that another thread sets when the call is cancelled.
+        retry_pause: Seconds before the second try; doubled before each further one.
     """
 
     mirrors: Sequence[str]
     deadline: float
     progress: Callable[[int, int | None], None] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
+    retry_pause: float = 0.5
 
     def check(self, what: str) -> None:
         """Raise if the deadline has passed or the call was cancelled.
@@ -143,7 +142,9 @@ class Fetcher:
                     raise
             except _TransientError as error:
                 self.check(url)
-                pause = error.pause or RETRY_PAUSE_SECONDS * 2 ** (tried - 1) * random.uniform(1, 1.5)  # noqa: S311 - a jitter
+                pause = error.pause
+                if pause is None:
+                    pause = self.retry_pause * 2 ** (tried - 1) * random.uniform(1, 1.5)  # noqa: S311 - a jitter
                 pause = min(pause, MAX_RETRY_PAUSE_SECONDS)
                 if tried == MAX_TRIES or time.monotonic() + pause > self.deadline:
                     raise DownloadFailedError(
