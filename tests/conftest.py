@@ -171,6 +171,14 @@ def stand_in(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
+@pytest.fixture(params=["polling", "threads"])
+def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read pipes by polling, and in threads as on Windows."""
+    from ripwrap._ripgrep.process import SETTINGS
+
+    monkeypatch.setattr(SETTINGS, "can_poll_pipes", request.param == "polling")
+
+
 @pytest.fixture
 def children() -> Callable[[], list[psutil.Process]]:
     """The child processes that were started during the test and still run, zombies included."""
