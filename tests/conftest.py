@@ -181,6 +181,14 @@ def stand_in(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
+@pytest.fixture(params=["polling", "threads"])
+def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read pipes by polling, and in threads as on Windows."""
+    from ripwrap._ripgrep.process import SETTINGS
+
+    monkeypatch.setattr(SETTINGS, "can_poll_pipes", request.param == "polling")
+
+
 @pytest.fixture
 def children() -> Callable[[], list[psutil.Process]]:
     """The child processes that were started during the test and still run, zombies included."""
@@ -224,9 +232,9 @@ def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None
 
 @pytest.fixture
 def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide every rg: no variable, no wheel, an empty PATH and cache; no network unless a test names a mirror."""
-    from ripwrap.binary import candidates
+    """Hide every rg: no variable, a wheel without rg, an empty PATH and cache; no network but a mirror."""
     from ripwrap.binary.settings import VARIABLES
+    from support import wheel
 
     for name in (
         *VARIABLES,
@@ -241,7 +249,7 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("RIPWRAP_OFFLINE", "1")
-    monkeypatch.setattr(candidates, "WHEEL", "no-such-distribution")
+    wheel.install(monkeypatch, tmp_path / "no-wheel")
 
 
 @pytest.fixture(scope="session")

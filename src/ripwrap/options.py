@@ -83,6 +83,8 @@ class Flag:
 
 MAX_THREADS = 1024
 """Threads of one rg. It starts all that are asked for before it searches, and takes all memory for 99,999,999."""
+EXCLUDED = (".git", ".ripgrep/")
+"""Globs of what is left out without `include_git`; `.ripgrep/` is the index of rg after 15.2 (ripgrep#1497)."""
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Threads: TypeAlias = Annotated[int, Field(ge=0, le=MAX_THREADS)]
@@ -109,7 +111,7 @@ class FileOptions(TypedDict, total=False):
     type_not: Annotated[Strings, Flag("No files of this type", "files", short="T", value="TYPE")]
     hidden: Annotated[bool, Flag("Include hidden files and directories", "files", short=".", default=True)]
     follow: Annotated[bool, Flag("Follow symbolic links", "files", short="L", default=True)]
-    include_git: Annotated[bool, Flag("Include what is called .git", "files", ours=True)]
+    include_git: Annotated[bool, Flag("Include .git, and folders of rg's index: .ripgrep", "files", ours=True)]
     no_require_git: Annotated[bool, Flag("Respect .gitignore outside of git", "files", default=True)]
     ignore_file: Annotated[Paths, Flag("Add ignore rules, below those of all other files", "files", value="PATH")]
     ignore_file_case_insensitive: Annotated[bool, Flag("Ignore case in ignore files", "files")]

@@ -225,7 +225,8 @@ def by_hand(options: Mapping[str, Any]) -> list[str]:
     argv += ["--no-require-git"] if options.get("no_require_git", True) else []
     argv += {True: ["--mmap"], False: ["--no-mmap"], None: []}[options.get("mmap")]
     if not options.get("include_git"):
-        argv += ["-g!.git", *(["--iglob=!.git"] if options.get("iglob") else [])]
+        argv += ["-g!.git", "-g!.ripgrep/"]
+        argv += ["--iglob=!.git", "--iglob=!.ripgrep/"] if options.get("iglob") else []
     return argv
 
 

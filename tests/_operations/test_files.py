@@ -69,6 +69,18 @@ def test_options_select_files(rg: RgBinary, plant: Plant) -> None:
     assert list(sync.files(cwd=folder, rg=rg, sortr="path")) == ["sub/c.py", "a.py", ".h", ".gitignore"]
 
 
+def test_folders_of_rgs_index_are_left_out_and_files_of_that_name_are_not(rg: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 9."""
+    everything = [".ripgrep/index", ".ripgreprc", "a", "sub/.ripgrep", "vendor/.ripgrep/deep/index"]
+    folder = plant(dict.fromkeys(everything, ""))
+    usual = [".ripgreprc", "a", "sub/.ripgrep"]
+    cases: list[dict[str, Any]] = [{}, {"glob": "*"}, {"glob": "*", "iglob": "*"}, {"no_ignore": True}]
+    for options in cases:
+        assert listed(folder, rg=rg, **options) == usual
+    assert listed(folder, rg=rg, include_git=True) == everything
+    assert listed(folder, rg=rg, paths=".ripgrep") == [".ripgrep/index"]
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("limit", [0, 1, 3, 10, 20])
 async def test_limit_is_exact(rg: RgBinary, plant: Plant, limit: int) -> None:

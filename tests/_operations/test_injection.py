@@ -36,7 +36,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.rg_matrix]
 
 Plant = Callable[..., Path]
 
-ALWAYS = ("--no-config", "--line-buffered", "--hidden", "--follow", "--no-require-git", "--glob=!.git")
+EXCLUDING = ("--glob=!.git", "--glob=!.ripgrep/")
+ALWAYS = ("--no-config", "--line-buffered", "--hidden", "--follow", "--no-require-git", *EXCLUDING)
 LISTING = ("--files", "--null")
 FRAMED = ("--null", "--with-filename")
 MODES = {
@@ -209,7 +210,7 @@ def wanted(operation: str, given: dict[str, Any]) -> tuple[list[bytes], list[byt
             name = "regexp" if slot == "pattern" else slot.replace("_", "-")
             found += [f"--{name}={text}" for text in several]
     if given.get("iglob"):
-        found.append("--iglob=!.git")
+        found += ["--iglob=!.git", "--iglob=!.ripgrep/"]
     return sorted(map(os.fsencode, found)), [os.path.normpath(os.fsencode(path)) for path in paths]
 
 

@@ -15,7 +15,6 @@ import pytest
 
 import ripwrap
 from ripwrap import PatternError, UnknownTypeError, sync
-from ripwrap._ripgrep import process
 
 pytestmark = [pytest.mark.slow, pytest.mark.python]
 
@@ -102,11 +101,6 @@ OPERATIONS: list[Operation] = [
     an_invalid_pattern,
     an_unknown_type,
 ]
-
-
-@pytest.fixture(params=["polling", "threads"])
-def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "CAN_POLL_PIPES", request.param == "polling")
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from ripwrap import sync
 from ripwrap._ripgrep.command import files_command, search_command
 from ripwrap.options import FileOptions, Flag, SearchOptions
 
-DEFAULTS = ("--glob=!.git", "--hidden", "--follow", "--no-require-git")
+DEFAULTS = ("--glob=!.git", "--glob=!.ripgrep/", "--hidden", "--follow", "--no-require-git")
 
 
 def search_flags(**options: Any) -> tuple[str, ...]:
@@ -91,16 +91,19 @@ def test_file_options_are_a_subset_of_search_options() -> None:
     assert shared <= get_type_hints(SearchOptions, include_extras=True).items()
 
 
-def test_git_folder_is_excluded_after_the_callers_globs() -> None:
+def test_folders_of_git_and_rg_are_excluded_after_the_callers_globs() -> None:
+    """Issue 19, line 9: `.ripgrep/` is left out where `.git` is."""
     flags = search_flags(glob=["*", "!x"], iglob="*")
     assert [flag for flag in flags if "glob" in flag] == [
         "--glob=*",
         "--glob=!x",
         "--iglob=*",
         "--glob=!.git",
+        "--glob=!.ripgrep/",
         "--iglob=!.git",
+        "--iglob=!.ripgrep/",
     ]
-    assert "--glob=!.git" not in search_flags(include_git=True, iglob="*")
+    assert [flag for flag in search_flags(include_git=True, iglob="*") if "glob" in flag] == ["--iglob=*"]
 
 
 def test_each_pattern_becomes_one_regexp_flag() -> None:

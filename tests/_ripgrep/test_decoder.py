@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap import Begin, Context, DecodeError, End, FileCount, Match
-from ripwrap._ripgrep import decoder
 from ripwrap._ripgrep.decoder import CountDecoder, MessageDecoder, PathDecoder, Record, kind_of, path_of
+from ripwrap._ripgrep.framing import MAX_RECORD
 from ripwrap._ripgrep.page_collector import PageRequest
 from support.outcomes import Outcome, cut, of_counts, of_matches, of_messages, of_page, of_paths
 
@@ -402,9 +402,9 @@ def test_truncated_path_at_the_end_is_rejected() -> None:
         paths.close()
 
 
-def test_path_over_the_limit_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoder, "MAX_RECORD", 100)
+def test_path_over_the_limit_is_rejected() -> None:
     paths = PathDecoder()
-    assert paths.feed(b"x" * 60) == []
-    with pytest.raises(DecodeError, match="over 100 bytes"):
-        paths.feed(b"x" * 60)
+    half = b"x" * (MAX_RECORD // 2 + 1)
+    assert paths.feed(half) == []
+    with pytest.raises(DecodeError, match=f"over {MAX_RECORD} bytes"):
+        paths.feed(half)

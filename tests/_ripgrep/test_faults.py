@@ -280,7 +280,7 @@ def test_process_that_holds_the_pipe_does_not_hide_an_error(stand_in: StandIn, f
 def test_timeout_does_not_hide_an_error_of_rg(
     stand_in: StandIn, folder: Path, colour: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "STALL_SECONDS", 60)
+    monkeypatch.setattr(process.SETTINGS, "stall_seconds", 60)
     rg = stand_in("os.write(2, b'rg: regex parse error: (\\n'); holds_the_pipe(); sys.exit(2)")
     try:
         with pytest.raises(PatternError):
@@ -393,28 +393,27 @@ def test_ctrl_c_ends_the_program_of_a_version_query(
         assert children() == []
 
 
-PROGRAMS = {
-    "os.fork() or time.sleep(3600); print('ripgrep 15.2.0')": True,  # its child holds its stdout
-    "print('ripgrep 15.2.0', flush=True); time.sleep(3600)": False,
-    "pour(b'x' * 65_536, sys.maxsize)": False,
-    "pour(b'x' * 65_536, sys.maxsize, 2)": False,
-    "os.kill(os.getpid(), 9)": False,
-    "sys.exit(1)": False,
+# A program that is asked for its version: its exit code and version, or the error.
+PROGRAMS: dict[str, tuple[int, tuple[int, ...] | None] | str] = {
+    "os.fork() or time.sleep(3600); print('ripgrep 15.2.0')": (0, (15, 2, 0)),  # its child holds its stdout
+    "print('ripgrep 15.2.0', flush=True); time.sleep(3600)": "did not end within 3 seconds",
+    "pour(b'x' * 65_536, sys.maxsize)": "wrote too much",
+    "pour(b'x' * 65_536, sys.maxsize, 2)": "wrote too much",
+    "os.kill(os.getpid(), 9)": (-9, None),
+    "sys.exit(1)": (1, None),
 }
 
 
 @pytest.mark.parametrize("body", PROGRAMS)
-def test_version_query_leaves_no_process(
-    tmp_path: Path, body: str, monkeypatch: pytest.MonkeyPatch, children: Children
-) -> None:
-    monkeypatch.setattr(probe, "PROBE_SECONDS", 3)
+def test_version_query_leaves_no_process(tmp_path: Path, body: str) -> None:
     path = fake_rg.write(tmp_path / "odd", body, says=None)
-    binary = ripwrap.RgBinary(str(path), "argument")
-    if PROGRAMS[body]:
-        assert binary.version == (15, 2, 0)
+    outcome = PROGRAMS[body]
+    if isinstance(outcome, str):
+        with pytest.raises(TimeoutError, match=outcome):
+            probe.ask(str(path), "--version", seconds=3)
     else:
-        with pytest.raises(BinaryError, match=r"did not end|is not ripgrep"):
-            _ = binary.version
+        returncode, printed, _ = probe.ask(str(path), "--version")
+        assert (returncode, probe.parse_version(printed)) == outcome
 
     def left() -> list[psutil.Process]:
         return [one for one in psutil.process_iter(["cmdline"]) if str(path) in (one.info["cmdline"] or ())]

@@ -31,12 +31,6 @@ RunningIn = Callable[[Path], list[psutil.Process]]
 Plant = Callable[..., Path]
 
 
-@pytest.fixture(params=["polling", "threads"])
-def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read pipes by polling, and in threads as on Windows."""
-    monkeypatch.setattr(process, "CAN_POLL_PIPES", request.param == "polling")
-
-
 @pytest.fixture
 def endless(plant: Plant, leaks_nothing: None) -> Callable[..., AsyncGenerator[Match]]:
     """A search with more output than any pipe holds, and then a FIFO that never answers: rg does not end by itself."""
@@ -240,11 +234,8 @@ class TestLeavingBlocking:
 
 @pytest.mark.slow
 @pytest.mark.python
-@pytest.mark.parametrize("reading", ["polling", "threads"])
-def test_slow_consumer_gets_the_matches_found_before_the_timeout(
-    plant: Plant, leaks_nothing: None, monkeypatch: pytest.MonkeyPatch, reading: str
-) -> None:
-    monkeypatch.setattr(process, "CAN_POLL_PIPES", reading == "polling")
+@pytest.mark.usefixtures("reading", "leaks_nothing")
+def test_slow_consumer_gets_the_matches_found_before_the_timeout(plant: Plant) -> None:
     folder = plant({"file": "needle\n" * 200_000})
     matches = sync.search("needle", cwd=folder, timeout=2)
     next(matches)
@@ -308,7 +299,7 @@ async def test_unkillable_rg_is_abandoned_with_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Keep the signal from rg, as uninterruptible sleep does."""
-    monkeypatch.setattr(process, "REAP_SECONDS", 0.01)
+    monkeypatch.setattr(process.SETTINGS, "reap_seconds", 0.01)
     spared: list[subprocess.Popen[bytes]] = []
     with monkeypatch.context() as patch:
         patch.setattr(process, "kill", spared.append)

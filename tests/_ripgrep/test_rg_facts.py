@@ -16,8 +16,9 @@ import sys
 import termios
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from pydantic import ValidationError
@@ -25,6 +26,9 @@ from pydantic import ValidationError
 import ripwrap
 from ripwrap import CapabilityError, Context, End, Match, PatternError, SearchError, Summary, sync
 from ripwrap.binary import RgBinary
+from ripwrap.options import SearchOptions
+from support import rgs
+from support.waiting import until_blocking
 
 Plant = Callable[..., Path]
 StandIn = Callable[..., Path]
@@ -807,12 +811,53 @@ def test_rg_buffers_files_with_matches_and_not_counts(rg: RgBinary, plant: Plant
         with subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE) as searching:
             assert searching.stdout is not None
             with open(folder / "b", "w"):  # rg has opened it, and so is done with the other
-                waiting = bytearray(4)
-                fcntl.ioctl(searching.stdout, termios.FIONREAD, waiting)
-            written.append((int.from_bytes(waiting, sys.byteorder), searching.communicate(timeout=30)[0]))
+                waiting = unread(searching.stdout)
+            written.append((waiting, searching.communicate(timeout=30)[0]))
     assert written == [(0, b"a\0"), (4, b"a\x001\n")]
     os.unlink(folder / "b")
     assert list(sync.files_with_matches("needle", cwd=folder, rg=rg)) == ["a"]
+
+
+@pytest.fixture(params=["15.0.0", "15.2.0"])
+def rg_of_a_pipe(request: pytest.FixtureRequest) -> RgBinary:
+    """An rg with the defect of ripgrep#3194, and one without."""
+    try:
+        return sync.resolve(rgs.provide(request.param))
+    except rgs.UnavailableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.fact(56)
+def test_rg_15_0_reports_matches_in_a_pipe_late(rg_of_a_pipe: RgBinary, folder: Path) -> None:
+    """Issue 19, line 9: the other matches come at once, and none is missing."""
+    os.mkfifo(folder / "fifo")
+    argv = [rg_of_a_pipe.path, "--no-config", "--json", "--line-buffered", "needle", "fifo"]
+    with subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as searching:
+        assert searching.stdout is not None
+        with open(folder / "fifo", "wb", buffering=0) as pipe:
+            for _ in range(2):  # rg reads the second line when it is done with the first
+                pipe.write(b"needle\n")
+                until_blocking(lambda: unread(pipe) == 0)
+            assert (unread(searching.stdout) == 0) == (rg_of_a_pipe.version == (15, 0, 0))
+        assert searching.communicate(timeout=30)[0].count(b'"type":"match"') == 2
+
+
+def test_rg_15_0_streams_matches_in_files_as_other_versions_do(rg_of_a_pipe: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 9: the search waits for a pipe when the match is yielded."""
+    folder = plant({"file": "needle\n"})
+    os.mkfifo(folder / "fifo")
+    cases: list[SearchOptions] = [{}, {"threads": 1}, {"sort": "path"}]
+    for options in cases:
+        paths = ["file", "fifo"]
+        with closing(sync.search("needle", cwd=folder, paths=paths, rg=rg_of_a_pipe, **options)) as found:
+            assert next(found).path == "file"
+
+
+def unread(pipe: IO[bytes]) -> int:
+    """Return the number of bytes that nobody has read from a pipe yet."""
+    waiting = bytearray(4)
+    fcntl.ioctl(pipe, termios.FIONREAD, waiting)
+    return int.from_bytes(waiting, sys.byteorder)
 
 
 def test_every_fact_has_a_test_and_every_mark_names_a_fact() -> None:

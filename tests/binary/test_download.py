@@ -14,18 +14,17 @@ import pytest
 import trustme
 
 from ripwrap import ChecksumMismatchError, DownloadFailedError
-from ripwrap.binary import download, settings
+from ripwrap.binary import settings
 from ripwrap.binary.download import Fetcher, hash_in_sidecar
+from ripwrap.binary.releases import MAX_ARCHIVE_BYTES
 from ripwrap.binary.settings import redact
-from support.mirror import Mirror, say, serving, sha256, write
+from support.mirror import Mirror, downloading, say, serving, sha256, write
 
 CONTENT = b"\x1f\x8b" + bytes(range(256)) * 2000
 PATH = "1.0/asset.tar.gz"
 
 
-@pytest.fixture(autouse=True)
-def short_retry_pause(nothing_set: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "RETRY_PAUSE_SECONDS", 0.001)
+pytestmark = pytest.mark.usefixtures("nothing_set")
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def fetched(
     cancelled: threading.Event | None = None,
 ) -> bytes:
     into = io.BytesIO(b"left over from before" * 100_000)
-    fetcher = Fetcher(mirrors, time.monotonic() + seconds, progress, cancelled or threading.Event())
+    fetcher = Fetcher(mirrors, time.monotonic() + seconds, progress, cancelled or threading.Event(), retry_pause=0.001)
     fetcher.fetch(PATH, expected, into)
     return into.getvalue()
 
@@ -82,6 +81,13 @@ def test_transient_http_status_is_tried_three_times(server: Mirror, status: int)
     server.next(say(status), say(status), say(status))
     assert assert_refused(server.url, says=f"answered {status} .*tried 3 times").status == status
     assert len(server.asked) == 6
+
+
+def test_retry_after_of_zero_is_honoured(server: Mirror) -> None:
+    server.next(say(429, Retry_After="0"))
+    into = io.BytesIO()
+    Fetcher([server.url], time.monotonic() + 30, retry_pause=60).fetch(PATH, sha256(CONTENT), into)
+    assert into.getvalue() == CONTENT
 
 
 def test_retry_after_is_honoured_and_bounded_by_the_deadline(server: Mirror) -> None:
@@ -239,10 +245,23 @@ def test_upper_case_hash_is_accepted(server: Mirror) -> None:
     assert fetched(server.url, expected=sha256(CONTENT).upper()) == CONTENT
 
 
-def test_too_large_body_is_rejected_without_a_retry(server: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "MAX_ARCHIVE_BYTES", 100_000)
-    assert_refused(server.url, says="more than 100000 bytes")
-    assert len(server.asked) == 1
+def test_too_large_body_is_rejected_without_a_retry(server: Mirror) -> None:
+    """Issue 18: no thread watches over the request any more, though the error has a traceback."""
+    server.put("1.0", "asset.tar.gz", bytes(MAX_ARCHIVE_BYTES + 1))
+    error = assert_refused(server.url, says=f"more than {MAX_ARCHIVE_BYTES} bytes")
+    assert (len(server.asked), downloading(), error.__traceback__ is not None) == (1, [], True)
+
+
+def test_full_disk_ends_the_request(server: Mirror) -> None:
+    """Issue 18: no thread watches over the request any more, though the error has a traceback."""
+
+    class Full(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        Fetcher([server.url], time.monotonic() + 30).fetch(PATH, sha256(CONTENT), Full())
+    assert (downloading(), caught.tb is not None) == ([], True)
 
 
 def test_next_mirror_is_tried_after_a_failure(server: Mirror, tmp_path: Path) -> None:

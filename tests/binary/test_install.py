@@ -1,12 +1,12 @@
 """Installation of rg on first use: real mirrors, concurrent processes, and installers killed at any moment."""
 
 import os
+import platform
 import random
 import shutil
 import stat
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +17,11 @@ import trustme
 
 import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, ChecksumMismatchError, DownloadFailedError, binary, sync
-from ripwrap.binary import cache, download, platforms
-from ripwrap.binary.platforms import Platform
+from ripwrap.binary import cache, releases
 from support.cli import output, run
-from support.mirror import ASSET, FOLDER, TARGET, VERSION, Mirror, say, sha256, targz, write
+from support.mirror import ASSET, FOLDER, VERSION, Mirror, downloading, say, sha256, targz, write
 
 pytestmark = pytest.mark.usefixtures("nothing_set")
-
-
-@pytest.fixture(autouse=True)
-def short_retry_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "RETRY_PAUSE_SECONDS", 0.001)
 
 
 @pytest.fixture
@@ -138,7 +132,7 @@ def test_unpinned_version_is_rejected_unless_allowed(
 
 @pytest.mark.parametrize("status", [403, 404, 500])
 def test_failing_server_raises_one_error_and_leaves_no_files(mirror: Mirror, store: Path, status: int) -> None:
-    mirror.next(*[say(status)] * 3)
+    mirror.next(*[say(status, Retry_After="0")] * 3)
     with pytest.raises(DownloadFailedError, match=f"answered {status}") as caught:
         sync.resolve()
     assert caught.value.status == status
@@ -148,22 +142,24 @@ def test_failing_server_raises_one_error_and_leaves_no_files(mirror: Mirror, sto
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("first", ["missing", "does not run"])
 def test_next_target_is_tried_if_one_is_missing_or_does_not_run(
-    mirror: Mirror, program: bytes, store: Path, monkeypatch: pytest.MonkeyPatch
+    mirror: Mirror, store: Path, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
-    """Offer several targets, as on arm64, where the static program comes before the one for glibc."""
-    targets = ("x-one", "x-two", TARGET)
-    monkeypatch.setattr(platforms, "targets", lambda here, version: targets)
-    broken = targz(f"ripgrep-{VERSION}-x-two", b"#!/bin/sh\nexit 127\n")
-    good = targz(f"ripgrep-{VERSION}-{TARGET}", program)
-    pins = {(VERSION, "x-one"): "0" * 64, (VERSION, "x-two"): sha256(broken), (VERSION, TARGET): sha256(good)}
-    monkeypatch.setattr("ripwrap.binary.installer.PINS", pins)
+    """Pretend to be on arm64, where the static program comes before the one for glibc."""
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     monkeypatch.delenv("RIPWRAP_SHA256")
-    mirror.put(VERSION, f"ripgrep-{VERSION}-x-two.tar.gz", broken)
-    mirror.put(VERSION, ASSET, good)
-    assert sync.install().path == str(store / FOLDER / cache.NAME)
-    assert [path.rsplit("-x-", 1)[-1] for path in mirror.asked[:2]] == ["one.tar.gz", "two.tar.gz"]
-    assert contents(store) == {FOLDER, "lock"}
+    programs = {"aarch64-unknown-linux-gnu": b"#!/bin/sh\necho ripgrep 15.2.9\n"}
+    if first == "does not run":
+        programs["aarch64-unknown-linux-musl"] = b"#!/bin/sh\nexit 127\n"
+    for target, body in programs.items():
+        asset = releases.asset_name("15.2.9", target)
+        published = mirror.put("15.2.9", asset, targz(releases.folder_name("15.2.9", target), body))
+        mirror.put("15.2.9", f"{asset}.sha256", f"{published}  {asset}\n".encode())
+    found = sync.install("15.2.9", allow_unpinned=True)
+    assert found.path == str(store / releases.folder_name("15.2.9", "aarch64-unknown-linux-gnu") / cache.NAME)
+    assert "aarch64-unknown-linux-musl" in mirror.asked[0]
+    assert contents(store) == {Path(found.path).parent.name, "lock"}
 
 
 def test_program_that_fails_or_is_not_rg_is_not_installed(
@@ -196,7 +192,7 @@ def test_mirror_with_another_version_is_named_in_the_error(
 
 
 def test_unknown_platform_raises_before_any_request(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platforms, "current", lambda: Platform("Plan 9", "amd64"))
+    monkeypatch.setattr(platform, "system", lambda: "Plan 9")
     with pytest.raises(ripwrap.UnsupportedPlatformError, match="Plan 9"):
         sync.resolve()
     assert mirror.asked == []
@@ -237,10 +233,9 @@ SEARCH = "from ripwrap import sync; print([match.path for match in sync.search('
 
 def program_output(code: str, folder: Path, prefix: list[str] = UNPRIVILEGED) -> "subprocess.CompletedProcess[str]":
     (folder / "file").write_text("needle\n")
-    wheel_less = f"from ripwrap.binary import candidates; candidates.WHEEL = 'none'\n{code}"
     command = [*(shutil.which(prefix[0], path="/usr/bin:/bin") or prefix[0] for _ in prefix[:1]), *prefix[1:]]
     return subprocess.run(
-        [*command, sys.executable, "-c", wheel_less], cwd=folder, capture_output=True, text=True, check=False
+        [*command, sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
     )
 
 
@@ -294,8 +289,6 @@ def test_cache_path_that_is_a_file_is_named_in_the_error(mirror: Mirror, store: 
 
 FIRST_USE = """
 import hashlib
-from ripwrap.binary import candidates
-candidates.WHEEL = "none"
 from ripwrap import sync
 found = sync.resolve()
 assert [match.path for match in sync.search("needle", glob="file")] == ["file"]
@@ -421,7 +414,7 @@ def test_user_without_a_home_gets_no_cache_in_the_current_directory(
 ) -> None:
     """Run without a home directory, where `~` would be a folder of the checkout."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cache, "folder", lambda: Path("~/.cache/ripwrap"))
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", "~no-such-user/cache")
     with pytest.raises(BinaryError, match=r"no home directory.*RIPWRAP_CACHE_DIR"):
         sync.resolve()
     assert not Path("~").exists()
@@ -450,12 +443,11 @@ def test_timeout_of_a_search_includes_the_installation(mirror: Mirror, tmp_path:
 @pytest.mark.anyio
 async def test_cancelled_first_use_ends_its_download(mirror: Mirror, store: Path, tmp_path: Path) -> None:
     mirror.next(hanging(6))
-    before = set(threading.enumerate())  # an earlier test of this process may have left a thread
     with anyio.move_on_after(0.3) as scope:
         await anext(ripwrap.search("needle", cwd=tmp_path))
     assert scope.cancelled_caught
     with anyio.fail_after(5):  # before the server lets go
-        while any(thread.name == "ripwrap-download" for thread in set(threading.enumerate()) - before):  # noqa: ASYNC110
+        while downloading():  # noqa: ASYNC110
             await anyio.sleep(0.01)
     assert (await binary.resolve()).source == "download"
 

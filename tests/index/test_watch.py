@@ -164,10 +164,13 @@ async def test_file_that_becomes_unreadable_is_reported(
 
 async def test_ignored_files_git_and_the_index_cause_no_result(plant: Plant, anyio_backend: str) -> None:
     root = plant({"a.py": "a\n", ".gitignore": "*.log\n", ".git/HEAD": "ref: refs/heads/main\n", ".git/x": "x\n"})
+    (root / ".ripgrep").mkdir()
+    (root / ".ripgrep" / "x").write_text("x\n")
     async with watching(root, "project") as refreshes:
         assert counts(await following(refreshes)) == (2, 0, 0)
         (root / "noise.log").write_text("x\n")
         (root / ".git" / "index").write_text("x\n")
+        (root / ".ripgrep" / "index").write_text("x\n")
         (root / ".ripwrap" / "other").write_text("x\n")
         with anyio.move_on_after(1.5) as scope:  # three times the quiet period
             await anext(refreshes)
@@ -221,6 +224,8 @@ def test_filter_ignores_only_files_of_the_index(tmp_path: Path) -> None:
     wakes = _Filter(tmp_path, own_files(tmp_path, tmp_path), None)
     for own in ("index.sqlite3", "index.sqlite3-wal", "index.sqlite3-shm", "index.lock", vectors, f"{vectors}.x7_"):
         assert not wakes(None, str(tmp_path / own))
+    assert not wakes(None, str(tmp_path / "a" / ".ripgrep" / "index"))
+    assert wakes(None, str(tmp_path / "a" / ".ripgrep"))  # may be a file
     for folder, wakes_us in (("own", True), (FOLDER, False)):
         wakes = _Filter(tmp_path, own_files(tmp_path / folder, tmp_path), None)
         assert wakes(None, str(tmp_path / folder / "a.py")) is wakes_us

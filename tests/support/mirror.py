@@ -118,6 +118,11 @@ def serving(mirror: Mirror, tls: ssl.SSLContext | None = None) -> Iterator[Mirro
             thread.join()
 
 
+def downloading() -> list[threading.Thread]:
+    """Return the threads of this process that watch over a download."""
+    return [thread for thread in threading.enumerate() if thread.name == "ripwrap-download"]
+
+
 def write(folder: Path, version: str, asset: str, content: bytes) -> str:
     """Write an asset where a `file://` mirror has it, and return its hash."""
     path = folder / version / asset

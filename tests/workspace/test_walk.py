@@ -38,7 +38,7 @@ def newest() -> RgBinary:
 
 def run(rg: RgBinary, root: Path, *flags: str, sub: str = ".") -> "subprocess.CompletedProcess[bytes]":
     fixed = ("--no-config", "--files", "--null", "--no-require-git", "--no-ignore-parent", "--no-ignore-global")
-    argv = [rg.path, *fixed, *flags, "--glob=!.git", "--", sub]
+    argv = [rg.path, *fixed, *flags, "--glob=!.git", "--glob=!.ripgrep/", "--", sub]
     return subprocess.run(argv, cwd=root, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
@@ -214,6 +214,7 @@ def test_rg_fails_for_an_invalid_ignore_line_above_the_root(rg: RgBinary, plant:
 @pytest.mark.parametrize("depth", [None, 0, 1, 2, 3])
 def test_walk_options_equal_rgs(rg: RgBinary, plant: Plant, flags: list[str], depth: int | None) -> None:
     files = ["a", "b", ".a", "d/a", "d/b", "d/e/a", "d/.e/a", ".d/a", ".git/a", "f/.git/a"]
+    files += [".ripgrep/a", "f/.ripgrep/a", "e/.ripgrep"]
     root = plant({".gitignore": "b\n", ".ignore": "/d/a\n", **dict.fromkeys(files, "")})
     options = {"hidden": "--hidden" in flags, "no_ignore": "--no-ignore" in flags, "max_depth": depth}
     depths = [] if depth is None else [f"--max-depth={depth}"]
@@ -245,7 +246,8 @@ def test_unopened_alternate_group_raises_the_newest_rgs_message(newest: RgBinary
 def test_walk_does_not_follow_links(rg: RgBinary, plant: Plant, tmp_path: Path) -> None:
     root = plant({"a": "", "d/a": "", "rules": "a\n", "e/info/exclude": "e2\n", "e2": ""})
     (tmp_path / "outside").write_text("*\n")
-    for name, target in {"l": "a", "ld": "d", "up": "..", "loop": "loop", "gone": "no", ".git": "e"}.items():
+    links = {"l": "a", "ld": "d", "up": "..", "loop": "loop", "gone": "no", ".git": "e", ".ripgrep": "e"}
+    for name, target in links.items():
         (root / name).symlink_to(target)
     (root / "d/.gitignore").symlink_to("../rules")
     assert same(rg, root) == ["a", "e/info/exclude", "rules"]

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
-from ripwrap.options import VISIBLE_FILES, FileOptions, Flag, SearchOptions, StrPath, flag_of, suggest
+from ripwrap.options import EXCLUDED, VISIBLE_FILES, FileOptions, Flag, SearchOptions, StrPath, flag_of, suggest
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
 
@@ -26,7 +26,7 @@ Options = TypeVar("Options", bound=FileOptions)
 ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg")
 """Arguments of most operations beside the options, for hints about unknown names."""
 
-_NOT_GIT, _NOT_HIDDEN = "!.git", "!.*"
+_NOT_HIDDEN = "!.*"
 _END_OF_OPTIONS = "--"
 _LEADING_DOTS = re.compile(rf"^(\.[{re.escape(os.sep + (os.altsep or ''))}]+)+")
 
@@ -160,8 +160,9 @@ def spell_file_flags(arguments: Collection[str]) -> list[str]:
         arguments: Arguments of a `files_command()` for `rank()` or an index.
     """
     usual = files_command(os.curdir, (), VISIBLE_FILES).arguments
-    given = [one for one in arguments if one not in (*usual, f"--iglob={_NOT_GIT}", f"--glob={_NOT_HIDDEN}")]
-    opposites = {"--no-require-git": "--require-git", f"--glob={_NOT_GIT}": "--include-git"}
+    added = {f"--glob={_NOT_HIDDEN}", *_exclude({"iglob": True})}
+    given = [one for one in arguments if one not in usual and one not in added]
+    opposites = {"--no-require-git": "--require-git", f"--glob=!{EXCLUDED[0]}": "--include-git"}
     return [*given, *(opposite for flag, opposite in opposites.items() if flag not in arguments)]
 
 
@@ -318,7 +319,7 @@ def _flags(table: Mapping[str, Flag], options: Mapping[str, Any]) -> Iterator[st
         elif flag.negated and key in options:
             yield f"--no-{key.replace('_', '-')}"
         if key == "iglob":
-            yield from _exclude_git(options)
+            yield from _exclude(options)
 
 
 def _spell_flag(name: str, value: int | StrPath | Iterable[StrPath]) -> Iterator[str]:
@@ -331,12 +332,11 @@ def _spell_flag(name: str, value: int | StrPath | Iterable[StrPath]) -> Iterator
             yield f"--{name}={_text_path(one)}"
 
 
-def _exclude_git(options: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the globs that exclude `.git`, after the caller's: the last glob wins, and rg reads iglobs after globs."""
+def _exclude(options: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the globs for `EXCLUDED`, after the caller's: the last glob wins, and rg reads iglobs after globs."""
     if not options.get("include_git"):
-        yield f"--glob={_NOT_GIT}"
-        if options.get("iglob"):
-            yield f"--iglob={_NOT_GIT}"
+        for name in ("glob", "iglob") if options.get("iglob") else ("glob",):
+            yield from (f"--{name}=!{glob}" for glob in EXCLUDED)
 
 
 def _flag_table(options: type[FileOptions]) -> dict[str, Flag]:

@@ -7,7 +7,7 @@ Steps of a child, async or blocking:
 2. `read()` until it returns no bytes.
 3. `wait()`, which returns the exit.
 4. Leave the context manager, also after an error in steps 2 and 3: the child is killed and reaped within
-   `REAP_SECONDS`, and its descriptors are closed.
+   `Settings.reap_seconds`, and its descriptors are closed.
 
 The async side polls the pipe and reads it itself, without a subprocess transport: on CPython 3.11.7, 3.12.1 and 3.13.0
 asyncio's `kill(); await wait()` never returns while stdout is unread (rg-facts 30), and a cancelled
@@ -27,6 +27,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import IO, Self, cast
 
 import anyio
@@ -61,17 +62,27 @@ PIPE_BYTES = 256 * 1024
 EXIT_GRACE_SECONDS = 1.0
 """Seconds for rg to exit by itself after it has closed its stdout."""
 
-STALL_SECONDS = 1.0
-"""Seconds of silence after which stderr is read: an rg that could not start a thread may hang (rg-facts 8)."""
-
-REAP_SECONDS = 1.0
-"""Seconds for a killed rg to end; only one in uninterruptible sleep needs more (rg-facts 33)."""
-
 KILLED_RETURNCODE = -9
 """Exit code of a killed rg that has not ended yet."""
 
-CAN_POLL_PIPES = os.name == "posix"
-"""True if pipes can be polled. Windows can poll sockets only; there a thread reads."""
+
+@dataclass(slots=True)
+class Settings:
+    """Settings of all children, which tests change.
+
+    Attributes:
+        can_poll_pipes: True if pipes can be polled. Windows can poll sockets only; there a thread reads.
+        stall_seconds: Seconds of silence after which stderr is read: an rg that could not start a thread may hang
+            (rg-facts 8).
+        reap_seconds: Seconds for a killed rg to end; only one in uninterruptible sleep needs more (rg-facts 33).
+    """
+
+    can_poll_pipes: bool = os.name == "posix"
+    stall_seconds: float = 1.0
+    reap_seconds: float = 1.0
+
+
+SETTINGS = Settings()
 
 _CWD = Hint("cwd", kind="correct")
 _OTHER_RG = HintedText("; pass another ", Hint("rg"))
@@ -166,9 +177,8 @@ class _Child:
                 self._popen = _start(self._argv, command.cwd, self._stderr)
                 self._stdout = cast("IO[bytes]", self._popen.stdout)
                 # At garbage collection and interpreter exit, for a generator that is never closed (rg-facts 31).
-                clean_up = self._finalizer = weakref.finalize(
-                    self, _destroy, self._popen, self._stdout, self._stderr, self._reading, seconds=REAP_SECONDS
-                )
+                held = (self._popen, self._stdout, self._stderr, self._reading)
+                clean_up = self._finalizer = weakref.finalize(self, _destroy, *held, SETTINGS.reap_seconds)
         except BaseException:
             clean_up()
             raise
@@ -192,7 +202,7 @@ class _Child:
         return chunk
 
     def _has_stalled(self, *, whole: bool) -> bool:
-        """Return whether to stop waiting for a silent stdout; called after `STALL_SECONDS` of silence.
+        """Return whether to stop waiting for a silent stdout; called after `stall_seconds` of silence.
 
         - rg has ended, and `whole` or its exit code says that nothing follows, but another process holds the pipe open,
           such as a child of a launcher: stop.
@@ -229,7 +239,7 @@ class AsyncChild(_Child):
         Args:
             whole: True if rg has written its last message, so that its exit ends the stream, too.
         """
-        if not CAN_POLL_PIPES:
+        if not SETTINGS.can_poll_pipes:
             return await self._read_in_thread()
         if self._poll(0):  # a tenth of the cost of `wait_readable`
             await anyio.lowlevel.checkpoint()
@@ -246,7 +256,7 @@ class AsyncChild(_Child):
         returncode = await self._wait_for_exit(EXIT_GRACE_SECONDS)
         if lingers := returncode is None:
             self.kill()
-            returncode = await self._wait_for_exit(REAP_SECONDS)
+            returncode = await self._wait_for_exit(SETTINGS.reap_seconds)
         end = self._make_exit(returncode, lingers=lingers)
         if len(end.stderr) > READ_BYTES:  # parsing takes long, and calls `stat()` for every missing path
             await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
@@ -259,14 +269,14 @@ class AsyncChild(_Child):
             return
         try:
             with anyio.CancelScope(shield=True):
-                if await self._wait_for_exit(REAP_SECONDS) is None:
+                if await self._wait_for_exit(SETTINGS.reap_seconds) is None:
                     self._finalizer.detach()
                     _destroy(self._popen, self._stdout, self._stderr, self._reading, 0)
         finally:
             self._finalizer()
 
     async def _readable(self) -> bool:
-        with anyio.move_on_after(STALL_SECONDS):
+        with anyio.move_on_after(SETTINGS.stall_seconds):
             await anyio.wait_readable(self._stdout)
             return True
         return False
@@ -305,7 +315,7 @@ class BlockingChild(_Child):
         self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Self:
-        if self._timeout is not None and not CAN_POLL_PIPES:
+        if self._timeout is not None and not SETTINGS.can_poll_pipes:
             self._timer = threading.Timer(max(self._deadline - time.monotonic(), 0), self._kill_expired)
             self._timer.daemon = True
             self._timer.start()
@@ -317,12 +327,12 @@ class BlockingChild(_Child):
         Args:
             whole: True if rg has written its last message, so that its exit ends the stream, too.
         """
-        if not CAN_POLL_PIPES:
+        if not SETTINGS.can_poll_pipes:
             return self._take()
         while (left := self._deadline - time.monotonic()) >= 0:
-            if self._poll(min(left, STALL_SECONDS)):
+            if self._poll(min(left, SETTINGS.stall_seconds)):
                 return self._take()
-            if left > STALL_SECONDS and self._has_stalled(whole=whole):
+            if left > SETTINGS.stall_seconds and self._has_stalled(whole=whole):
                 return b""
         if not self._poll(0) & select.POLLHUP:  # stdout is open: rg, or a child of a launcher, may write more
             self.timed_out = True
@@ -346,7 +356,7 @@ class BlockingChild(_Child):
         returncode = wait_for_exit(self._popen, EXIT_GRACE_SECONDS)
         if lingers := returncode is None:
             self.kill()
-            returncode = wait_for_exit(self._popen, REAP_SECONDS)
+            returncode = wait_for_exit(self._popen, SETTINGS.reap_seconds)
         return self._make_exit(returncode, lingers=lingers)
 
     def __exit__(self, *_: object) -> None:

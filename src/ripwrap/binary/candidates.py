@@ -95,7 +95,7 @@ def _cache_candidates() -> Iterator[Candidate]:
     installed = [rg for rg in cache.installed(folder) if _is_for_this_platform(rg, here)]
     for rg in installed:
         damage = cache.damage(rg)
-        yield Candidate("cache", str(rg), not damage, damage or "usable")
+        yield Candidate("cache", str(rg), not damage, damage or f"usable{_remark(cache.parse_release(rg)[0])}")
     if not installed:
         yield Candidate("cache", str(folder), False, "no rg in this folder")
 
@@ -122,17 +122,22 @@ def download() -> Candidate:
 
 
 def _judge(source: Source, path: str) -> Candidate:
-    problem = why_not_runnable(path) or _why_unusable(RgBinary(path, source))
-    return Candidate(source, path, not problem, problem or "usable")
-
-
-def _why_unusable(binary: RgBinary) -> str:
-    """Return the reason not to use a program that can be run, or an empty text."""
+    if problem := why_not_runnable(path):
+        return Candidate(source, path, False, problem)
     try:
-        version = binary.version
+        version = RgBinary(path, source).version
     except BinaryError as error:
-        return str(error)
-    return "" if version >= OLDEST else f"rg {format_version(version)} is too old: 13 or later is needed"
+        return Candidate(source, path, False, str(error))
+    shown = format_version(version)
+    if version < OLDEST:
+        return Candidate(source, path, False, f"rg {shown} is too old: 13 or later is needed")
+    return Candidate(source, path, True, f"usable{_remark(shown)}")
+
+
+def _remark(version: str) -> str:
+    """Return the end of the reason for a version with a defect that does not make it unusable."""
+    late = "; rg 15.0.0 reports matches in pipes late (ripgrep#3194), 15.1.0 or later does not"
+    return late if version == "15.0.0" else ""
 
 
 def why_not_runnable(path: str) -> str:

@@ -12,8 +12,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -27,9 +27,6 @@ from ripwrap.binary.settings import redact
 from ripwrap.errors import ChecksumMismatchError, DownloadFailedError
 
 MAX_TRIES = 3
-RETRY_PAUSE_SECONDS = 0.5
-"""Seconds before the second try; doubled before each further one."""
-
 MAX_RETRY_PAUSE_SECONDS = 30.0
 """Longest pause before a try, also if a server's Retry-After asks for more."""
 
@@ -64,12 +61,14 @@ class Fetcher:
         deadline: End of all tries, on the clock of `time.monotonic()`.
         progress: Function that is called after every chunk.
         cancelled: Event that another thread sets when the call is cancelled.
+        retry_pause: Seconds before the second try; doubled before each further one.
     """
 
     mirrors: Sequence[str]
     deadline: float
     progress: Callable[[int, int | None], None] | None = None
     cancelled: threading.Event = field(default_factory=threading.Event)
+    retry_pause: float = 0.5
 
     def check(self, what: str) -> None:
         """Raise if the deadline has passed or the call was cancelled.
@@ -95,10 +94,11 @@ class Fetcher:
             into.truncate()
             digest = hashlib.sha256()
             start = b""
-            for chunk in self._body(url, MAX_ARCHIVE_BYTES):
-                start = start or chunk[:32]
-                digest.update(chunk)
-                into.write(chunk)
+            with closing(self._body(url, MAX_ARCHIVE_BYTES)) as chunks:
+                for chunk in chunks:
+                    start = start or chunk[:32]
+                    digest.update(chunk)
+                    into.write(chunk)
             into.flush()
             if digest.hexdigest() != sha256.lower():
                 raise _checksum_error(url, sha256, digest.hexdigest(), start)
@@ -142,7 +142,9 @@ class Fetcher:
                     raise
             except _TransientError as error:
                 self.check(url)
-                pause = error.pause or RETRY_PAUSE_SECONDS * 2 ** (tried - 1) * random.uniform(1, 1.5)  # noqa: S311 - a jitter
+                pause = error.pause
+                if pause is None:
+                    pause = self.retry_pause * 2 ** (tried - 1) * random.uniform(1, 1.5)  # noqa: S311 - a jitter
                 pause = min(pause, MAX_RETRY_PAUSE_SECONDS)
                 if tried == MAX_TRIES or time.monotonic() + pause > self.deadline:
                     raise DownloadFailedError(
@@ -151,21 +153,23 @@ class Fetcher:
                 self.cancelled.wait(pause)
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def _body(self, url: str, limit: int) -> Iterator[bytes]:
-        """Yield the bytes at an address, at most `limit`, before the deadline."""
+    def _body(self, url: str, limit: int) -> Generator[bytes]:
+        """Yield the bytes at an address, at most `limit`, before the deadline; closing it ends the request."""
         shown = redact(url)
-        chunks = self._file(url) if url.startswith("file:") else self._http(url)
         size = 0
-        for chunk in chunks:
-            size += len(chunk)
-            if size > limit:
-                raise DownloadFailedError(
-                    f"{shown} has more than {limit} bytes, so it is not a release of rg", url=shown
-                )
-            self.check(url)
-            yield chunk
+        self.check(url)
+        # A traceback would keep a generator that is not closed, and with it its connection and its watching thread.
+        with closing(self._file(url) if url.startswith("file:") else self._http(url)) as chunks:
+            for chunk in chunks:
+                size += len(chunk)
+                if size > limit:
+                    raise DownloadFailedError(
+                        f"{shown} has more than {limit} bytes, so it is not a release of rg", url=shown
+                    )
+                self.check(url)
+                yield chunk
 
-    def _file(self, url: str) -> Iterator[bytes]:
+    def _file(self, url: str) -> Generator[bytes]:
         path = Path(url2pathname(urlsplit(url).path))
         shown = redact(url)
         try:
@@ -178,7 +182,7 @@ class Fetcher:
         except OSError as error:
             raise DownloadFailedError(f"{shown} cannot be read: {error.strerror}", url=shown) from error
 
-    def _http(self, url: str) -> Iterator[bytes]:
+    def _http(self, url: str) -> Generator[bytes]:
         shown = redact(url)
         try:
             with self._cut_at_deadline() as trace, httpx.Client(timeout=SILENCE_TIMEOUT, headers=_HEADERS) as client:

@@ -119,13 +119,18 @@ def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa
     return printed
 
 
-def ask(path: str, flag: str) -> tuple[int, str, str]:
+def ask(path: str, flag: str, seconds: float = PROBE_SECONDS) -> tuple[int, str, str]:
     """Run rg with a flag such as `--version`, and return exit code, stdout and stderr; no process is left.
+
+    Args:
+        path: Path of the program.
+        flag: Flag to pass.
+        seconds: Time limit.
 
     Raises:
         OSError: rg cannot be started.
         SearchError: A temporary file cannot be created.
-        TimeoutError: rg did not end within `PROBE_SECONDS`, wrote too much, or the call was cancelled.
+        TimeoutError: rg did not end within `seconds`, wrote too much, or the call was cancelled.
     """
     cancelled = CANCELLED.get()
     with cancelled.child(), open_temporary_file() as stdout, open_temporary_file() as stderr:
@@ -133,7 +138,7 @@ def ask(path: str, flag: str) -> tuple[int, str, str]:
         try:
             with defer_interrupts():
                 popen = spawn([path, "--no-config", flag], stdout=stdout, stderr=stderr)
-            returncode = _wait(popen, cancelled, stdout, stderr)
+            returncode = _wait(popen, seconds, cancelled, stdout, stderr)
         finally:
             if popen is not None:
                 kill(popen)
@@ -144,11 +149,11 @@ def ask(path: str, flag: str) -> tuple[int, str, str]:
         return returncode, printed, complained
 
 
-def _wait(popen: Popen, cancelled: Cancellation, *files: IO[bytes]) -> int:
-    for pause in poll_intervals(PROBE_SECONDS):
+def _wait(popen: Popen, seconds: float, cancelled: Cancellation, *files: IO[bytes]) -> int:
+    for pause in poll_intervals(seconds):
         if (returncode := reap(popen)) is not None:
             return returncode
         if cancelled.is_set() or any(os.fstat(file.fileno()).st_size > MAX_OUTPUT_BYTES for file in files):
             break
         time.sleep(pause)
-    raise TimeoutError(f"it did not end within {PROBE_SECONDS} seconds, or wrote too much")
+    raise TimeoutError(f"it did not end within {seconds} seconds, or wrote too much")

@@ -94,7 +94,8 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
     for candidate in candidates(_absolute_name(rg)):
         if candidate.usable:
             taken = any(earlier.usable for earlier in seen)
-            seen.append(replace(candidate, reason="usable, but an earlier one is taken" if taken else "taken"))
+            now = "usable, but an earlier one is taken" if taken else "taken"
+            seen.append(replace(candidate, reason=candidate.reason.replace("usable", now, 1)))
         else:
             seen.append(candidate)
     if rg is None and not os.environ.get("RIPWRAP_RG"):

@@ -189,7 +189,7 @@ class _Waiter:
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Filter of changes: those of files, without the files of the index, and of git's files only HEAD."""
+    """Filter of changes: those of files, without the files of the index and of rg's, and of git's files only HEAD."""
 
     root: Path
     own: re.Pattern[str] | None
@@ -204,4 +204,4 @@ class _Filter:
         below = changed.relative_to(self.root)
         if self.own is not None and self.own.fullmatch(str(below)):
             return False
-        return ".git" not in below.parts
+        return ".git" not in below.parts and ".ripgrep" not in below.parts[:-1]  # as in `EXCLUDED`

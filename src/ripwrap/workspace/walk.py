@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ripwrap.errors import GlobError
+from ripwrap.options import EXCLUDED
 from ripwrap.workspace.ignore_files import IgnoreStack, Rule, Rules, match_text
 
 NAME_SURROGATE_TAG = 0x20000000
@@ -35,7 +36,7 @@ def walk(
         sub: Real path relative to `root`; `.` is the root. A file is listed even if it is ignored.
         hidden: List hidden files, too; a rule with `!` brings them back anyway.
         no_ignore: Read no ignore files.
-        exclude: Globs of files and folders to leave out, as after rg's `--glob=!`; `.git` is always left out.
+        exclude: Globs of files and folders to leave out, as after rg's `--glob=!`; `EXCLUDED` always is.
         max_depth: Number of levels below `sub` to list; `None` is no limit.
         one_file_system: Do not enter folders on another file system than that of `sub`.
         stop: Function that is called before each folder and file; the listing ends when it returns True.
@@ -48,7 +49,7 @@ def walk(
         root=root,
         hidden=hidden,
         no_ignore=no_ignore,
-        excluded=Rules(rule for glob in (*exclude, ".git") if (rule := _parse_exclude(f"!{glob}"))),
+        excluded=Rules(rule for glob in (*exclude, *EXCLUDED) if (rule := _parse_exclude(f"!{glob}"))),
         max_depth=max_depth,
         device=os.stat(os.path.join(root, sub)).st_dev if one_file_system else None,
         report=report,
