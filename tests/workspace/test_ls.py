@@ -278,3 +278,15 @@ def test_every_listing_names_what_could_not_be_read(rg: RgBinary, folder: Path, 
     ended = zip(texts, (end for *_, end in expected), strict=False)
     assert [text for text, end in ended if not text.endswith(end)] == []
     assert texts[len(by_rg) :] == [text for text, (*_, tool, _) in zip(texts, by_rg, strict=False) if tool == "ls"]
+
+
+@pytest.mark.parametrize("tool", ["ls", "tree"])
+def test_limit_of_zero_shows_no_entries_and_the_number_of_files(rg: RgBinary, plant: Plant, tool: str) -> None:
+    """Issue 19, line 7: `ls(limit=0)` showed every first-level directory."""
+    root = plant({"a/b": "", "c/d": "", "e": ""})
+    for program in (rg, root / "none") if tool == "ls" else (rg,):
+        asked = sync.Workspace(root, rg=program)
+        assert getattr(asked, tool)(limit=0) == "3 files; limit=0 shows none of them."
+        result = getattr(asked, f"{tool}_result")(limit=0)
+        assert (result.entries, result.total_files, result.truncated) == ((), 3, True)
+    assert getattr(sync.Workspace(plant({"empty/.h": ""}) / "empty", rg=rg), tool)(limit=0) == "No files found."

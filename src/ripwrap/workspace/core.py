@@ -41,8 +41,9 @@ from ripwrap.workspace.dispatch import (
     TOOLS,
     ToolDispatcher,
 )
+from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content
-from ripwrap.workspace.listing import run_find_files, run_ls, run_tree
+from ripwrap.workspace.listing import run_ls, run_tree
 from ripwrap.workspace.results import (
     CodebaseSearchResult,
     FindFilesResult,
@@ -218,20 +219,22 @@ class Workspace:
         pattern: str = "*",
         path: str = ".",
         *,
+        entry_type: Literal["file", "directory", "any"] = "file",
         sort: Literal["path", "newest"] = "path",
         limit: int = 100,
         offset: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
     ) -> str:
-        """Find files by name, with a glob.
+        """Find files or directories by name, with a glob.
 
-        The answer has one path on each line. The last line, in parentheses, gives the number of all files and how to
-        get the next. Hidden files and files that .gitignore excludes are left out.
+        The answer has one path on each line; a directory ends in a slash. The last line, in parentheses, gives the
+        number of all files and how to get the next. Hidden files and files that .gitignore excludes are left out.
 
         Args:
             pattern (str): A glob, e.g. `*.py` (at any depth), `src/**/*.ts` or `test_*.{py,pyi}`; `*` is every file.
-            path (str): The directory to look in; `.` is everything.
+            path (str): The directory to look in, or a file; `.` is everything.
+            entry_type (str): What to find: `file`, `directory` or `any`; default `file`.
             sort (str): `path` sorts by path, `newest` puts the most recently changed files first.
             limit (int): Maximum number of files to list; default 100.
             offset (int): Number of files to skip, for the next page; the previous answer gives it.
@@ -243,6 +246,7 @@ class Workspace:
                 await self.find_files_result(
                     pattern,
                     path,
+                    entry_type=entry_type,
                     sort=sort,
                     limit=limit,
                     offset=offset,

@@ -24,8 +24,9 @@ from ripwrap.workspace.arguments import (
     tool_name,
 )
 from ripwrap.workspace.codebase_search import run_codebase_search
+from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content, spell_as_argument
-from ripwrap.workspace.listing import run_find_files, run_ls, run_tree
+from ripwrap.workspace.listing import run_ls, run_tree
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Progress, Settings
 
