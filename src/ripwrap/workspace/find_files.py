@@ -2,6 +2,7 @@
 
 import os
 import stat
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -171,6 +172,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
     if _is_file(scope.location):
         is_what = "is a file" if arguments.entry_type == "directory" else f"does not match {arguments.pattern}"
         return f"{nothing}: {printable(f'{scope.location.name} {is_what}')[:MAX_NAME_CHARS]}."
+    deadline = time.monotonic() + EXPLAIN_SECONDS
     everything = replace(_everything(scope), timeout=EXPLAIN_SECONDS)
     said = f"{nothing}."
     if not (arguments.include_hidden and arguments.include_ignored):
@@ -184,7 +186,10 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
             )
         elif not more.errors:
             said = f"{nothing}, hidden and ignored ones included."
-    directory = await _directory_named(run, everything, arguments.pattern) if arguments.entry_type == "file" else None
+    if arguments.entry_type != "file":
+        return said
+    everything = replace(everything, timeout=max(deadline - time.monotonic(), 0))
+    directory = await _directory_named(run, everything, arguments.pattern)
     if directory is None:
         return said
     name = printable(scope.location.shown(directory))[:MAX_NAME_CHARS]

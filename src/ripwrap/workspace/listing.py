@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import accumulate
 
 from ripwrap._operations.tree import EXCLUDE, Children, Directory, Order, arrange, in_order
 from ripwrap._ripgrep.command import files_command
@@ -14,13 +15,16 @@ from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import LsArguments, TreeArguments
 from ripwrap.workspace.budget import scope_notes, shortened
-from ripwrap.workspace.results import Engine, Layout, ListEntry, ListResult
+from ripwrap.workspace.results import Engine, Layout, ListEntry, ListResult, printable
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Progress, Scope, Settings, exclude_options, open_scope
 from ripwrap.workspace.tree_collector import COMMON_FILES, TreeCollector, add_folders, walk_tree
 
 MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
+
+ROOTS_SHARE = 4
+"""Part of the budget that names of the roots may take: one in this number."""
 
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOGGER = logging.getLogger("ripwrap")
@@ -96,12 +100,33 @@ def _tree_result(
         )
 
     notes = scope_notes(scope, tree.errors, timed_out=tree.timed_out, engine=engine)
+    if layout == "ls":
+        notes = (*notes, *_roots_note(settings, location))
     if floor <= most:
         fitted = shortened(lambda count: result(arrange(tree.root, max(count, floor), order)), most, settings.max_chars)
         if len(str(fitted)) <= settings.max_chars:
             return fitted
     # The lines `[N truncated]` of many directories take the room: leave them out.
     return shortened(lambda count: result(_first_level(tree.root, count, order)), min(floor, most), settings.max_chars)
+
+
+def _roots_note(settings: Settings, location: Location) -> Iterator[str]:
+    """Yield a note with the roots, if they are what is listed and a caller cannot know what `.` is."""
+    roots = settings.sandbox.roots
+    if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
+        return
+    names = [printable(shown(root)) for root in roots]
+    room = settings.max_chars // ROOTS_SHARE
+    count = max(1, sum(length <= room for length in accumulate(len(name) + 2 for name in names)))
+    more = f" and {len(names) - count} more" if count < len(names) else ""
+    yield f"Allowed {'directory' if len(names) == 1 else 'directories'}: {', '.join(names[:count])}{more}."
+
+
+def _is_current(folder: str) -> bool:
+    try:
+        return os.path.samefile(folder, os.curdir)
+    except OSError:
+        return False  # the current directory is gone
 
 
 def _first_level(root: Directory, count: int, order: Order) -> Iterator[TreeEntry]:
@@ -126,7 +151,10 @@ def _entry(location: Location, tree: TreeCollector, entry: TreeEntry) -> ListEnt
 def _message(tree: TreeCollector, entries: Sequence[ListEntry], limit: int, *, exact: bool, cut: bool) -> str:
     if not tree.root and not tree.skipped:
         return "No files found."
-    parts = [f"{'' if exact else 'at least '}{plural(tree.total, 'file')}"]
+    if tree.total or tree.skipped or tree.closed:
+        parts = [f"{'' if exact else 'at least '}{plural(tree.total, 'file')}"]
+    else:
+        parts = ["no files found in these directories"]
     if not limit:
         parts.append("limit=0 shows none of them")
     if tree.skipped:
