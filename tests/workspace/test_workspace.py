@@ -553,6 +553,16 @@ def test_timeout_ends_a_search_and_is_noted(stand_in: Callable[..., Path], shop:
         assert "The search was stopped after 0.2 seconds, so there may be more" in text
 
 
+def test_timeout_of_a_ranking_names_no_argument_that_agents_lack(stand_in: Callable[..., Path], shop: Path) -> None:
+    """Issue 19, Python spelling in errors that reach agents: 'timeout=0.2 seconds …; allow more time'."""
+    slow = stand_in("import time\ntime.sleep(60)")
+    asked = sync.Workspace(shop, rg=slow, timeout=0.2)
+    said = "rg was stopped after 0.2 seconds, before all files were counted; search fewer files"
+    assert asked.codebase_search("taxes") == f"Error: {said}"
+    with pytest.raises(TimeoutError, match=f"{said}, or pass a larger timeout$"):
+        asked.codebase_search_result("taxes")
+
+
 def test_guarded_root_is_searched_with_limits_and_a_note(
     rg: RgBinary, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
