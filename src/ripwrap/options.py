@@ -28,6 +28,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "limit": ("head_limit", "max_results", "max_entries"),
     "file_pattern": ("glob", "include", "include_pattern", "-g"),
     "file_type": ("type", "-t"),
+    "entry_type": ("type", "-t", "-type"),
     "case_insensitive": ("-i", "ignore_case"),
     "fixed_strings": ("-F", "literal", "literal_text"),
     "multiline": ("-U",),
