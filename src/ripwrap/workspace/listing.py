@@ -2,7 +2,9 @@
 
 import logging
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -46,6 +48,9 @@ MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
 
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
+_UNSEEN = {"hidden": ("hidden", "include_hidden=True"), "no_ignore": ("ignored", "include_ignored=True")}
+"""Kind of files that each of rg's options includes, and the argument of the tool."""
+
 _LOGGER = logging.getLogger("ripwrap")
 
 
@@ -96,23 +101,35 @@ async def run_find_files(
 
 
 async def _why_none(run: Runner, scope: Scope, files: FileFilter) -> str:
-    """Return the message that there are no files, with the number of hidden and ignored files."""
+    """Return the message that there are no files, with the number of hidden or ignored files."""
     if scope.options.get("hidden") and scope.options.get("no_ignore"):
         return "No files found."
-    options = {name: value for name, value in scope.options.items() if name != "ignore_file"}
-    everything = cast("FileOptions", {**options, **files.options, "hidden": True, "no_ignore": True})
-    command = files_command(scope.location.cwd, scope.location.paths, everything)
-    listing = await run.collect(
-        Step(command, lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed), EXPLAIN_SECONDS)
-    )
-    if not listing.total:
+    deadline = time.monotonic() + EXPLAIN_SECONDS
+    found = everything = await _unseen(run, scope, files, ("hidden", "no_ignore"), EXPLAIN_SECONDS)
+    if not everything.total:
         return "No files found, hidden and ignored ones included."
-    much = ("at least " if listing.timed_out else "") + plural(listing.total, "file")
-    first = printable(scope.location.shown(listing.items()[0]))[:MAX_NAME_CHARS]
-    return (
-        f"No files found. There would be {much} with hidden and ignored files included (include_hidden=True, "
-        f"include_ignored=True), first {first}."
-    )
+    names: tuple[str, ...] = tuple(name for name in _UNSEEN if not scope.options.get(name))
+    for name in names if len(names) > 1 else ():
+        alone = await _unseen(run, scope, files, (name,), max(deadline - time.monotonic(), 0))
+        if alone.total:
+            found, names = alone, (name,)
+            break
+    much = ("at least " if found.timed_out else "") + plural(found.total, "file")
+    kinds, ways = " and ".join(_UNSEEN[name][0] for name in names), ", ".join(_UNSEEN[name][1] for name in names)
+    first = printable(scope.location.shown(found.items()[0]))[:MAX_NAME_CHARS]
+    return f"No files found. There would be {much} with {kinds} files included ({ways}), first {first}."
+
+
+async def _unseen(
+    run: Runner, scope: Scope, files: FileFilter, names: tuple[str, ...], seconds: float
+) -> ListingCollector[str]:
+    """List the files with hidden or ignored ones included."""
+    added = dict.fromkeys(names, True)
+    kept = {name: value for name, value in scope.options.items() if name != "ignore_file" or "no_ignore" not in added}
+    wider = replace(scope, options=cast("FileOptions", {**kept, **added}), timeout=seconds)
+    allowed, _ = await visible_paths(run, wider, files)
+    command = files_command(scope.location.cwd, scope.location.paths, {**wider.options, **files.options})
+    return await run.collect(Step(command, lambda: ListingCollector(PathDecoder(), 1, allowed=allowed), seconds))
 
 
 async def run_ls(
