@@ -85,7 +85,7 @@ def test_gap_between_lines_is_marked(rg: RgBinary, plant: Plant) -> None:
     ("mode", "text"),
     [
         ("files_with_matches", "src/cart.py\nsrc/till.py\n\n(2 matching files."),
-        ("count", "src/cart.py: 1\nsrc/till.py: 1\n\n(2 matching files."),
+        ("count", "src/cart.py: 1\nsrc/till.py: 1\n\n(2 matching files with 2 matches."),
     ],
 )
 @pytest.mark.parametrize("colour", COLOURS)
@@ -166,6 +166,7 @@ def test_file_modes_have_pages(rg: RgBinary, plant: Plant) -> None:
     while offset is not None:
         page = asked.grep_content_result("x", output_mode="count", max_matches=10, offset=offset)
         assert (page.files_matched, page.total_matches) == (25, 50)
+        assert " of 25 matching files with 50 matches." in page.message
         pages.append([file.path for file in page.files])
         offset = page.next_offset
     assert pages == [[f"{number:02}" for number in range(start, min(start + 10, 25))] for start in (0, 10, 20)]
@@ -671,6 +672,53 @@ def test_names_that_are_not_utf8_are_shown_and_survive_json(rg: RgBinary, plant:
 def test_sections_name_the_enclosing_definition(rg: RgBinary, shop: Path) -> None:
     text = sync.Workspace(shop, rg=rg).grep_content("TODO", file_pattern="cart.py", context_lines=0, sections=True)
     assert text.splitlines()[:3] == ["File: src/cart.py", "  in lines 4-6: def total(items):", "  5:     # TODO: taxes"]
+
+
+NESTED = """\
+class Big:
+    SIZE = 1
+
+    @staticmethod
+    def method():
+        a = 1  # TODO
+        def inner():
+            return 2  # TODO
+        return inner  # TODO
+
+
+X = 1  # TODO
+
+@cache  # TODO
+def plain(): ...
+"""
+
+
+def test_heading_stands_where_the_lines_of_its_definition_begin(rg: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 18: a heading stands above context that is not in its lines, and its name is not qualified."""
+    asked = sync.Workspace(plant({"a.py": NESTED}), rg=rg)
+    assert asked.grep_content("TODO", context_lines=1, sections=True).splitlines() == [
+        "File: a.py",
+        "  in Big.method, lines 5-9: def method():",
+        "  5-     def method():",
+        "  6:         a = 1  # TODO",
+        "  in Big.method.inner, lines 7-8: def inner():",
+        "  7-         def inner():",
+        "  8:             return 2  # TODO",
+        "  in Big.method, lines 5-9: def method():",
+        "  9:         return inner  # TODO",
+        "  outside of definitions:",
+        "  10-",
+        "  11-",
+        "  12: X = 1  # TODO",
+        "  13-",
+        "  in lines 15-15: def plain(): ...",
+        "  14: @cache  # TODO",
+        "  15- def plain(): ...",
+        "",
+        "(5 matches in 1 file.)",
+    ]
+    far = asked.grep_content("a = 1|inner  #", context_lines=2, sections=True).splitlines()
+    assert far[1:4] == ["  4-     @staticmethod", "  in Big.method, lines 5-9: def method():", "  5-     def method():"]
 
 
 def test_progress_is_reported(rg: RgBinary, shop: Path) -> None:

@@ -99,7 +99,7 @@ def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
     return answer_of(fits)
 
 
-def listed(total: int, noun: str, offset: int, count: int, *, exact: bool) -> str:
+def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, matches: int = 0) -> str:
     """Return the message for a page of paths.
 
     Args:
@@ -108,8 +108,10 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool) -> st
         offset: Number of paths before the page.
         count: Number of paths on the page.
         exact: True if the search ran to its end.
+        matches: Number of matches in all of them; 0 if they were not counted.
     """
     much = f"{'' if exact else 'at least '}{plural(total, noun)}"
+    much += f" with {plural(matches, 'match', 'es')}" if matches else ""
     if count == total:
         return f"{much[0].upper()}{much[1:]}."
     if not count:

@@ -307,7 +307,7 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
 
     def answer(count: int) -> GrepContentResult:
         end = offset + count
-        said = listed(found.total, "matching file", offset, count, exact=exact)
+        said = listed(found.total, "matching file", offset, count, exact=exact, matches=found.counted)
         return GrepContentResult(
             **_about(query, found.end, timed_out=found.timed_out, notes=notes),
             files=hits[:count],
