@@ -184,13 +184,17 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
     )
     shown = output("rank", "CookieJar", cwd=folder).splitlines()
     assert re.fullmatch(r"src/jar\.py:1-10  CookieJar  \d\.\d\d", shown[0])
-    assert shown[1].startswith('  defines "CookieJar"; path has "jar"; BM25 ')
+    assert shown[1] == '  defines "CookieJar"; path has "jar"'
     assert shown[2:9] == [
         "  1:class CookieJar:",
         "  2:    x = 1",
         *(f"  {number}:    y = 2" for number in range(3, 7)),
         "  … 4 more lines",
     ]
+    blank = plant({"c.py": "cookie\n" + "\n" * 8, "d.py": "cookie\n" * 7})
+    said = output("rank", "cookie", "c.py", cwd=blank)  # issue 19, line 14: no line for blank lines, nor for BM25 0.0
+    assert re.fullmatch(r"c\.py:1-9  \d\.\d\d\n  1:cookie\n" + "".join(f"  {n}:\n" for n in range(2, 7)) + "\n", said)
+    assert "\n  6:cookie\n  … 1 more line\n" in output("rank", "cookie", "d.py", cwd=blank)
     assert output("rank", "cookie jar", "src/b.js", "--limit=1", cwd=folder).startswith("src/b.js:1-1  ")
     (place,) = output("rank", "jar", "--json", "-g*.py", cwd=folder).splitlines()
     assert RankedChunk.model_validate_json(place).path == "src/jar.py"

@@ -8,7 +8,7 @@ from typing import TypeVar
 from ripwrap import _text
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.round_robin import shares
-from ripwrap._text import in_seconds, plural
+from ripwrap._text import has_text, in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
 from ripwrap.workspace.results import ContentMatch, GrepContentResult, ToolResult, printable
@@ -146,8 +146,11 @@ def _path_error_text(error: PathError) -> str:
 
 
 def snippet(text: str, lines: int, max_line: int) -> str:
-    """Return the first lines of a text, each cut if it is long."""
-    return "\n".join(_harmless(_around(line, None, max_line)) for line in text.rstrip("\r\n").split("\n")[:lines])
+    """Return the first lines of a text, each cut if it is long, and all if the others are blank."""
+    parts = text.removesuffix("\n").split("\n")
+    if lines and not has_text(parts[lines:]):
+        lines = len(parts)
+    return "\n".join(_harmless(_around(line, None, max_line)) for line in parts[:lines])
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:

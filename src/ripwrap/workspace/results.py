@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel
 
 from ripwrap._code.outline import Section
+from ripwrap._text import plural
 from ripwrap.workspace.arguments import OutputMode
 
 Engine: TypeAlias = Literal["rg", "python"]
@@ -252,7 +253,7 @@ class CodePlace(BaseModel, frozen=True):
         score: Value that results are sorted by; comparable only within one answer and one root.
         why: Reasons for the score.
         snippet: Text of the lines, or of the first ones if the answer has no room for all; `…` marks a place where a
-            long line was cut.
+            long line was cut. Blank lines at the end are in it, and are not shown.
     """
 
     file: str
@@ -264,15 +265,18 @@ class CodePlace(BaseModel, frozen=True):
     snippet: str
 
     def lines(self) -> Iterator[str]:
-        """Yield the path and the reasons, then the lines, each with its number."""
+        """Yield the path, the score and its reasons, then the lines, each with its number."""
         symbol = f" in {printable(self.symbol)}" if self.symbol else ""
         yield f"{printable(self.file)}:{self.start_line}-{self.end_line}{symbol}"
-        yield f"  score {self.score:.2f}: {printable('; '.join(self.why))}"
+        yield f"  score {self.score:.2f}" + (f": {printable('; '.join(self.why))}" if self.why else "")
         texts = self.snippet.split("\n") if self.snippet else []
+        left_out = self.end_line - self.start_line + 1 - len(texts)
+        while texts and left_out <= 0 and not texts[-1].strip():
+            texts.pop()
         for number, text in enumerate(texts, self.start_line):
             yield f"  {number}: {text}".rstrip()
-        if (left_out := self.end_line - self.start_line + 1 - len(texts)) > 0:
-            yield f"  [{left_out} more lines]"
+        if left_out > 0:
+            yield f"  [{plural(left_out, 'more line')}]"
 
 
 class CodebaseSearchResult(ToolResult, frozen=True):
