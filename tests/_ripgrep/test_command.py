@@ -11,7 +11,7 @@ from pydantic import ValidationError
 import ripwrap
 from ripwrap import sync
 from ripwrap._ripgrep.command import files_command, search_command
-from ripwrap.options import FileOptions, Flag, SearchOptions
+from ripwrap.options import FileOptions, Flag, SearchOptions, suggest
 
 DEFAULTS = ("--glob=!.git", "--hidden", "--follow", "--no-require-git")
 
@@ -192,6 +192,12 @@ def test_unknown_option_error_suggests_the_right_one(name: str, meant: str) -> N
     ]
 
 
+def test_opposite_option_is_not_suggested() -> None:
+    """Issue 19: for `--files-without-match`, the command line suggested `--files-with-matches`."""
+    assert suggest("files_without_match", ["files_with_matches", "files_without_matches"]) == "files_without_matches"
+    assert suggest("files_without_match", ["files_with_matches"]) == ""
+
+
 def test_suggestions_for_a_listing_are_arguments_that_it_has() -> None:
     with pytest.raises(ValidationError, match=r"did you mean paths\?"):
         ripwrap.files(path="x")  # type: ignore[call-arg]
@@ -199,6 +205,30 @@ def test_suggestions_for_a_listing_are_arguments_that_it_has() -> None:
         sync.tree_text(path="x")  # type: ignore[call-arg]
     with pytest.raises(ValidationError, match=r"unknown option ignore_case \["):
         ripwrap.files(ignore_case=True)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            {"max_filesize": "1MB"},
+            "max_filesize must be a number of bytes, or a string such as '50K', '80M' or '1G', got '1MB'",
+        ),
+        ({"type": None}, "type must be a string or a sequence of strings, got None"),
+        ({"glob": ["a", 1]}, "glob must be a string or a sequence of strings, got ['a', 1]"),
+        ({"ignore_file": 1}, "ignore_file must be a path or a sequence of paths, got 1"),
+        ({"max_count": -1}, "max_count must be an int, 0 or more, got -1"),
+        ({"hidden": "yes"}, "hidden must be True or False, got 'yes'"),
+        ({"replace": 1}, "replace must be a string, got 1"),
+        ({"engine": "re2"}, "engine must be 'default', 'pcre2' or 'auto', got 're2'"),
+    ],
+)
+def test_invalid_option_gives_one_sentence(options: Any, says: str) -> None:
+    """Issue 19: pydantic reported each member of a union, in its own words."""
+    with pytest.raises(ValidationError) as caught:
+        search_command("x", ".", (), options)
+    assert [error["msg"] for error in caught.value.errors()] == [says]
+    assert "pydantic.dev" not in str(caught.value)
 
 
 def test_problems_beside_an_unknown_option_are_reported_too() -> None:
