@@ -12,14 +12,13 @@ import re
 import reprlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, LiteralString, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from ripwrap.options import (
     EXCLUDED,
-    MAX_THREADS,
     VISIBLE_FILES,
     FileOptions,
     Flag,
@@ -190,7 +189,7 @@ def _validate(
         return adapter.validate_python(options)
     except ValidationError as error:
         # Of a union pydantic reports a problem for each member.
-        problems = {str(problem["loc"][0]): problem["type"] for problem in error.errors()}
+        problems = {str(problem["loc"][0]): problem for problem in error.errors()}
         explained = [
             _explain(name, problem, cast("Mapping[str, object]", options)[name], [*table, *arguments])
             for name, problem in problems.items()
@@ -198,24 +197,25 @@ def _validate(
         raise ValidationError.from_exception_data(error.title, explained) from None
 
 
-def _explain(name: str, problem: str, value: object, known: Collection[str]) -> InitErrorDetails:
+def _explain(name: str, problem: ErrorDetails, value: object, known: Collection[str]) -> InitErrorDetails:
     """Return one problem of an option, in one sentence that says what is allowed."""
-    if problem == "extra_forbidden":
+    kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
+    if kind == "extra_forbidden":
         meant = suggest(name, known)
         text = "unknown option {name}; did you mean {meant}?" if meant else "unknown option {name}"
-        kind = PydanticCustomError("extra_forbidden", text, {"name": name, "meant": meant})
+        said = PydanticCustomError("extra_forbidden", text, {"name": name, "meant": meant})
     else:
-        allowed = _allowed(name)
-        about = {"name": name, "allowed": allowed, "value": reprlib.repr(value)}
-        kind = PydanticCustomError("option", "{name} must be {allowed}, got {value}", about)
-    return InitErrorDetails(type=kind, loc=(name,), input=value)
+        limits = problem.get("ctx", {})
+        allowed = _allowed(get_type_hints(SearchOptions, include_extras=True)[name].__origin__)
+        if kind == "less_than_equal":
+            allowed = f"{limits['le']} or less"
+        about = {**limits, "name": name, "allowed": allowed, "value": reprlib.repr(value)}
+        said = PydanticCustomError(kind, "{name} must be {allowed}, got {value}", about)
+    return InitErrorDetails(type=said, loc=(name,), input=value)
 
 
-def _allowed(name: str) -> str:
-    """Return which values an option takes."""
-    kind = get_type_hints(SearchOptions, include_extras=True)[name].__origin__
-    if name == "threads":
-        return f"an int, 0 to {MAX_THREADS}"
+def _allowed(kind: Any) -> str:
+    """Return which values an option of a type takes."""
     if get_origin(kind) is Literal:
         *others, last = map(repr, get_args(kind))
         return f"{', '.join(others)} or {last}"
