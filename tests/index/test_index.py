@@ -636,8 +636,12 @@ async def test_another_chunker_rebuilds_the_index_and_keeps_vectors(
         database.execute("INSERT INTO model VALUES ('model', 1, 0)")
     database.close()
     health = await index.check()
-    assert health.ok and "It was made with chunker other-1" in health.messages[0]
-    assert not (await index.status()).built
+    assert health.ok and "Its chunker was other-1" in health.messages[0]
+    status = await index.status()
+    assert (status.built, status.outdated, status.files, status.chunker) == (True, True, 3, "other-1")
+    assert status.messages == health.messages
+    assert [(model.name, model.vectors) for model in status.models] == [("model", 1)]
+    assert (status.views, status.models) == (health.views, health.models)
     assert counts(await index.refresh()) == (3, 0, 0, 0)
     assert "made by another chunker" in caplog.text
     assert (await index.check()).ok

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
-from ripwrap.options import FileOptions, Flag, SearchOptions, StrPath, flag_of, suggest
+from ripwrap.options import VISIBLE_FILES, FileOptions, Flag, SearchOptions, StrPath, flag_of, suggest
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
 
@@ -26,7 +26,7 @@ Options = TypeVar("Options", bound=FileOptions)
 ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg")
 """Arguments of most operations beside the options, for hints about unknown names."""
 
-_NOT_GIT = "!.git"
+_NOT_GIT, _NOT_HIDDEN = "!.git", "!.*"
 _END_OF_OPTIONS = "--"
 _LEADING_DOTS = re.compile(rf"^(\.[{re.escape(os.sep + (os.altsep or ''))}]+)+")
 
@@ -146,6 +146,18 @@ def files_command(
     """
     checked = _validate(_FILE_OPTIONS, _FILE_FLAGS, options, arguments)
     return _make_command(("--files", "--null", *_flags(_FILE_FLAGS, checked)), cwd, paths)
+
+
+def spell_file_flags(arguments: Collection[str]) -> list[str]:
+    """Return the flags of ripwrap's command line that choose the files of a listing; none if they are the defaults.
+
+    Args:
+        arguments: Arguments of a `files_command()` for `rank()` or an index.
+    """
+    usual = files_command(os.curdir, (), VISIBLE_FILES).arguments
+    given = [one for one in arguments if one not in (*usual, f"--iglob={_NOT_GIT}", f"--glob={_NOT_HIDDEN}")]
+    opposites = {"--no-require-git": "--require-git", f"--glob={_NOT_GIT}": "--include-git"}
+    return [*given, *(opposite for flag, opposite in opposites.items() if flag not in arguments)]
 
 
 def types_command() -> Command:
@@ -293,7 +305,7 @@ def _flags(table: Mapping[str, Flag], options: Mapping[str, Any]) -> Iterator[st
     if options.get("hidden") is False and options.get("type"):
         # Without this glob, `--type` brings hidden files back (rg-facts 37). It comes first, so that a caller's globs
         # override it.
-        yield "--glob=!.*"
+        yield f"--glob={_NOT_HIDDEN}"
     for key, flag in table.items():
         value = options.get(key, flag.default)
         if value is not False and not flag.ours:

@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
@@ -24,7 +25,8 @@ from rich.text import Text
 from ripwrap._display.console import heading, numbered_lines
 from ripwrap._display.html import Gaps
 from ripwrap._text import FsPath, plural, raw_bytes, shown
-from ripwrap.cli.flags import When
+from ripwrap.cli.flags import When, spell_as_flag
+from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Summary, TreeEntry
 from ripwrap.results import RankedChunk
 
@@ -178,11 +180,20 @@ def print_refreshed(done: "RefreshResult") -> None:
 
 
 def print_fields(model: BaseModel) -> None:
-    """Print a line for each field that has a value."""
+    """Print a line for each field that has a value; for one of several models, a line each."""
     for name, value in model:
-        if value not in (None, (), ""):
-            line = f"{name.replace('_', ' ')}: {_format_value(value)}"
-            print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
+        for one in _rows(value):
+            if one not in (None, (), ""):
+                line = f"{name.replace('_', ' ')}: {_format_value(one)}"
+                print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
+
+
+def _rows(value: object) -> tuple[object, ...]:
+    """Return the values to print on a line each: several models, or one value of another kind."""
+    if not isinstance(value, tuple):
+        return (value,)
+    several = cast("tuple[object, ...]", value)
+    return several if any(isinstance(one, BaseModel) for one in several) else (several,)
 
 
 def _format_value(value: object) -> str:
@@ -191,7 +202,12 @@ def _format_value(value: object) -> str:
     if isinstance(value, tuple):
         return "; ".join(map(_format_value, cast("tuple[object, ...]", value)))
     if isinstance(value, BaseModel):
-        return ", ".join(f"{name} {_format_value(one)}" for name, one in value if one not in (None, (), ""))
+        said = ((name.replace("_", " "), one) for name, one in value if one not in (None, (), ""))
+        return ", ".join(f"{name} {_format_value(one)}" for name, one in said)
+    if isinstance(value, HintedText):
+        return value.spell(spell_as_flag)
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S} UTC"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 

@@ -17,6 +17,7 @@ from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits
 from ripwrap.index.models import (
     CheckResult,
     EmbeddingFailure,
+    IndexedModel,
     IndexStatus,
     IndexView,
     Progress,
@@ -36,6 +37,7 @@ __all__ = [
     "Index",
     "IndexStatus",
     "IndexView",
+    "IndexedModel",
     "Limits",
     "Progress",
     "PruneResult",

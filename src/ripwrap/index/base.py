@@ -6,7 +6,8 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
@@ -35,7 +36,7 @@ from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult
 from ripwrap.index.refresh import Chunker, refresh
 from ripwrap.index.search import search
 from ripwrap.index.storage.database import read_transaction
-from ripwrap.index.storage.files import FOLDER, own_files
+from ripwrap.index.storage.files import FOLDER, NAME, own_files
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
 from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_timeout
@@ -115,6 +116,7 @@ class BaseIndex:
         self._chunker = _make_chunker(chunker)
         self._options = json.dumps([one for one in self._command.arguments if not one.startswith(_ORDER_FLAGS)])
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER, "files": _FILES_VERSION}
+        self._location = location
         project = location == "project"
         self._store = Store(
             _index_folder(self._root, location), versions, ignored=project, named=location is not None and not project
@@ -165,10 +167,26 @@ class BaseIndex:
 
     async def _get_status(self, run: Runner) -> IndexStatus:
         info = None if self._hybrid is None else self._hybrid.info()
-        return await run.call(lambda: maintenance.get_status(self._store, self._current_view(), info))
+
+        def read() -> IndexStatus:
+            status = maintenance.get_status(self._store, self._current_view(), info)
+            return status if status.views else status.model_copy(update={"messages": tuple(self._notes_of_others())})
+
+        return await run.call(read)
+
+    def _notes_of_others(self) -> Iterator[HintedText]:
+        """Yield a note if there is an index of this folder in the other usual location."""
+        with suppress(RipwrapError):  # the cache cannot be trusted
+            if self._location in (None, "project"):
+                other = "project" if self._location is None else None
+                folder = _index_folder(self._root, other)
+                hint = Hint("location", other, kind="pass" if other else "omit")
+                way = ("; pass " if other else "; leave out ", hint, " to use it")
+                if (folder / NAME).is_file():
+                    yield HintedText(f"There is an index in {shown(str(folder))}", way, ".")
 
     async def _check(self, run: Runner) -> CheckResult:
-        return await run.call(lambda: maintenance.check_index(self._store)[0])
+        return await run.call(lambda: maintenance.check_index(self._store, self._current_view())[0])
 
     async def _prune(self, run: Runner) -> PruneResult:
         return await run.call(lambda: maintenance.prune(self._store))
