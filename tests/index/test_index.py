@@ -531,6 +531,14 @@ async def test_prune_removes_views_and_content_of_deleted_branches(index: Index,
     (index.root / ".git/refs/heads/gone").unlink()
     (index.root / ".git/refs/heads/packed").unlink()
     (index.root / ".git/packed-refs").write_text("# pack-refs with: peeled\n" + "0" * 40 + " refs/heads/packed\n")
+    assert [(view.name, view.gone) for view in (await index.status()).views] == [
+        ("gone", True),
+        ("main", False),
+        ("packed", False),
+    ]
+    health = await index.check()
+    message = f"These branches or folders are gone: gone in {index.root}; prune() removes their content."
+    assert (health.ok, health.messages) == (True, (message,))
     collected = await index.prune()
     assert (collected.views, collected.blobs, collected.chunks) == (("gone",), 1, 1)
     assert {view.name for view in (await index.status()).views} == {"main", "packed"}

@@ -111,6 +111,7 @@ class IndexView(BaseModel, frozen=True):
         chunks: Number of chunks of these files.
         changed_at: Time of the last refresh that wrote to the view.
         current: True if this is the view that is searched now.
+        gone: True if the branch or folder does not exist any more; `prune()` removes the view.
     """
 
     name: str
@@ -120,6 +121,7 @@ class IndexView(BaseModel, frozen=True):
     chunks: int
     changed_at: datetime
     current: bool
+    gone: bool
 
 
 class IndexedModel(BaseModel, frozen=True):

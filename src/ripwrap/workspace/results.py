@@ -287,6 +287,7 @@ class IndexedRoot(BaseModel, frozen=True):
         skipped: Number of files that are left out because they are binary or cannot be read.
         chunks: Number of chunks that were written.
         seconds: Duration in seconds.
+        pruned: Branches that do not exist any more, and whose content was removed.
     """
 
     root: str
@@ -297,6 +298,7 @@ class IndexedRoot(BaseModel, frozen=True):
     skipped: int
     chunks: int
     seconds: float
+    pruned: tuple[str, ...]
 
 
 class IndexCodebaseResult(ToolResult, frozen=True):
@@ -311,7 +313,8 @@ class IndexCodebaseResult(ToolResult, frozen=True):
     def _body(self) -> Iterator[str]:
         for one in self.roots:
             files = f"{one.added} new, {one.changed} changed, {one.removed} removed, {one.unchanged} unchanged"
-            yield f"{printable(one.root)}: {files}, {one.skipped} left out"
+            gone = f"; removed branches that are gone: {', '.join(map(printable, one.pruned))}" if one.pruned else ""
+            yield f"{printable(one.root)}: {files}, {one.skipped} left out{gone}"
 
 
 class RootStatus(BaseModel, frozen=True):
