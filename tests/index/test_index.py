@@ -92,6 +92,24 @@ async def test_index_with_window_chunks_ranks_as_rank_does(plant: Plant, home: P
             ]
 
 
+SESSION = """\
+class Session:
+    def login(self, password):
+        return check(password)
+
+    def logout(self): ...
+"""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("query", "name"), [("session login", "Session.login"), ("logout", "Session.logout")])
+async def test_result_is_named_by_the_method_that_answers(index: Index, plant: Plant, query: str, name: str) -> None:
+    """Issue 19, line 14: small methods share a chunk, and it was named like their class."""
+    plant({"session.py": SESSION})
+    for found in (await index.search(query), await ripwrap.rank(query, cwd=index.root)):
+        assert (found[0].path, found[0].symbol) == ("session.py", name)
+
+
 @pytest.mark.anyio
 async def test_refresh_reports_added_changed_removed_and_unchanged_files(index: Index, plant: Plant) -> None:
     assert counts(await index.refresh()) == (3, 0, 0, 0)
