@@ -73,6 +73,18 @@ def test_status_after_a_build_with_windows_shows_it(printed: Callable[..., str])
     assert text.endswith(" rebuilds it, unless you pass --chunker=windows.\n")
 
 
+@pytest.mark.parametrize(("old", "new"), [("health", "check"), ("gc", "prune")])
+def test_old_names_of_commands_warn(old: str, new: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Issue 19: `ripwrap index gc` and `health` did not say that they are deprecated."""
+    location = f"--location={folder / 'home'}"
+    assert run(["index", new, str(folder), location]) == 0
+    printed = capfd.readouterr()
+    assert printed.err == ""
+    assert run(["index", old, str(folder), location]) == 0
+    said = f"ripwrap: `ripwrap index {old}` is deprecated; use `ripwrap index {new}`\n"
+    assert capfd.readouterr() == (printed.out, said)
+
+
 def test_status_names_an_index_in_the_other_location(
     printed: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

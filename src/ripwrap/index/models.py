@@ -83,7 +83,7 @@ class RefreshResult(BaseModel, frozen=True):
             each refresh.
         cut: Number of files of which only the first million bytes are indexed.
         chunks: Number of chunks written; content that the index had already, e.g. from another branch, is not written.
-        seconds: Duration in seconds.
+        seconds: Duration in seconds, from the listing of the files to the last text that was embedded.
         embedded: Number of texts embedded; equal chunks are one text.
         failed: Texts that could not be embedded, by reason.
     """
