@@ -44,6 +44,11 @@ def test_library_spells_a_hint_in_python(hint: Hint, shown: str) -> None:
         (Hint("text", True), None),
         (Hint("rg"), None),
         (Hint(kind="call", target="file_types"), None),
+        (Hint("rebuild", True, kind="call", target="refresh"), "index_codebase"),
+        (Hint(kind="call", target="prune"), "index_codebase"),
+        (Hint("location"), "index="),
+        (Hint("location", "project"), "index='project'"),
+        (Hint("refresh", False), None),
         (Hint(kind="install", target="ripwrap[bin]"), 'pip install "ripwrap[bin]"'),
     ],
 )

@@ -1,11 +1,12 @@
 """The public interface: async and blocking functions that agree, and a package that is light to import."""
 
 import ast
+import asyncio
 import inspect
 import re
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -14,6 +15,7 @@ import pytest
 
 import ripwrap
 from ripwrap import sync
+from ripwrap.index import Index
 
 IN_BINARY = {"install", "resolve"}
 
@@ -135,6 +137,24 @@ async def test_max_matches_warns_and_sets_the_limit(tmp_path: Path) -> None:
         awaited = await ripwrap.grep("x", cwd=tmp_path, **old)
     assert [one.filename for one in warned] == [__file__, __file__]
     assert blocking == awaited == sync.grep("x", cwd=tmp_path, limit=1)
+
+
+@pytest.mark.parametrize("run", [asyncio.run, lambda call: asyncio.run(in_a_coroutine(call))], ids=["run", "await"])
+def test_deprecated_coroutine_warns_at_the_line_of_the_user(tmp_path: Path, run: Callable[[Any], object]) -> None:
+    """Issue 19: the warning pointed at asyncio, and so Python did not show it."""
+    (tmp_path / "f").write_text("x\n")
+    index = Index(tmp_path, location=tmp_path / "home", chunker="windows")
+    old: dict[str, Any] = {"max_matches": 1}
+    with pytest.warns(DeprecationWarning, match="; use ") as warned:
+        run(ripwrap.grep("x", cwd=tmp_path, **old))
+        run(index.refresh(anew=True))
+        run(index.health())
+        run(index.gc())
+    assert [one.filename for one in warned] == [__file__] * 4
+
+
+async def in_a_coroutine(call: Awaitable[object]) -> None:
+    await call
 
 
 STARTING = re.compile(

@@ -1,8 +1,10 @@
 """Run blocking work in a worker thread that learns when its task is cancelled, and wait for locks."""
 
+import inspect
 import itertools
 import threading
 import time
+import warnings
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -55,7 +57,21 @@ MAX_THREADS = 4
 LOCK_POLL_INTERVAL = 0.05
 """Seconds between two attempts to take a lock."""
 
+_LOOP_PACKAGES = frozenset({"ripwrap", "asyncio", "anyio", "trio", "uvloop"})
+
 _LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_threads")
+
+
+def warn_deprecated(message: str) -> None:
+    """Warn of a deprecated name, at the nearest caller outside of ripwrap and of the event loop.
+
+    A coroutine that `asyncio.run()` drives has frames of asyncio above it, and Python shows a `DeprecationWarning` only
+    if it points at `__main__` or at a test (https://docs.python.org/3/library/warnings.html#default-warning-filter).
+    """
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _LOOP_PACKAGES:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, DeprecationWarning, stacklevel=level)
 
 
 async def in_thread(call: Callable[[], T]) -> T:

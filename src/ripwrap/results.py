@@ -151,8 +151,8 @@ class RankedChunk(BaseModel, frozen=True):
         path: Path of the file, relative to `cwd` unless an absolute path was asked for.
         start_line: Number of the first line, from 1.
         end_line: Number of the last line.
-        symbol: Enclosing definition, e.g. `Shop.add`; `None` at the top level. An index that splits files at their
-            definitions gives the definition of all lines; otherwise it is that of the line with the highest score.
+        symbol: Definition around the line that is most relevant, e.g. `Shop.add`; `None` at the top level. In an index
+            that splits files at their definitions, it is at least the definition that all lines are in.
         text: Lines of the chunk: at most 1,000 characters, or 2,000 for a definition, unless it is a single line.
         score: Value that results are sorted by; comparable within one answer only.
         reasons: Reasons for the score, for a person or an agent.

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ripwrap._code.windows import MAX_CHUNK_CHARS, window_chunks
 from ripwrap._ranking.definitions import has_definition
+from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.paths import joined_stem, path_weight, words_in_path
 from ripwrap._ranking.query import (
     MAX_WORD_CHARS,
@@ -20,7 +21,7 @@ from ripwrap._ranking.query import (
     rough_stem,
     split_camel_case,
 )
-from ripwrap._ranking.scoring import COHERENCE_SCORE, Candidate, RankedCandidate, most_relevant_line, rank_candidates
+from ripwrap._ranking.scoring import COHERENCE_SCORE, Candidate, RankedCandidate, most_relevant_lines, rank_candidates
 from ripwrap._ranking.selection import DEFINITION_TERM, choose_files, file_pattern, matched_stems, query_stems
 
 QUERY = parse_query("cookie storage")
@@ -119,7 +120,7 @@ def test_composed_and_decomposed_accents_are_equal() -> None:
     assert parse_query("nai\u0308ve").words == parse_query("na\u00efve").words == ("na\u00efve",)
     assert has_definition("def nai\u0308ve(): pass", "na\u00efve")
     assert words_in_path("src/nai\u0308ve.py", ("na\u00efve",)) == ["na\u00efve"]
-    assert most_relevant_line("z\nnai\u0308ve\n", parse_query("na\u00efve x_y")) == 1
+    assert most_relevant_lines("z\nnai\u0308ve\n", parse_query("na\u00efve x_y")) == [1]
 
 
 @pytest.mark.parametrize(
@@ -452,11 +453,47 @@ def test_limit_counts_chunks() -> None:
     assert len(rank_candidates(QUERY, [chunk(str(number)) for number in range(9)], 4)) == 4
 
 
-def test_most_relevant_line_defines_the_symbol_or_has_most_words() -> None:
+def test_most_relevant_lines_define_the_symbol_or_have_most_words() -> None:
     text = "# cookie storage\nx = 1\nclass CookieJar:\n"
-    assert most_relevant_line(text, parse_query("CookieJar")) == 2
-    assert most_relevant_line(text, parse_query("how cookies are stored in storage")) == 0
-    assert most_relevant_line("a\nb", parse_query("cookie")) == 0
+    assert most_relevant_lines(text, parse_query("CookieJar")) == [2]
+    assert most_relevant_lines(text, parse_query("how cookies are stored in storage")) == [0]
+    assert most_relevant_lines("a\nb", parse_query("cookie")) == [0, 1]
+
+
+SESSION = """\
+'''Sessions.'''
+
+
+class Session:
+    def login(self, password): ...
+
+    def logout(self): ...
+
+
+class Other:
+    def login(self): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "symbol", "name"),
+    [
+        ("session login", None, "Session.login"),
+        ("session login", "Session", "Session.login"),
+        ("session logout", "Session", "Session.logout"),
+        ("session password", None, "Session.login"),
+        ("login", "Session", "Session.login"),
+        ("Other.login", None, "Other.login"),
+        ("Session", "Session", "Session"),
+        ("session", None, "Session"),
+        ("zebra", None, None),
+    ],
+)
+def test_chunk_is_named_by_the_method_that_answers(query: str, symbol: str | None, name: str | None) -> None:
+    """Issue 19, line 14: the chunk of a method was named like its class, or like nothing."""
+    source = SourceText("session.py", SESSION, exact=True)
+    entry = RankedCandidate(Candidate("session.py", 1, 11, SESSION, 1.0), 1.0)
+    assert to_ranked_chunk(parse_query(query), entry, source, symbol).symbol == name
 
 
 # Which files are read

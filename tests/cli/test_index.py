@@ -36,11 +36,11 @@ def test_status_and_check_have_a_row_for_each_view(printed: Callable[..., str]) 
     for command in ("status", "check"):
         (row,) = rows(printed(command, "--chunker=windows"), "views")
         assert "options '--glob=*.py' --glob=.env --hidden --require-git, files 2, chunks 2, " in row
-        assert row.endswith("current no")
+        assert row.endswith(", current no, gone no")
     printed("build", "--chunker=windows")
     for command in ("status", "check"):
         first, second = rows(printed(command, "--chunker=windows"), "views")
-        assert "options" not in first and first.endswith("current yes") and second.endswith("current no")
+        assert "options" not in first and ", current yes" in first and ", current no" in second
 
 
 def test_status_and_check_show_an_index_of_another_chunker(printed: Callable[..., str], home: Path) -> None:
@@ -71,6 +71,18 @@ def test_status_after_a_build_with_windows_shows_it(printed: Callable[..., str])
     text = printed("status")
     assert text.startswith("built: yes\noutdated: yes\n")
     assert text.endswith(" rebuilds it, unless you pass --chunker=windows.\n")
+
+
+@pytest.mark.parametrize(("old", "new"), [("health", "check"), ("gc", "prune")])
+def test_old_names_of_commands_warn(old: str, new: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Issue 19: `ripwrap index gc` and `health` did not say that they are deprecated."""
+    location = f"--location={folder / 'home'}"
+    assert run(["index", new, str(folder), location]) == 0
+    printed = capfd.readouterr()
+    assert printed.err == ""
+    assert run(["index", old, str(folder), location]) == 0
+    said = f"ripwrap: `ripwrap index {old}` is deprecated; use `ripwrap index {new}`\n"
+    assert capfd.readouterr() == (printed.out, said)
 
 
 def test_status_names_an_index_in_the_other_location(

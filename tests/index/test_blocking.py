@@ -9,6 +9,7 @@ import sys
 import textwrap
 from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import get_args, get_origin, get_type_hints
 
@@ -109,6 +110,35 @@ def test_blocking_search_without_refresh_uses_the_last_refresh(index: sync.Index
     plant({"src/cookies.py": "nothing\n", "new.py": "cookies\n"})
     assert paths(index, "cookies", refresh=False) == ["src/cookies.py", "README.md"]
     assert set(paths(index, "cookies")) == {"new.py", "src/cookies.py", "README.md"}
+
+
+def test_search_without_refresh_makes_and_changes_no_index(index: sync.Index, home: Path) -> None:
+    """Issue 19: `search(refresh=False)` made an empty index, and emptied one of another chunker."""
+    with pytest.raises(RipwrapError, match="there is no index of "):
+        index.search("cookies", refresh=False)
+    assert not home.exists()
+    index.refresh()
+    index.close()
+    with sqlite3.connect(home / NAME) as connection:
+        connection.execute("UPDATE meta SET value = 'other 1' WHERE key = 'chunker'")
+    with pytest.raises(RipwrapError, match=r"there is no index of .* and this chunker; refresh\(\) makes it"):
+        index.search("cookies", refresh=False)
+    assert connection.execute("SELECT count(*) FROM chunk").fetchone() == (3,)
+    connection.close()
+
+
+def test_missing_root_is_named(tmp_path: Path) -> None:
+    """Issue 19: the error spoke of `cwd`, which `Index` does not have."""
+    index = sync.Index(tmp_path / "nowhere", location=tmp_path / "home")
+    for call in (index.refresh, partial(index.search, "cookies")):
+        with pytest.raises(FileNotFoundError, match=r"root does not exist: '.*/nowhere'"):
+            call()
+
+
+def test_seconds_of_a_refresh_include_the_listing(plant: Plant, home: Path, stand_in: StandIn) -> None:
+    """Issue 19: `RefreshResult.seconds` left out the run of rg."""
+    index = sync.Index(plant(SHOP), location=home, rg=stand_in("time.sleep(0.3)"), chunker="windows")
+    assert index.refresh().seconds > 0.3
 
 
 def test_invalid_query_timeout_and_root_raise(index: sync.Index, tmp_path: Path) -> None:

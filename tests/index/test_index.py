@@ -92,6 +92,24 @@ async def test_index_with_window_chunks_ranks_as_rank_does(plant: Plant, home: P
             ]
 
 
+SESSION = """\
+class Session:
+    def login(self, password):
+        return check(password)
+
+    def logout(self): ...
+"""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("query", "name"), [("session login", "Session.login"), ("logout", "Session.logout")])
+async def test_result_is_named_by_the_method_that_answers(index: Index, plant: Plant, query: str, name: str) -> None:
+    """Issue 19, line 14: small methods share a chunk, and it was named like their class."""
+    plant({"session.py": SESSION})
+    for found in (await index.search(query), await ripwrap.rank(query, cwd=index.root)):
+        assert (found[0].path, found[0].symbol) == ("session.py", name)
+
+
 @pytest.mark.anyio
 async def test_refresh_reports_added_changed_removed_and_unchanged_files(index: Index, plant: Plant) -> None:
     assert counts(await index.refresh()) == (3, 0, 0, 0)
@@ -531,6 +549,14 @@ async def test_prune_removes_views_and_content_of_deleted_branches(index: Index,
     (index.root / ".git/refs/heads/gone").unlink()
     (index.root / ".git/refs/heads/packed").unlink()
     (index.root / ".git/packed-refs").write_text("# pack-refs with: peeled\n" + "0" * 40 + " refs/heads/packed\n")
+    assert [(view.name, view.gone) for view in (await index.status()).views] == [
+        ("gone", True),
+        ("main", False),
+        ("packed", False),
+    ]
+    health = await index.check()
+    message = f"These branches or folders are gone: gone in {index.root}; prune() removes their content."
+    assert (health.ok, health.messages) == (True, (message,))
     collected = await index.prune()
     assert (collected.views, collected.blobs, collected.chunks) == (("gone",), 1, 1)
     assert {view.name for view in (await index.status()).views} == {"main", "packed"}

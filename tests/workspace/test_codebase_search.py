@@ -376,6 +376,50 @@ def test_embeddings_survive_what_a_refresh_or_gc_repairs(
     database.close()
 
 
+def checkout(root: Path, name: str) -> None:
+    (root / ".git/refs/heads").mkdir(parents=True, exist_ok=True)
+    (root / ".git/HEAD").write_text(f"ref: refs/heads/{name}\n")
+    (root / ".git/refs/heads" / name).write_text("0" * 40 + "\n")
+
+
+def test_index_codebase_removes_branches_that_are_gone_and_keeps_vectors(shop: Path, home: Path) -> None:
+    """Issue 19, line 15: views of deleted branches stayed, and the check did not name them."""
+    workspace = sync.Workspace(shop, index=home)
+    checkout(shop, "feature")
+    (shop / "cakes.py").write_text("def bake_cakes(): ...\n")
+    workspace.index_codebase()
+    with sqlite3.connect(home / NAME) as database:
+        database.execute("INSERT INTO model VALUES ('model', 1, 0)")
+        database.execute("INSERT INTO vec SELECT DISTINCT digest, 'model', x'0000' FROM chunk")
+    (shop / "cakes.py").unlink()
+    checkout(shop, "main")
+    workspace.index_codebase()
+    (shop / ".git/refs/heads/feature").unlink()
+    health = workspace.index_health_check_result()
+    expected = f"These branches or folders are gone: feature in {shop}; index_codebase removes their content."
+    assert health.roots[0].ok and health.roots[0].messages == (expected,)
+    made = workspace.index_codebase_result()
+    assert made.roots[0].pruned == ("feature",)
+    assert "; removed branches that are gone: feature\n" in str(made)
+    assert workspace.index_codebase_result().roots[0].pruned == ()
+    assert workspace.index_health_check_result().roots[0].messages == ()
+    assert workspace.index_status_result().roots[0].branches == ("main",)
+    paths = {path for (path,) in database.execute("SELECT path FROM blob")}
+    assert "src/till.py" in paths and "cakes.py" not in paths
+    assert database.execute("SELECT count(*) FROM vec").fetchone() == (4,)
+    database.close()
+
+
+def test_errors_of_the_index_name_tools_and_arguments_of_the_workspace(shop: Path, home: Path) -> None:
+    """Issue 19, line 15: a model read `refresh()` and `location=`."""
+    home.mkdir()
+    (home / NAME).write_text("a file of another program")
+    text = sync.Workspace(shop, index=home).index_codebase()
+    assert text.endswith("It is left untouched; remove it, or pass another index=")
+    (home / NAME).unlink()
+    assert "There is no index yet; index_codebase makes it." in sync.Workspace(shop, index=home).index_health_check()
+
+
 def test_index_status_tells_of_an_index_of_another_version(shop: Path, home: Path) -> None:
     """Issue 19, line 11: the tool said 'not built', without a reason."""
     workspace = sync.Workspace(shop, index=home)

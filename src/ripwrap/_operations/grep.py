@@ -2,13 +2,13 @@
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar, Unpack, cast
 
 from ripwrap import _text
+from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.pagination import files_of, window_of
 from ripwrap._ripgrep.command import Command, search_command
@@ -188,8 +188,7 @@ def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | No
     """Return the limit and the options, with `max_matches`, the old name of `limit`, taken out of these."""
     if "max_matches" not in options:
         return limit, options
-    # The frames above are `grep_request()` and `grep()`, then its caller.
-    warnings.warn("grep(max_matches=) is deprecated; use limit=", DeprecationWarning, stacklevel=4)
+    warn_deprecated("grep(max_matches=) is deprecated; use limit=")
     others: dict[str, object] = {**options}
     return cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)
 

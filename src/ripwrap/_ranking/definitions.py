@@ -1,6 +1,7 @@
 """Find the line that defines a name, in any of the usual languages, by regular expressions; pure."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from ripwrap._ranking.query import to_nfc
@@ -30,14 +31,15 @@ _AT_THE_START = (
 
 def has_definition(text: str, symbol: str) -> bool:
     """Return True if a definition of a name begins in a text."""
-    return definition_line(text, symbol) is not None
+    return next(definition_lines(text, symbol), None) is not None
 
 
-def definition_line(text: str, symbol: str) -> int | None:
-    """Return the index of the line with the first definition of a name, or None."""
+def definition_lines(text: str, symbol: str) -> Iterator[int]:
+    """Yield the index of each line with a definition of a name."""
     text = to_nfc(text)
-    found = _definition(symbol).search(text) if symbol in text else None
-    return None if found is None else text.count("\n", 0, found.end())
+    if symbol in text:
+        for found in _definition(symbol).finditer(text):
+            yield text.count("\n", 0, found.end())
 
 
 @lru_cache(maxsize=128)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ripwrap._ranking.query import Query
-from ripwrap._ranking.scoring import RankedCandidate, most_relevant_line
+from ripwrap._ranking.scoring import Candidate, RankedCandidate, count_words, most_relevant_lines
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.results import RankedChunk
 
@@ -76,19 +76,37 @@ def decode_source(path: str, raw: bytes) -> SourceText | None:
 
 
 def to_ranked_chunk(query: Query, entry: RankedCandidate, source: SourceText, symbol: str | None = None) -> RankedChunk:
-    """Return a result, with the given symbol, or the definition around the most relevant line of the chunk."""
+    """Return a result, with the name of the definition around the most relevant line of the chunk.
+
+    Args:
+        query: Query.
+        entry: The chunk, with its score.
+        source: Text of its file.
+        symbol: Name of the definition that all lines of the chunk are in, if known: at least that is the name.
+    """
     candidate = entry.candidate
-    if symbol is not None:
-        symbol = source.readable(symbol)
-    else:
-        section = source.sections.enclosing(candidate.start_line + most_relevant_line(candidate.text, query))
-        symbol = (section.name if section else "") or None
+    name = _name_of(query, candidate, source)
+    if symbol is not None and not name.startswith(f"{symbol}."):
+        name = symbol
     return RankedChunk(
         path=candidate.path,
         start_line=candidate.start_line,
         end_line=candidate.end_line,
-        symbol=symbol,
+        symbol=source.readable(name) or None,
         text=source.readable(candidate.text),
         score=entry.score,
         reasons=tuple(entry.reasons),
     )
+
+
+def _name_of(query: Query, candidate: Candidate, source: SourceText) -> str:
+    """Return the name of the definition around the most relevant line; empty at the top level."""
+    # Lines often have one word each of "session login": the class and its method. Of these lines, the one that has most
+    # words together with the name around it counts, as `Session.login` has both; then the name that has most.
+    lines = candidate.text.split("\n")
+    relevant = most_relevant_lines(candidate.text, query)
+    sections = [source.sections.enclosing(candidate.start_line + line) for line in relevant]
+    names = [section.name if section else "" for section in sections]
+    both = [f"{name} {lines[line]}" for name, line in zip(names, relevant, strict=True)]
+    counts = list(zip(count_words(query, both), count_words(query, names), strict=True))
+    return names[counts.index(max(counts))]

@@ -13,10 +13,11 @@ Parts of a score, where 1 is the best BM25 of the pool:
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
-from ripwrap._ranking.definitions import definition_line, has_definition
+from ripwrap._ranking.definitions import definition_lines, has_definition
 from ripwrap._ranking.paths import joined_stem, path_weight, words_in_path
 from ripwrap._ranking.query import Query, rough_stem, split_camel_case, to_nfc
 from ripwrap._text import plural
@@ -43,6 +44,9 @@ REPEAT_FACTOR = 0.25
 
 LEAST_BM25 = 0.05
 """BM25 from which it is a reason. In a few chunks that mostly have the same words it is close to 0 for all of them."""
+
+_MAX_RELEVANT_LINES = 16
+"""Lines of a chunk that are compared for its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,13 +157,19 @@ def _sort_key(entry: RankedCandidate) -> tuple[float, str, int]:
     return -entry.score, entry.candidate.path, entry.candidate.start_line
 
 
-def most_relevant_line(text: str, query: Query) -> int:
-    """Return the index of the line that defines a symbol of the query, or else has most of its words."""
+def most_relevant_lines(text: str, query: Query) -> list[int]:
+    """Return the indexes of the first lines that define a symbol of the query, or else that have most of its words."""
     text = to_nfc(text)
     for symbol in query.symbols:
-        if (line := definition_line(text, symbol)) is not None:
-            return line
-    lines = split_camel_case(text).lower().split("\n")
+        if lines := list(islice(definition_lines(text, symbol), _MAX_RELEVANT_LINES)):
+            return lines
+    most = count_words(query, text.split("\n"))
+    best = max(most)
+    return list(islice((index for index, count in enumerate(most) if count == best), _MAX_RELEVANT_LINES))
+
+
+def count_words(query: Query, texts: Iterable[str]) -> list[int]:
+    """Return how many words of the query, in any form, are in each of some texts."""
     roots = [rough_stem(word) for word in query.words]
-    most = [sum(root in line for root in roots) for line in lines]
-    return most.index(max(most))
+    prepared = (split_camel_case(to_nfc(text)).lower() for text in texts)
+    return [sum(root in text for root in roots) for text in prepared]

@@ -4,9 +4,9 @@ import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from json import loads
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
@@ -235,5 +235,16 @@ def watch(
     return FOUND
 
 
-index.command(check, name="health", show=False)  # names before 0.2, hidden
-index.command(prune, name="gc", show=False)
+def _renamed(old: str, new: Callable[..., int]) -> None:
+    """Keep the name that a command had before 0.2, hidden and with a warning."""
+
+    @wraps(new)
+    def command(*arguments: Any, **options: Any) -> int:
+        complain(f"`ripwrap index {old}` is deprecated; use `ripwrap index {new.__name__}`")
+        return new(*arguments, **options)
+
+    index.command(command, name=old, show=False)
+
+
+_renamed("health", check)
+_renamed("gc", prune)

@@ -37,6 +37,7 @@ from ripwrap.index.refresh import Chunker, refresh
 from ripwrap.index.search import search
 from ripwrap.index.storage.database import read_transaction
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
+from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
 from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_timeout
@@ -220,6 +221,7 @@ class BaseIndex:
 
     async def _refresh_files(self, run: Runner, progress: ProgressCallback | None) -> RefreshResult:
         """List the files with rg and write what differs; again if another process has done so meanwhile."""
+        begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
             view, generation = await run.call(self._view_and_generation)
             listing = await run.collect(Step(self._command, lambda: ListingCollector(PathDecoder(), _UNLIMITED), None))
@@ -229,7 +231,7 @@ class BaseIndex:
             insist = attempt == _REFRESH_ATTEMPTS - 1
             done = await run.call(partial(self._write_files, view, paths, generation, progress, insist=insist))
             if done is not None:
-                return done
+                return done.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("the last attempt insists")
 
     def _view_and_generation(self) -> tuple[View, int | None]:
@@ -237,7 +239,7 @@ class BaseIndex:
         if not self._root.is_dir():
             if self._root.exists():
                 raise NotADirectoryError(errno.ENOTDIR, "root is not a directory", str(self._root))
-            return view, None  # rg, which runs next, raises
+            raise FileNotFoundError(errno.ENOENT, "root does not exist", str(self._root))
         return view, self._store.run(lambda database: generation_of(database, view))
 
     def _write_files(
@@ -268,6 +270,8 @@ class BaseIndex:
         query, limit = parse_query(text), check_limit(limit)
         if limit == 0:
             return []
+        if not refresh and not await run.call(self._is_searchable):
+            raise self._missing_error()
         vectors: VectorSearch | None = None
         for _ in range(_REFRESH_ATTEMPTS):
             if refresh:
@@ -281,13 +285,21 @@ class BaseIndex:
                 return found
             if not refresh:
                 break
-        raise RipwrapError(
-            HintedText(
-                f"there is no index of {shown(str(self._root))} yet, or not of its current branch; ",
-                Hint(kind="call", target="refresh"),
-                " makes it",
+        raise self._missing_error()
+
+    def _is_searchable(self) -> bool:
+        """Return whether the index has the current view, made by this chunker and version; make no index."""
+        view, versions = self._current_view(), self._store.versions
+        return bool(
+            self._store.run_if_current(
+                lambda database: versions_of(database) == versions and number_of(database, view) is not None
             )
         )
+
+    def _missing_error(self) -> RipwrapError:
+        root, way = shown(str(self._root)), Hint(kind="call", target="refresh")
+        none = f"there is no index of {root} yet, or not with its current branch, these options and this chunker; "
+        return RipwrapError(HintedText(none, way, " makes it"))
 
     def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> list[RankedChunk] | None:
         view = self._current_view()

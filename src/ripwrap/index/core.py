@@ -1,6 +1,5 @@
 """`Index`, the async index of a folder. `blocking.py` has its blocking twin."""
 
-import warnings
 from collections.abc import AsyncGenerator
 from types import TracebackType
 from typing import Self
@@ -8,6 +7,7 @@ from typing import Self
 import anyio
 import anyio.to_thread
 
+from ripwrap._concurrency import warn_deprecated
 from ripwrap._ripgrep.runner import AsyncRunner, Runner
 from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
 from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult
@@ -60,7 +60,7 @@ class Index(BaseIndex):
             GlobError, UnknownTypeError, SearchError: rg cannot do this.
         """
         if anew is not None:
-            warnings.warn("anew= is deprecated; use rebuild=", DeprecationWarning, stacklevel=2)
+            warn_deprecated("anew= is deprecated; use rebuild=")
             rebuild = anew
         return await self._refresh(self._runner(), progress, rebuild=rebuild)
 
@@ -129,12 +129,12 @@ class Index(BaseIndex):
 
     async def health(self) -> CheckResult:
         """Check the index; a deprecated name of `check()`."""
-        warnings.warn("health() is deprecated; use check()", DeprecationWarning, stacklevel=2)
+        warn_deprecated("health() is deprecated; use check()")
         return await self._check(self._runner(lock=False))
 
     async def gc(self) -> PruneResult:
         """Prune the index; a deprecated name of `prune()`."""
-        warnings.warn("gc() is deprecated; use prune()", DeprecationWarning, stacklevel=2)
+        warn_deprecated("gc() is deprecated; use prune()")
         return await self._prune(self._runner())
 
     async def aclose(self) -> None:

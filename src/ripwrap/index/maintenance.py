@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 MIN_FREE_BYTES = 1_000_000  # free bytes, and a quarter of all, above which the file is compacted
+_MAX_NAMES = 10  # views that a message names
 _UNUSED_BLOBS = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob IS NOT NULL) ORDER BY id"
 
 Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
@@ -85,6 +86,7 @@ def _views(database: "Connection", current: View) -> tuple[IndexView, ...]:
             chunks=chunks,
             changed_at=_time_of(changed),
             current=(root, options, name) == current.key,
+            gone=is_gone(Path(decode_text(root)), decode_text(name)),
         )
         for root, options, name, changed, files, chunks in rows
     )
@@ -191,13 +193,18 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
     wrong: list[str] = [message for statement, message in _RULES if database.execute(statement).fetchone()[0]]
     wrong += _check_full_text(database)
     wrong_size = [_WRONG_SIZE_MESSAGE] if database.execute(f"SELECT count(*) {_WRONG_SIZE}").fetchone()[0] else []
+    views = _views(database, view)
     notes = list(_why_outdated(store, versions))
+    if gone := [f"{one.name} in {shown(one.root)}" for one in views if one.gone]:
+        more = f" and {len(gone) - _MAX_NAMES} more" if len(gone) > _MAX_NAMES else ""
+        names = ", ".join(gone[:_MAX_NAMES]) + more
+        notes.append(HintedText(f"These branches or folders are gone: {names}; ", _PRUNE, " removes their content."))
     if counts[4]:
         notes.append(HintedText(f"{counts[4]} contents are in no view; ", _PRUNE, " removes them."))
     files, blobs, chunks, indexed, orphans = counts
     messages = (*wrong, *wrong_size, *notes)
     result = _result(checked, (files, blobs, chunks, indexed, orphans), messages, ok=not wrong and not wrong_size)
-    about = {"chunker": versions.get("chunker", ""), "views": _views(database, view), "models": _models(database)}
+    about = {"chunker": versions.get("chunker", ""), "views": views, "models": _models(database)}
     result = result.model_copy(update=about)
     return result, "rebuild" if wrong else "prune" if wrong_size else "refresh"
 
@@ -256,18 +263,39 @@ def _check_full_text(database: "Connection") -> list[str]:
 
 def prune(store: Store) -> PruneResult:
     """Remove the views that are gone, and the content that no view has; make no index where there is none."""
-    done = store.run_if_current(lambda database: _prune(database, store))
+    done = store.run_if_current(lambda database: _prune(database, store, vectors=True))
     return done or PruneResult(views=(), blobs=0, chunks=0, vectors=0, bytes=0)
 
 
-def _prune(database: "Connection", store: Store) -> PruneResult:
+def prune_views(store: Store) -> tuple[str, ...]:
+    """Remove the views that are gone, and the content that no view has; keep all vectors.
+
+    Returns:
+        The names of the views. Nothing is written if there is nothing to remove, or if the index is read-only.
+    """
+
+    def prune_if_any(database: "Connection") -> tuple[str, ...]:
+        unused = database.execute(f"{_UNUSED_BLOBS} LIMIT 1").fetchone()
+        if store.is_read_only or not (unused or _gone_views(database)):
+            return ()
+        return _prune(database, store, vectors=False).views
+
+    return store.run_if_current(prune_if_any) or ()
+
+
+def _gone_views(database: "Connection") -> list[tuple[int, str]]:
+    """Return the number and name of each view whose branch or folder is gone."""
+    return [
+        (row, shown(decode_text(name)))
+        for row, name, root in database.execute("SELECT id, name, root FROM view ORDER BY root, name").fetchall()
+        if is_gone(Path(decode_text(root)), decode_text(name))
+    ]
+
+
+def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResult:
     before = store.files.size()
     with write_transaction(database):
-        gone = [
-            (row, shown(decode_text(name)))
-            for row, name, root in database.execute("SELECT id, name, root FROM view ORDER BY root, name").fetchall()
-            if is_gone(Path(decode_text(root)), decode_text(name))
-        ]
+        gone = _gone_views(database)
         for row, _ in gone:
             database.execute("DELETE FROM tree WHERE view = ?", (row,))
             database.execute("DELETE FROM view WHERE id = ?", (row,))
@@ -276,11 +304,7 @@ def _prune(database: "Connection", store: Store) -> PruneResult:
         for blob in blobs:
             check()
             chunks += remove_unused(database, blob)
-        vectors = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
-        vectors += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
-        if vectors:
-            database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
-            database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
+        removed = _prune_vectors(database) if vectors else 0
         views = {row for (row,) in database.execute("SELECT id FROM view")}
     store.files.remove_vectors(keep=views)
     _compact(database)
@@ -288,9 +312,19 @@ def _prune(database: "Connection", store: Store) -> PruneResult:
         views=tuple(name for _, name in gone),
         blobs=len(blobs),
         chunks=chunks,
-        vectors=vectors,
+        vectors=removed,
         bytes=max(before - store.files.size(), 0),
     )
+
+
+def _prune_vectors(database: "Connection") -> int:
+    """Remove the vectors of texts that no view has, and those of a wrong size; return their number."""
+    removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
+    removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
+    if removed:
+        database.execute("DELETE FROM model WHERE name NOT IN (SELECT model FROM vec)")
+        database.execute("UPDATE model SET generation = random() & 0x3fffffffffffffff")
+    return removed
 
 
 def _compact(database: "Connection") -> None:

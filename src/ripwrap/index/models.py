@@ -83,7 +83,7 @@ class RefreshResult(BaseModel, frozen=True):
             each refresh.
         cut: Number of files of which only the first million bytes are indexed.
         chunks: Number of chunks written; content that the index had already, e.g. from another branch, is not written.
-        seconds: Duration in seconds.
+        seconds: Duration in seconds, from the listing of the files to the last text that was embedded.
         embedded: Number of texts embedded; equal chunks are one text.
         failed: Texts that could not be embedded, by reason.
     """
@@ -111,6 +111,7 @@ class IndexView(BaseModel, frozen=True):
         chunks: Number of chunks of these files.
         changed_at: Time of the last refresh that wrote to the view.
         current: True if this is the view that is searched now.
+        gone: True if the branch or folder does not exist any more; `prune()` removes the view.
     """
 
     name: str
@@ -120,6 +121,7 @@ class IndexView(BaseModel, frozen=True):
     chunks: int
     changed_at: datetime
     current: bool
+    gone: bool
 
 
 class IndexedModel(BaseModel, frozen=True):

@@ -7,7 +7,6 @@ no view has is removed, because the statistics of full-text search count it. The
 """
 
 import logging
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -107,8 +106,8 @@ def refresh(
         insist: Write although another process has refreshed the view since the files were listed.
 
     Returns:
-        The result; `None` if another process has refreshed the view since the files were listed, and nothing was
-        written.
+        The result, without its duration; `None` if another process has refreshed the view since the files were listed,
+        and nothing was written.
     """
     import sqlite3
 
@@ -117,7 +116,6 @@ def refresh(
     # the list of paths may be stale: the caller lists again, and on the last attempt writes anyway, so the loop ends.
     # All rows are written in one transaction (https://sqlite.org/isolation.html): searches see the state before or
     # after it, also if this process is killed.
-    started = time.monotonic()
     stamps, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
     with read_transaction(database):
         generation = generation_of(database, view)
@@ -143,7 +141,7 @@ def refresh(
                 raise
         if counts.chunks > _CHUNKS_PER_CHECKPOINT:
             checkpoint(database)
-    return _make_result(known, counts, len(gone), time.monotonic() - started)
+    return _make_result(known, counts, len(gone))
 
 
 def _find_differences(
@@ -259,7 +257,7 @@ def _write_row(
         counts.released.add(old.blob)
 
 
-def _make_result(known: Mapping[str, Row], counts: _Counts, gone: int, seconds: float) -> RefreshResult:
+def _make_result(known: Mapping[str, Row], counts: _Counts, gone: int) -> RefreshResult:
     for path, why in sorted(counts.unreadable.items()):
         _LOGGER.warning("could not read %s: %s", shown(path), why)
     binary = [row.path for row in known.values() if row.note == "binary"]
@@ -274,5 +272,5 @@ def _make_result(known: Mapping[str, Row], counts: _Counts, gone: int, seconds: 
         ),
         cut=sum(row.note == "cut" for row in known.values()),
         chunks=counts.chunks,
-        seconds=seconds,
+        seconds=0.0,
     )

@@ -78,6 +78,9 @@ _ARGUMENTS = {
 }
 """Argument of this tool for each option of rg that it has."""
 
+_TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
+"""Tool for each function that a hint names."""
+
 
 class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
     """Collector of a search that takes matches from all files round robin, and reports progress."""
@@ -327,11 +330,15 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
 
 
 def spell_as_argument(hint: Hint) -> str | None:
-    """Return a hint as an argument of this tool; `None` if it has none for that."""
+    """Return a hint as an argument of this tool, or as another tool to call; `None` if there is none for that."""
     if hint.kind == "install":
         return str(hint)
+    if hint.kind == "call":
+        return _TOOLS.get(hint.target)
+    if hint.option == "location" and hint.kind == "pass":  # of the workspace, which the user makes
+        return f"index={'' if hint.value is None else repr(hint.value)}"
     name = _ARGUMENTS.get(hint.option)
-    if hint.kind == "call" or name is None:
+    if name is None:
         return None
     return name if hint.value is None else f"{name}={hint.value!r}"
 

@@ -15,13 +15,14 @@ from ripwrap._ripgrep.runner import DeadlineRunner, Runner
 from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, spell
 from ripwrap.index.base import BaseIndex
-from ripwrap.index.maintenance import Remedy, check_index
+from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.tables import View
 from ripwrap.options import StrPath
 from ripwrap.results import RankedChunk
+from ripwrap.workspace.grep_content import spell_as_argument
 from ripwrap.workspace.results import (
     IndexCodebaseResult,
     IndexedRoot,
@@ -54,13 +55,16 @@ class _RootIndex(BaseIndex):
     ) -> list[RankedChunk]:
         return await self._search(DeadlineRunner(run, seconds, self._lock), query, limit, refresh=True)
 
-    async def refresh(self, run: Runner, progress: Callable[[Done], object] | None) -> RefreshResult:
+    async def refresh(
+        self, run: Runner, progress: Callable[[Done], object] | None
+    ) -> tuple[RefreshResult, tuple[str, ...]]:
+        """Refresh the index, and return the result with the names of the views that were removed."""
         run = DeadlineRunner(run, None, self._lock)
         if self._unsound:
             await run.call(self._delete)
         done = await self._refresh_files(run, progress)
         self._unsound = False
-        return done
+        return done, await run.call(lambda: prune_views(self._store))
 
     async def status(self, run: Runner) -> IndexStatus:
         return await self._get_status(run)
@@ -169,11 +173,11 @@ class Indexes:
                 if progress is not None:
                     progress(files)
 
-            made = await index.refresh(run, report)
+            made, pruned = await index.refresh(run, report)
             before = files
             about = made.model_dump(include={"added", "changed", "removed", "unchanged", "chunks", "seconds"})
             skipped = sum(left_out.files for left_out in made.skipped)
-            roots.append(IndexedRoot(root=shown(root), skipped=skipped, **about))
+            roots.append(IndexedRoot(root=shown(root), skipped=skipped, pruned=pruned, **about))
         differing = sum(root.added + root.changed + root.removed for root in roots)
         seconds = sum(root.seconds for root in roots)
         message = f"The index is up to date: {plural(differing, 'file')} changed, in {seconds:.1f} seconds."
@@ -186,7 +190,7 @@ class Indexes:
             told = await index.status(run)
             same = set(RootStatus.model_fields) & set(IndexStatus.model_fields) - {"messages"}
             branches = tuple(sorted({view.name for view in told.views if view.root == root}))
-            messages = tuple(spell(message, _spell_as_tool) for message in told.messages)
+            messages = tuple(spell(message, spell_as_argument) for message in told.messages)
             about = told.model_dump(include=same)
             roots.append(RootStatus(root=shown(root), branch=told.view, branches=branches, messages=messages, **about))
         message = "codebase_search refreshes the index first."
@@ -201,7 +205,8 @@ class Indexes:
         for root, index in self._all():
             told, remedy = await index.check(run)
             about = told.model_dump(include={"ok", "files", "chunks", "indexed", "orphans"})
-            messages = tuple(spell(message, _spell_as_tool) for message in told.messages)
+            speller = _spell_as_command if remedy == "prune" else spell_as_argument
+            messages = tuple(spell(message, speller) for message in told.messages)
             roots.append(RootHealth(root=shown(root), messages=messages, **about))
             if not told.ok:
                 needs_rebuild = needs_rebuild or remedy != "prune"
@@ -215,6 +220,6 @@ class Indexes:
         return {"root": shown(location.cwd), "path": ".", "truncated": False, "next_offset": None, "message": message}
 
 
-def _spell_as_tool(hint: Hint) -> str | None:
-    """Return a hint as what an agent, or its user, can call; `None` if there is nothing."""
-    return {"refresh": "index_codebase", "prune": "`ripwrap index prune`"}.get(hint.target)
+def _spell_as_command(hint: Hint) -> str | None:
+    """Return a hint as a tool, or as a command for the user: `index_codebase` removes no vectors, `prune()` does."""
+    return "`ripwrap index prune`" if hint.target == "prune" else spell_as_argument(hint)

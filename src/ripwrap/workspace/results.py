@@ -311,6 +311,7 @@ class IndexedRoot(BaseModel, frozen=True):
         skipped: Number of files that are left out because they are binary or cannot be read.
         chunks: Number of chunks that were written.
         seconds: Duration in seconds.
+        pruned: Branches that do not exist any more, and whose content was removed.
     """
 
     root: str
@@ -321,6 +322,7 @@ class IndexedRoot(BaseModel, frozen=True):
     skipped: int
     chunks: int
     seconds: float
+    pruned: tuple[str, ...]
 
 
 class IndexCodebaseResult(ToolResult, frozen=True):
@@ -335,7 +337,8 @@ class IndexCodebaseResult(ToolResult, frozen=True):
     def _body(self) -> Iterator[str]:
         for one in self.roots:
             files = f"{one.added} new, {one.changed} changed, {one.removed} removed, {one.unchanged} unchanged"
-            yield f"{printable(one.root)}: {files}, {one.skipped} left out"
+            gone = f"; removed branches that are gone: {', '.join(map(printable, one.pruned))}" if one.pruned else ""
+            yield f"{printable(one.root)}: {files}, {one.skipped} left out{gone}"
 
 
 class RootStatus(BaseModel, frozen=True):

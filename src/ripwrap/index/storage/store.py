@@ -94,6 +94,11 @@ class Store:
         self._read_only = False
         self._warned_read_only = False
 
+    @property
+    def is_read_only(self) -> bool:
+        """True if the open database cannot be written to."""
+        return self._read_only
+
     def run(self, call: "Callable[[Connection], T]") -> T:
         """Call with the database, one call at a time; if it is damaged, rebuild it and call again.
 
@@ -356,7 +361,7 @@ class Store:
             BUSY: "another process is using it; try again",
             LOCKED: "another process is using it; try again",
             FULL: HintedText("free some space, or ", OTHER_LOCATION),
-            READONLY: HintedText(OTHER_LOCATION, ", or search with ", Hint("refresh", False)),
+            READONLY: HintedText(OTHER_LOCATION, (", or search with ", Hint("refresh", False))),
             CANNOT_OPEN: HintedText("make its folder writable, or ", OTHER_LOCATION),
         }.get(code_of(error), HintedText(OTHER_LOCATION, ", or remove it: the next refresh makes it again"))
         return RipwrapError(HintedText(f"the index {shown(str(self.path))}: {error}: ", advice))
