@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ from ripwrap.index.search import fuse
 from ripwrap.index.storage.files import NAME
 from ripwrap.options import FileOptions
 from support.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, serving, vectors
+from support.parsers import parsers
 from support.waiting import until, until_blocking
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
@@ -120,15 +121,6 @@ def graphs(home: Path) -> list[Path]:
     return list(home.glob("*.usearch"))
 
 
-def parsers() -> list[psutil.Process]:
-    found: list[psutil.Process] = []
-    for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess):  # it may have just been reaped
-            if "treesitter.worker" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
-
-
 def branch(root: Path, name: str) -> None:
     (root / ".git/refs/heads").mkdir(parents=True, exist_ok=True)
     (root / ".git/refs/heads" / name).write_text("0" * 40 + "\n")
@@ -182,6 +174,16 @@ async def test_parser_process_ends_with_the_index(plant: Plant, home: Path) -> N
 
 
 @pytest.mark.anyio
+async def test_one_parser_process_serves_two_refreshes(plant: Plant, home: Path) -> None:
+    async with Index(plant({"shop.py": SHOP}), location=home, chunker="syntax") as index:
+        await index.refresh()
+        first = parsers()
+        plant({"shop.py": SHOP.replace("bill", "pay")})
+        assert (await index.search("pay"))[0].symbol == "pay"
+        assert len(first) == 1 and parsers() == first
+
+
+@pytest.mark.anyio
 async def test_cancelled_refresh_ends_the_parser_and_keeps_the_old_state(plant: Plant, home: Path) -> None:
     index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
     await index.refresh()
@@ -221,15 +223,6 @@ def test_parser_process_ends_with_its_killed_parent(plant: Plant, home: Path) ->
         (parser,) = psutil.Process(running.pid).children()
         running.kill()
         until_blocking(lambda: not parser.is_running() or parser.status() == psutil.STATUS_ZOMBIE)
-
-
-def test_idle_parser_process_is_replaced_before_it_ends() -> None:
-    with closing(SyntaxChunker()) as chunker:
-        chunker.chunks_of("a.py", SHOP)
-        (first,) = parsers()
-        chunker._used -= 31
-        assert "bill" in [chunk.symbol for chunk in chunker.chunks_of("a.py", SHOP)]
-        assert parsers() != [first] and len(parsers()) == 1
 
 
 def test_parser_process_that_cannot_start_raises(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -975,7 +968,7 @@ def test_ctrl_c_ends_a_refresh_that_waits_for_an_embedder(plant: Plant, home: Pa
         from ripwrap import sync
         silent = Silent()
         silent.asked = lambda: print("asked", flush=True)
-        index = sync.Index(sys.argv[1], location=sys.argv[2], embedder=silent)
+        index = sync.Index(sys.argv[1], location=sys.argv[2], chunker="windows", embedder=silent)
         try:
             index.refresh()
         except KeyboardInterrupt:

@@ -1,5 +1,6 @@
 """`codebase_search`, with an index and without, and the tools that maintain the index."""
 
+import gc
 import inspect
 import sqlite3
 import subprocess
@@ -20,6 +21,7 @@ from ripwrap.index import base as plans
 from ripwrap.index.storage import database
 from ripwrap.index.storage.files import NAME
 from ripwrap.workspace import scope as _scope
+from support.parsers import parsers
 from support.shop import held
 from support.tools import COLOURS, Asked
 from support.waiting import until, until_blocking
@@ -241,14 +243,21 @@ async def test_searches_that_wait_for_the_index_block_no_threads(
 
 
 @pytest.mark.extra
-def test_index_tools_leave_no_child_process(shop: Path, home: Path, children: Callable[[], Any]) -> None:
+@pytest.mark.usefixtures("leaks_nothing")
+def test_one_parser_process_serves_searches_after_edits_and_ends_with_the_workspace(shop: Path, home: Path) -> None:
+    """Issue 19, line 13: a search after an edit starts no process."""
     pytest.importorskip("tree_sitter")
     workspace = sync.Workspace(shop, index=home)
     workspace.index_codebase_result()
-    assert children() == []
-    (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
-    assert workspace.codebase_search_result("bake biscuit").ranking == "index"
-    assert children() == []
+    first = parsers()
+    for name in ("biscuit", "cake"):
+        (shop / "src" / f"{name}.py").write_text(f"def bake_{name}(): ...\n")
+        found = workspace.codebase_search_result(f"bake {name}")
+        assert (found.ranking, found.places[0].symbol) == ("index", f"bake_{name}")
+        assert len(first) == 1 and parsers() == first
+    del workspace
+    gc.collect()
+    assert parsers() == []
 
 
 def test_codebase_search_text_fits_the_budget(plant: Plant) -> None:
