@@ -27,6 +27,7 @@ pytest.importorskip("tree_sitter")
 pytest.importorskip("semble_grammars")
 
 import anyio
+import numpy as np
 import psutil
 from hypothesis import given
 from hypothesis import strategies as st
@@ -39,6 +40,7 @@ from ripwrap.index import Index, Progress
 from ripwrap.index.embeddings import hybrid
 from ripwrap.index.embeddings import vectors as vector_search
 from ripwrap.index.embeddings.protocol import Embedder, Limits
+from ripwrap.index.embeddings.queries import QueryCache
 from ripwrap.index.embeddings.registry import embedder
 from ripwrap.index.search import fuse
 from ripwrap.index.storage.files import NAME
@@ -386,6 +388,64 @@ async def test_weight_0_sends_no_query_and_weight_1_uses_only_vectors(plant: Pla
         async with Index(root, location=home, embedder=meaning, hybrid_weight=weight) as index:
             assert [place.path for place in await index.search("jar of cookie")] == found
             assert len(meaning.queries) == weight
+
+
+@pytest.mark.anyio
+async def test_weight_of_a_query_overrides_that_of_the_index(plant: Plant, home: Path) -> None:
+    """Issue 19, line 16: 0 sends neither the query nor texts; `None` is the index's own weight."""
+    root = plant({"a.py": "biscuit\n", "b.py": "jar\n"})
+    meaning = Meaning()
+    async with Index(root, location=home, embedder=meaning, hybrid_weight=1) as index:
+        places = await index.search("jar of cookie", hybrid_weight=0)
+        assert [place.path for place in places] == ["b.py"] and answered_by_words(places)
+        assert (meaning.queries, meaning.texts) == ([], [])
+        assert [place.path for place in await index.search("jar of cookie")] == ["a.py"]
+        both = await index.search("jar of cookie", hybrid_weight=0.5)
+        assert {place.path for place in both} == {"a.py", "b.py"}
+        assert [place.path for place in await index.search("jar of cookie", hybrid_weight=1)] == ["a.py"]
+        for weight in (-0.1, 1.1, float("nan")):
+            with pytest.raises(ValueError, match="hybrid_weight must be from 0 to 1"):
+                await index.search("jar", hybrid_weight=weight)
+    with sync.Index(root, location=home, embedder=meaning, hybrid_weight=0) as blocking:
+        assert [place.path for place in blocking.search("jar of cookie")] == ["b.py"]
+        assert [place.path for place in blocking.search("jar of cookie", hybrid_weight=1)] == ["a.py"]
+    with sync.Index(root, location=home, **PLAIN) as words:
+        assert [place.path for place in words.search("jar of cookie", hybrid_weight=0)] == ["b.py"]
+        with pytest.raises(ValueError, match="hybrid_weight needs an embedder; pass embedder="):
+            words.search("jar of cookie", hybrid_weight=0.5)
+
+
+@pytest.mark.anyio
+async def test_same_query_is_embedded_once_in_a_process(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    """Issue 19, line 16: also with another weight, after an edit, and with another index of the same model."""
+    root = plant({"a.txt": "alpha beta\n"})
+    async with Index(root, location=home, embedder=openai) as index:
+        await index.search("alpha")
+        asked = len(provider.asked)
+        first = await index.search("alpha", hybrid_weight=0.5)
+        assert first == await index.search("alpha", hybrid_weight=0.5) and not answered_by_words(first)
+        async with Index(root, location=home, embedder=embedder(MODEL, limits=QUICK)) as other:
+            await other.search("alpha")
+        assert len(provider.asked) == asked
+        provider.behaviours += [say(500)] * 9
+        assert not answered_by_words(await index.search("alpha"))  # also if the provider fails now
+        assert len(provider.asked) == asked
+        assert answered_by_words(await index.search("beta"))
+        assert len(provider.asked) > asked
+
+
+def test_query_cache_is_bounded_and_keyed_by_model_address_and_text() -> None:
+    """Issue 19, line 16: the query that was used longest ago is dropped."""
+    cache = QueryCache(size=2)
+    here, there = ("m:x", None, "q"), ("m:x", "http://there", "q")
+    cache.add(here, np.ones(3, np.float32))
+    cache.add(there, np.zeros(3, np.float32))
+    assert cache.get(here, 3) is not None
+    cache.add(("m:x", None, "other"), np.ones(3, np.float32))
+    assert cache.get(there, 3) is None and cache.get(here, 3) is not None
+    assert cache.get(here, 4) is None  # a vector of another length
 
 
 @pytest.mark.anyio

@@ -91,7 +91,7 @@ class BaseIndex:
                 usable provider of `detect()`, or else wordllama; or an `Embedder`. With `None`, words alone are
                 searched. Needs the extra `vectors`; Google's models need the extra `google`.
             hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is .3, and .2 for a query that is nothing
-                but a name.
+                but a name. `search()` can override it for a query. With 0, searches send nothing.
             rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
             **options: rg's flags, which choose the files; see `FileOptions`. With an embedder, hidden files (such as
                 `.env`) and links are left out, unless `hidden=True` and `follow=True` are given.
@@ -103,8 +103,7 @@ class BaseIndex:
             RipwrapError: `chunker="syntax"`, and the extra `syntax` is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
-        if hybrid_weight is not None and not 0 <= hybrid_weight <= 1:
-            raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {hybrid_weight}"))
+        _check_weight(hybrid_weight)
         if embedder is not None:  # hidden files may have secrets, and links lead elsewhere
             options = {"hidden": False, "follow": False, **options}
         self._command = files_command(os.path.realpath(root), (), options, _ARGUMENTS)
@@ -124,8 +123,7 @@ class BaseIndex:
 
             self._hybrid = HybridSearch(self._store, self._current_view, make_embedder(embedder), hybrid_weight)
         elif hybrid_weight is not None:
-            alone = HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder"))
-            raise ValueError(alone)
+            raise _weight_without_embedder_error()
 
     @property
     def root(self) -> Path:
@@ -245,8 +243,13 @@ class BaseIndex:
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
-    async def _search(self, run: Runner, text: str, limit: int | None, *, refresh: bool) -> list[RankedChunk]:
+    async def _search(
+        self, run: Runner, text: str, limit: int | None, *, refresh: bool, hybrid_weight: float | None = None
+    ) -> list[RankedChunk]:
         query, limit = parse_query(text), check_limit(limit)
+        _check_weight(hybrid_weight)
+        if hybrid_weight and self._hybrid is None:
+            raise _weight_without_embedder_error()
         if limit == 0:
             return []
         vectors: VectorSearch | None = None
@@ -254,9 +257,10 @@ class BaseIndex:
             if refresh:
                 await self._refresh_files(run, None)
             if self._hybrid is not None:
-                if refresh:
+                weight = self._hybrid.weight if hybrid_weight is None else hybrid_weight
+                if refresh and weight != 0:
                     await run.wait(partial(self._hybrid.embed, None, patient=False))
-                vectors = vectors or await run.wait(partial(self._hybrid.vectors_for, text))
+                vectors = vectors or await run.wait(partial(self._hybrid.vectors_for, text, weight))
             found = await run.call(partial(self._rank, query, limit, vectors))
             if found is not None:
                 return found
@@ -279,6 +283,20 @@ class BaseIndex:
                 return None if number is None else search(database, number, query, limit, vectors)
 
         return self._store.run(find)
+
+
+def _check_weight(weight: float | None) -> None:
+    """Check the weight of vectors.
+
+    Raises:
+        ValueError: It is out of range.
+    """
+    if weight is not None and not 0 <= weight <= 1:
+        raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {weight}"))
+
+
+def _weight_without_embedder_error() -> ValueError:
+    return ValueError(HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder")))
 
 
 def _make_chunker(wanted: ChunkerName) -> Chunker:
