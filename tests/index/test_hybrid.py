@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,8 @@ from retrieval.run import ask
 from ripwrap import EmbeddingError, RankedChunk, RipwrapError, sync
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap.index import Index, Progress
-from ripwrap.index.embeddings import hybrid
 from ripwrap.index.embeddings import vectors as vector_search
+from ripwrap.index.embeddings.hybrid import MAX_TEXTS_PER_SEARCH
 from ripwrap.index.embeddings.protocol import Embedder, Limits
 from ripwrap.index.embeddings.queries import QueryCache
 from ripwrap.index.embeddings.registry import embedder
@@ -90,6 +91,7 @@ class Meaning:
     """An embedder with one dimension for each of three groups of synonyms."""
 
     THINGS = ("cookie|biscuit", "shop|store|market", "bill|invoice")
+    limits = Limits(delay=0)
 
     def __init__(self, name: str = "test:meaning", dimension: int = 3) -> None:
         self.name = name
@@ -772,13 +774,16 @@ async def test_rejected_text_is_sent_again_by_refresh_and_not_by_search(
 
 @pytest.mark.anyio
 async def test_failed_embedder_is_tried_again_after_a_while(
-    plant: Plant, home: Path, openai: Embedder, provider: Provider, monkeypatch: pytest.MonkeyPatch
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
-    provider.behaviours = [say(401, {})]
+    provider.behaviours = [say(401, {}), say(401, {})]
     async with Index(plant(files(1)), location=home, embedder=openai) as index:
         assert answered_by_words(await index.search("alpha"))
         assert answered_by_words(await index.search("alpha"))
-        monkeypatch.setattr(hybrid, "RETRY_EMBEDDER_AFTER", 0.0)
+        assert len(provider.asked) == 1
+    impatient = embedder(MODEL, limits=replace(QUICK, retry_search_after=0))
+    async with Index(index.root, location=home, embedder=impatient) as index:
+        assert answered_by_words(await index.search("alpha"))
         assert not answered_by_words(await index.search("alpha"))
 
 
@@ -915,15 +920,13 @@ async def test_search_does_not_wait_for_another_index_that_embeds(plant: Plant, 
 
 
 @pytest.mark.anyio
-async def test_search_embeds_few_texts_and_reports_how_many_are_left(
-    plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hybrid, "MAX_TEXTS_PER_SEARCH", 3)
+async def test_search_embeds_few_texts_and_reports_how_many_are_left(plant: Plant, home: Path) -> None:
     meaning = Meaning()
-    async with Index(plant(files(8, "cookie")), location=home, embedder=meaning) as index:
-        for left in (5, 2):
+    root = plant(files(2 * MAX_TEXTS_PER_SEARCH + 2, "cookie"))
+    async with Index(root, location=home, embedder=meaning) as index:
+        for left in (MAX_TEXTS_PER_SEARCH + 2, 2):
             places = await index.search("cookie")
-            assert len(meaning.texts) == 8 - left
+            assert len(meaning.texts) == 2 * MAX_TEXTS_PER_SEARCH + 2 - left
             for place in places:
                 assert f"{left} texts have no vector yet; refresh() makes them" in place.reasons
         assert (await index.refresh()).embedded == 2

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
     from ripwrap.index.embeddings.vectors import Matrix
 
-RETRY_EMBEDDER_AFTER = 30.0
-"""Seconds after a failure before a search asks the embedder again; `refresh()` does not wait."""
-
 MAX_TEXTS_PER_SEARCH = 128
 """Texts that a search embeds before it answers; `refresh()` embeds all."""
 
@@ -276,7 +273,8 @@ class HybridSearch:
 
     def _recent_failure(self) -> EmbeddingError | None:
         """Return the error of the embedder, if it has failed a moment ago."""
-        if self._failed is None or time.monotonic() - self._failed[0] > RETRY_EMBEDDER_AFTER:
+        pause = limits_of(self.embedder).retry_search_after
+        if self._failed is None or time.monotonic() - self._failed[0] >= pause:
             return None
         return self._failed[1]
 
