@@ -1,8 +1,13 @@
 """Chunks from a worker process: equal to those made in process; a crash costs one file its symbols."""
 
+import gc
 import os
 import signal
+import subprocess
 import sys
+import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +21,8 @@ import psutil
 from ripwrap._code.treesitter.chunker import syntax_chunks
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap._code.windows import window_chunks
+from support.parsers import parsers
+from support.waiting import until_blocking
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -23,10 +30,6 @@ SAMPLES = Path(__file__).parents[1] / "data" / "sections"
 FATAL = "/*\n" * 10_000
 """Text on which the Python grammar takes all memory and crashes."""
 SMALL = "def f():\n    1\n    2\n    3\n"
-
-
-def children() -> list[psutil.Process]:
-    return [child for child in psutil.Process().children() if "treesitter.worker" in " ".join(child.cmdline())]
 
 
 def test_worker_makes_the_same_chunks_as_in_process() -> None:
@@ -38,12 +41,121 @@ def test_worker_makes_the_same_chunks_as_in_process() -> None:
 
 def test_one_worker_process_is_reused_and_ends_with_the_block() -> None:
     with closing(SyntaxChunker()) as chunker:
-        assert chunker.chunks_of("a.txt", "x\n") and children() == []
+        assert chunker.chunks_of("a.txt", "x\n") and parsers() == []
         chunker.chunks_of("a.py", "x\n")
-        before = children()
+        before = parsers()
         chunker.chunks_of("b.py", "x\n")
-        assert len(before) == 1 and children() == before
-    assert children() == []
+        assert len(before) == 1 and parsers() == before
+    assert parsers() == []
+
+
+@pytest.mark.usefixtures("leaks_nothing")
+def test_idle_worker_ends_and_the_next_file_starts_another() -> None:
+    """Issue 19, line 13: an idle process ends by itself, with its thread and its pipes."""
+    with closing(SyntaxChunker(idle=0.05)) as chunker:
+        assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
+        until_blocking(lambda: parsers() == [])
+        until_blocking(lambda: "ripwrap-parser-idle" not in {thread.name for thread in threading.enumerate()})
+        assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
+
+
+@pytest.mark.usefixtures("leaks_nothing")
+def test_worker_ends_with_a_chunker_that_nothing_closes() -> None:
+    """Issue 19, line 13: the thread that waits for the idle process does not keep the chunker."""
+    chunker = SyntaxChunker()
+    chunker.chunks_of("a.py", SMALL)
+    assert len(parsers()) == 1
+    del chunker
+    gc.collect()
+    assert parsers() == []
+
+
+def test_threads_and_chunkers_have_their_workers() -> None:
+    """Issue 19, line 13: one process for each chunker, whichever thread uses it."""
+    with closing(SyntaxChunker()) as one, closing(SyntaxChunker()) as other, ThreadPoolExecutor(4) as threads:
+        chunks = threads.map(lambda chunker: chunker.chunks_of("a.py", SMALL), [one, other] * 8)
+        assert {found[0].symbol for found in chunks} == {"f"}
+        assert len(parsers()) == 2
+        one.close()
+        assert len(parsers()) == 1
+    assert parsers() == []
+
+
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program, with warnings as errors, that has `chunker`, `parsers()` and `SMALL`."""
+    before = f"""
+        import os, signal, sys, threading
+        import psutil
+        from ripwrap._code.treesitter.worker import SyntaxChunker
+
+        SMALL = {SMALL!r}
+        chunker = SyntaxChunker()
+        def parsers():
+            return [child.pid for child in psutil.Process().children() if "worker" in " ".join(child.cmdline())]
+    """
+    there = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(before) + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+        env=there,
+        start_new_session=True,
+    )
+
+
+def is_gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def test_worker_ends_with_a_program_that_ends_while_it_is_idle() -> None:
+    """Issue 19, line 13: neither the process nor its thread delays the end of the program."""
+    done = run("""
+        chunker.chunks_of("a.py", SMALL)
+        print(*parsers())
+    """)
+    assert done.stderr == ""
+    assert is_gone(int(done.stdout))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+def test_ctrl_c_does_not_reach_an_idle_worker() -> None:
+    """Issue 19, line 13: Ctrl-C in a terminal signals all processes of its foreground group."""
+    done = run("""
+        chunker.chunks_of("a.py", SMALL)
+        before = parsers()
+        signal.signal(signal.SIGINT, lambda number, frame: None)
+        os.killpg(os.getpgrp(), signal.SIGINT)
+        print(chunker.chunks_of("a.py", SMALL)[0].symbol, parsers() == before)
+    """)
+    assert (done.stdout, done.stderr) == ("f True\n", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+def test_forked_child_starts_a_worker_of_its_own() -> None:
+    """Issue 19, line 13: a fork, also one while another thread waits for chunks, leaves both usable."""
+    done = run("""
+        import time, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # the threads are the subject
+        chunker.chunks_of("a.py", SMALL)
+        (pid,) = parsers()
+        os.kill(pid, signal.SIGSTOP)
+        asking = threading.Thread(target=chunker.chunks_of, args=("a.py", SMALL))
+        asking.start()
+        while not any("watch" in thread.name for thread in threading.enumerate()):
+            time.sleep(0.001)
+        if (child := os.fork()) == 0:
+            symbol = chunker.chunks_of("a.py", SMALL)[0].symbol
+            mine = parsers()
+            chunker.close()
+            os._exit(7 if symbol == "f" and len(mine) == 1 and mine != [pid] and parsers() == [] else 1)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.kill(pid, signal.SIGCONT)
+        asking.join()
+        print(code, chunker.chunks_of("a.py", SMALL)[0].symbol, parsers() == [pid])
+    """)
+    assert (done.stdout, done.stderr) == ("7 f True\n", "")
 
 
 def test_file_that_crashes_the_parser_falls_back_to_windows() -> None:
@@ -57,7 +169,7 @@ def test_file_that_crashes_the_parser_falls_back_to_windows() -> None:
 def test_hung_or_dead_worker_costs_only_one_file_its_symbols(sent: str) -> None:
     with closing(SyntaxChunker(seconds=10)) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
-        os.kill(children()[0].pid, signal.Signals[sent])
+        os.kill(parsers()[0].pid, signal.Signals[sent])
         assert chunker.chunks_of("a.py", SMALL) == list(window_chunks(SMALL))
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
 
@@ -69,7 +181,7 @@ def test_worker_inherits_no_keys_from_the_environment(monkeypatch: pytest.Monkey
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     with closing(SyntaxChunker()) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
-        given = Path(f"/proc/{children()[0].pid}/environ").read_bytes()
+        given = Path(f"/proc/{parsers()[0].pid}/environ").read_bytes()
     names = {entry.partition(b"=")[0] for entry in given.split(b"\0")}
     assert b"not-for-others" not in given
     assert {b"PATH", b"PYTHONPATH", b"LC_ALL"} <= names

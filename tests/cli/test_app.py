@@ -293,6 +293,18 @@ def test_index_build_on_a_terminal_shows_embedding_progress(plant: Plant, tmp_pa
     assert "5 texts embedded" in shown
 
 
+@pytest.mark.extra
+def test_index_search_without_weight_of_embeddings_answers_by_words(plant: Plant, tmp_path: Path) -> None:
+    """Issue 19, line 16: --hybrid-weight counts for one search, and 0 embeds nothing."""
+    pytest.importorskip("wordllama")
+    folder = plant({"a.py": "cookie\n"})
+    given = (f"--location={tmp_path / 'home'}", "--embedder=wordllama")
+    found = output("index", "search", "cookie", *given, "--hybrid-weight=0", "--json", cwd=folder)
+    assert "without vectors: they weigh nothing" in found
+    assert "lacking: 1\n" in output("index", "status", *given, cwd=folder)
+    assert "cosine" in output("index", "search", "cookie", *given, "--hybrid-weight=.5", "--json", cwd=folder)
+
+
 @pytest.mark.slow
 def test_ranked_places_are_printed_into_a_pipe_as_raw_bytes(plant: Plant, tmp_path: Path) -> None:
     folder = plant({b"caf\xe9.py": b"cookie = 'caf\xe9'\r\n" + b"x\n" * 8})

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ripwrap.index.embeddings.queries import QUERIES
 from support.embeddings import Provider, serving
 
 
@@ -15,6 +16,12 @@ def no_provider_configured(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.endswith(("_KEY", "_TOKEN", "_BASE_URL", "_PROXY", "_proxy")) or name.startswith(("OLLAMA", "COPILOT")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+
+
+@pytest.fixture(autouse=True)
+def no_query_remembered() -> None:
+    """Drop the vectors of the queries of other tests."""
+    QUERIES.clear()
 
 
 @pytest.fixture

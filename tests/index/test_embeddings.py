@@ -436,7 +436,15 @@ async def test_long_texts_are_truncated_and_sent(openai: Embedder, provider: Pro
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"concurrency": 0}, {"batch": 0}, {"tries": 0}, {"delay": -1}, {"timeout": float("nan")}]
+    "wrong",
+    [
+        {"concurrency": 0},
+        {"batch": 0},
+        {"tries": 0},
+        {"delay": -1},
+        {"timeout": float("nan")},
+        {"retry_search_after": -1},
+    ],
 )
 def test_invalid_limits_are_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(wrong))):

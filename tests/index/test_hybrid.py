@@ -11,7 +11,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ pytest.importorskip("tree_sitter")
 pytest.importorskip("semble_grammars")
 
 import anyio
+import numpy as np
 import psutil
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,13 +38,15 @@ from retrieval.run import ask
 from ripwrap import EmbeddingError, RankedChunk, RipwrapError, sync
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap.index import Index, Progress
-from ripwrap.index.embeddings import hybrid
 from ripwrap.index.embeddings import vectors as vector_search
+from ripwrap.index.embeddings.hybrid import MAX_TEXTS_PER_SEARCH
 from ripwrap.index.embeddings.protocol import Embedder, Limits
+from ripwrap.index.embeddings.queries import QueryCache
 from ripwrap.index.embeddings.registry import embedder
 from ripwrap.index.search import fuse
 from ripwrap.index.storage.files import NAME
 from support.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, serving, vectors
+from support.parsers import parsers
 from support.waiting import until, until_blocking
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
@@ -85,6 +89,7 @@ class Meaning:
     """An embedder with one dimension for each of three groups of synonyms."""
 
     THINGS = ("cookie|biscuit", "shop|store|market", "bill|invoice")
+    limits = Limits(delay=0)
 
     def __init__(self, name: str = "test:meaning", dimension: int = 3) -> None:
         self.name = name
@@ -116,15 +121,6 @@ def rows(index: Index, statement: str = "SELECT count(*) FROM vec") -> Any:
 
 def graphs(home: Path) -> list[Path]:
     return list(home.glob("*.usearch"))
-
-
-def parsers() -> list[psutil.Process]:
-    found: list[psutil.Process] = []
-    for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess):  # it may have just been reaped
-            if "treesitter.worker" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
 
 
 def branch(root: Path, name: str) -> None:
@@ -180,6 +176,16 @@ async def test_parser_process_ends_with_the_index(plant: Plant, home: Path) -> N
 
 
 @pytest.mark.anyio
+async def test_one_parser_process_serves_two_refreshes(plant: Plant, home: Path) -> None:
+    async with Index(plant({"shop.py": SHOP}), location=home, chunker="syntax") as index:
+        await index.refresh()
+        first = parsers()
+        plant({"shop.py": SHOP.replace("bill", "pay")})
+        assert (await index.search("pay"))[0].symbol == "pay"
+        assert len(first) == 1 and parsers() == first
+
+
+@pytest.mark.anyio
 async def test_cancelled_refresh_ends_the_parser_and_keeps_the_old_state(plant: Plant, home: Path) -> None:
     index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
     await index.refresh()
@@ -219,15 +225,6 @@ def test_parser_process_ends_with_its_killed_parent(plant: Plant, home: Path) ->
         (parser,) = psutil.Process(running.pid).children()
         running.kill()
         until_blocking(lambda: not parser.is_running() or parser.status() == psutil.STATUS_ZOMBIE)
-
-
-def test_idle_parser_process_is_replaced_before_it_ends() -> None:
-    with closing(SyntaxChunker()) as chunker:
-        chunker.chunks_of("a.py", SHOP)
-        (first,) = parsers()
-        chunker._used -= 31
-        assert "bill" in [chunk.symbol for chunk in chunker.chunks_of("a.py", SHOP)]
-        assert parsers() != [first] and len(parsers()) == 1
 
 
 def test_parser_process_that_cannot_start_raises(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -391,6 +388,64 @@ async def test_weight_0_sends_no_query_and_weight_1_uses_only_vectors(plant: Pla
         async with Index(root, location=home, embedder=meaning, hybrid_weight=weight) as index:
             assert [place.path for place in await index.search("jar of cookie")] == found
             assert len(meaning.queries) == weight
+
+
+@pytest.mark.anyio
+async def test_weight_of_a_query_overrides_that_of_the_index(plant: Plant, home: Path) -> None:
+    """Issue 19, line 16: 0 sends neither the query nor texts; `None` is the index's own weight."""
+    root = plant({"a.py": "biscuit\n", "b.py": "jar\n"})
+    meaning = Meaning()
+    async with Index(root, location=home, embedder=meaning, hybrid_weight=1) as index:
+        places = await index.search("jar of cookie", hybrid_weight=0)
+        assert [place.path for place in places] == ["b.py"] and answered_by_words(places)
+        assert (meaning.queries, meaning.texts) == ([], [])
+        assert [place.path for place in await index.search("jar of cookie")] == ["a.py"]
+        both = await index.search("jar of cookie", hybrid_weight=0.5)
+        assert {place.path for place in both} == {"a.py", "b.py"}
+        assert [place.path for place in await index.search("jar of cookie", hybrid_weight=1)] == ["a.py"]
+        for weight in (-0.1, 1.1, float("nan")):
+            with pytest.raises(ValueError, match="hybrid_weight must be from 0 to 1"):
+                await index.search("jar", hybrid_weight=weight)
+    with sync.Index(root, location=home, embedder=meaning, hybrid_weight=0) as blocking:
+        assert [place.path for place in blocking.search("jar of cookie")] == ["b.py"]
+        assert [place.path for place in blocking.search("jar of cookie", hybrid_weight=1)] == ["a.py"]
+    with sync.Index(root, location=home, **PLAIN) as words:
+        assert [place.path for place in words.search("jar of cookie", hybrid_weight=0)] == ["b.py"]
+        with pytest.raises(ValueError, match="hybrid_weight needs an embedder; pass embedder="):
+            words.search("jar of cookie", hybrid_weight=0.5)
+
+
+@pytest.mark.anyio
+async def test_same_query_is_embedded_once_in_a_process(
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
+) -> None:
+    """Issue 19, line 16: also with another weight, after an edit, and with another index of the same model."""
+    root = plant({"a.txt": "alpha beta\n"})
+    async with Index(root, location=home, embedder=openai) as index:
+        await index.search("alpha")
+        asked = len(provider.asked)
+        first = await index.search("alpha", hybrid_weight=0.5)
+        assert first == await index.search("alpha", hybrid_weight=0.5) and not answered_by_words(first)
+        async with Index(root, location=home, embedder=embedder(MODEL, limits=QUICK)) as other:
+            await other.search("alpha")
+        assert len(provider.asked) == asked
+        provider.behaviours += [say(500)] * 9
+        assert not answered_by_words(await index.search("alpha"))  # also if the provider fails now
+        assert len(provider.asked) == asked
+        assert answered_by_words(await index.search("beta"))
+        assert len(provider.asked) > asked
+
+
+def test_query_cache_is_bounded_and_keyed_by_model_address_and_text() -> None:
+    """Issue 19, line 16: the query that was used longest ago is dropped."""
+    cache = QueryCache(size=2)
+    here, there = ("m:x", None, "q"), ("m:x", "http://there", "q")
+    cache.add(here, np.ones(3, np.float32))
+    cache.add(there, np.zeros(3, np.float32))
+    assert cache.get(here, 3) is not None
+    cache.add(("m:x", None, "other"), np.ones(3, np.float32))
+    assert cache.get(there, 3) is None and cache.get(here, 3) is not None
+    assert cache.get(here, 4) is None  # a vector of another length
 
 
 @pytest.mark.anyio
@@ -717,13 +772,16 @@ async def test_rejected_text_is_sent_again_by_refresh_and_not_by_search(
 
 @pytest.mark.anyio
 async def test_failed_embedder_is_tried_again_after_a_while(
-    plant: Plant, home: Path, openai: Embedder, provider: Provider, monkeypatch: pytest.MonkeyPatch
+    plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
-    provider.behaviours = [say(401, {})]
+    provider.behaviours = [say(401, {}), say(401, {})]
     async with Index(plant(files(1)), location=home, embedder=openai) as index:
         assert answered_by_words(await index.search("alpha"))
         assert answered_by_words(await index.search("alpha"))
-        monkeypatch.setattr(hybrid, "RETRY_EMBEDDER_AFTER", 0.0)
+        assert len(provider.asked) == 1
+    impatient = embedder(MODEL, limits=replace(QUICK, retry_search_after=0))
+    async with Index(index.root, location=home, embedder=impatient) as index:
+        assert answered_by_words(await index.search("alpha"))
         assert not answered_by_words(await index.search("alpha"))
 
 
@@ -860,15 +918,13 @@ async def test_search_does_not_wait_for_another_index_that_embeds(plant: Plant, 
 
 
 @pytest.mark.anyio
-async def test_search_embeds_few_texts_and_reports_how_many_are_left(
-    plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hybrid, "MAX_TEXTS_PER_SEARCH", 3)
+async def test_search_embeds_few_texts_and_reports_how_many_are_left(plant: Plant, home: Path) -> None:
     meaning = Meaning()
-    async with Index(plant(files(8, "cookie")), location=home, embedder=meaning) as index:
-        for left in (5, 2):
+    root = plant(files(2 * MAX_TEXTS_PER_SEARCH + 2, "cookie"))
+    async with Index(root, location=home, embedder=meaning) as index:
+        for left in (MAX_TEXTS_PER_SEARCH + 2, 2):
             places = await index.search("cookie")
-            assert len(meaning.texts) == 8 - left
+            assert len(meaning.texts) == 2 * MAX_TEXTS_PER_SEARCH + 2 - left
             for place in places:
                 assert f"{left} texts have no vector yet; refresh() makes them" in place.reasons
         assert (await index.refresh()).embedded == 2
@@ -973,7 +1029,7 @@ def test_ctrl_c_ends_a_refresh_that_waits_for_an_embedder(plant: Plant, home: Pa
         from ripwrap import sync
         silent = Silent()
         silent.asked = lambda: print("asked", flush=True)
-        index = sync.Index(sys.argv[1], location=sys.argv[2], embedder=silent)
+        index = sync.Index(sys.argv[1], location=sys.argv[2], chunker="windows", embedder=silent)
         try:
             index.refresh()
         except KeyboardInterrupt:

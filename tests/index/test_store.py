@@ -591,7 +591,6 @@ async def test_existing_gitignore_is_kept(plant: Plant, own_cache: Path) -> None
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(marks, "_PROCESS_MARKS", {})
     return tmp_path / "cache"
 
 
@@ -850,17 +849,18 @@ async def test_full_disk_keeps_the_old_state(index: Index, plant: Plant) -> None
 
 
 @pytest.mark.anyio
-async def test_wait_for_a_busy_writer_ends_with_an_error(
-    index: Index, plant: Plant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_wait_for_a_busy_writer_ends_with_an_error(index: Index, plant: Plant) -> None:
     await index.refresh()
-    monkeypatch.setattr(database, "_WRITE_LOCK_TIMEOUT", 0.2)
     plant({"new.py": "cookies\n"})
+
+    def write(connection: sqlite3.Connection) -> None:
+        with write_transaction(connection, patience=0.2):
+            raise AssertionError("it was begun")
+
     with held(index.location):
         with pytest.raises(RipwrapError, match="another process is using it"):
-            await index.refresh()
+            index._store.run(write)
         assert await paths(index, refresh=False) == {"a.py", "b.md"}
-        monkeypatch.undo()
         with anyio.move_on_after(0.3) as scope:
             await index.refresh()
         assert scope.cancelled_caught

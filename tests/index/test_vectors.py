@@ -111,9 +111,8 @@ def test_nearest_rows_equal_a_full_sort(k: int, kind: Any) -> None:
 
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=40), st.integers(0, 12), st.integers(1, 7))
 def test_nearest_includes_all_ties_for_any_block_size(values: list[float], k: int, block: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vectors, "_BLOCK_ROWS", block)
-        numbers, scores = find_nearest(np.array(values, np.float16)[:, None], np.ones(1, np.float32), k)
+    rows = np.array(values, np.float16)[:, None]
+    numbers, scores = find_nearest(rows, np.ones(1, np.float32), k, block=block)
     last = sorted(values, reverse=True)[:k][-1:]
     expected = [number for number, value in enumerate(values) if last and value >= last[0]]
     assert numbers.tolist() == expected
@@ -134,11 +133,10 @@ def stored(rows: Any) -> dict[bytes, bytes]:
     return {number.to_bytes(16): blob for number, blob in enumerate(pack(rows))}
 
 
-@pytest.mark.parametrize("kept", [vectors._MAX_FLOAT32_BYTES, 0])
-def test_added_and_removed_rows_are_searched_like_rebuilt_ones(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors, "_MAX_FLOAT32_BYTES", kept)  # float32, and float16
+@pytest.mark.parametrize("kept", [vectors.MAX_FLOAT32_BYTES, 0])  # float32, and float16
+def test_added_and_removed_rows_are_searched_like_rebuilt_ones(kept: int) -> None:
     every = stored(some(300))
-    new, names = Rows(16), list(every)
+    new, names = Rows(16, max_float32_bytes=kept), list(every)
     new.add({name: every[name] for name in names[200:]})
     for start in range(0, 200, 20):
         new.add({name: every[name] for name in names[start : start + 20]})
@@ -147,7 +145,7 @@ def test_added_and_removed_rows_are_searched_like_rebuilt_ones(kept: int, monkey
     left = [name for name in names if name in new]
     assert len(left) == len(new) == 250
     query = some(1)[0]
-    at_once = Rows(16)
+    at_once = Rows(16, max_float32_bytes=kept)
     at_once.add({name: every[name] for name in left})
     assert sorted(new.search(query, 20)) == sorted(at_once.search(query, 20))
     new.remove(b"nobody's")
@@ -156,14 +154,13 @@ def test_added_and_removed_rows_are_searched_like_rebuilt_ones(kept: int, monkey
     assert (len(new), new.search(query, 20)) == (0, [])
 
 
-def test_many_rows_are_kept_as_half_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_are_kept_as_half_floats() -> None:
     every = stored(some(400))
     names, query = list(every), some(1)[0]
-    rows = Rows(16)
+    rows = Rows(16, max_float32_bytes=16 * 4 * 300)
     rows.add({name: every[name] for name in names[:200]})
     before = rows.search(query, 300)
     assert rows._matrix.dtype == np.float32
-    monkeypatch.setattr(vectors, "_MAX_FLOAT32_BYTES", 16 * 4 * 300)
     rows.add({name: every[name] for name in names[200:]})
     assert rows._matrix.dtype == np.float16
     assert set(before) <= set(rows.search(query, 400))

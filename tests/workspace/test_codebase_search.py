@@ -1,10 +1,10 @@
 """`codebase_search`, with an index and without, and the tools that maintain the index."""
 
+import gc
 import inspect
 import sqlite3
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from ripwrap import RipwrapError, Workspace, sync
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations import rank as _rank
 from ripwrap.index import base as plans
-from ripwrap.index.storage import database
 from ripwrap.index.storage.files import NAME
-from ripwrap.workspace import scope as _scope
+from support.parsers import parsers
 from support.shop import held
 from support.tools import COLOURS, Asked
 from support.waiting import until, until_blocking
@@ -165,7 +164,8 @@ def test_path_below_a_guarded_root_is_ranked_without_the_index(
 ) -> None:
     deep = "a/b/c/d/e/f/g/cookie.py"
     root = plant({deep: "def cookie(): ...\n", "a/cookie.py": "def cookie(): ...\n"})
-    monkeypatch.setattr(_scope, "home", lambda: str(root))
+    monkeypatch.setenv("HOME", str(root))
+    monkeypatch.setenv("USERPROFILE", str(root))  # Windows
     workspace = sync.Workspace(root, index=home)
     workspace.index_codebase_result()
     whole = workspace.codebase_search_result("cookie")
@@ -210,19 +210,10 @@ def test_slow_refresh_is_noted_and_files_are_ranked(colour: str, shop: Path, hom
 
 
 @pytest.mark.anyio
-async def test_searches_that_wait_for_the_index_block_no_threads(
-    shop: Path, home: Path, anyio_backend: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_searches_that_wait_for_the_index_block_no_threads(shop: Path, home: Path, anyio_backend: str) -> None:
     workspace = Workspace(shop, index=home, timeout=60)
-    begin, begun = database._begin_write, threading.Event()
-
-    def beginning(connection: sqlite3.Connection) -> None:
-        begun.set()
-        begin(connection)
-
     await workspace.index_codebase_result()
     (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
-    monkeypatch.setattr(database, "_begin_write", beginning)
     lock = workspace._tools.required_indexes("codebase_search")._of(str(shop))._lock()
     rankings: list[str] = []
 
@@ -234,21 +225,28 @@ async def test_searches_that_wait_for_the_index_block_no_threads(
             with held(home):
                 for _ in range(12):
                     group.start_soon(search)
-                await until(lambda: begun.is_set() and lock.statistics().tasks_waiting == 11)
+                await until(lambda: lock.statistics().tasks_waiting == 11)
                 assert "biscuits.py" in await workspace.find_files("*", sort="newest")  # `find_files` takes a thread
                 assert rankings == []
     assert rankings == ["index"] * 12
 
 
 @pytest.mark.extra
-def test_index_tools_leave_no_child_process(shop: Path, home: Path, children: Callable[[], Any]) -> None:
+@pytest.mark.usefixtures("leaks_nothing")
+def test_one_parser_process_serves_searches_after_edits_and_ends_with_the_workspace(shop: Path, home: Path) -> None:
+    """Issue 19, line 13: a search after an edit starts no process."""
     pytest.importorskip("tree_sitter")
     workspace = sync.Workspace(shop, index=home)
     workspace.index_codebase_result()
-    assert children() == []
-    (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
-    assert workspace.codebase_search_result("bake biscuit").ranking == "index"
-    assert children() == []
+    first = parsers()
+    for name in ("biscuit", "cake"):
+        (shop / "src" / f"{name}.py").write_text(f"def bake_{name}(): ...\n")
+        found = workspace.codebase_search_result(f"bake {name}")
+        assert (found.ranking, found.places[0].symbol) == ("index", f"bake_{name}")
+        assert len(first) == 1 and parsers() == first
+    del workspace
+    gc.collect()
+    assert parsers() == []
 
 
 def test_codebase_search_text_fits_the_budget(plant: Plant) -> None:

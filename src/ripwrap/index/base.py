@@ -96,7 +96,7 @@ class BaseIndex:
                 usable provider of `detect()`, or else wordllama; or an `Embedder`. With `None`, words alone are
                 searched. Needs the extra `vectors`; Google's models need the extra `google`.
             hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is .3, and .2 for a query that is nothing
-                but a name.
+                but a name. `search()` can override it for a query. With 0, searches send nothing.
             rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
             **options: rg's flags, which choose the files; see `FileOptions`. Hidden files (such as `.env`) are left out
                 and links are not followed, unless `hidden=True` and `follow=True` are given.
@@ -108,8 +108,7 @@ class BaseIndex:
             RipwrapError: `chunker="syntax"`, and the extra `syntax` is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
-        if hybrid_weight is not None and not 0 <= hybrid_weight <= 1:
-            raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {hybrid_weight}"))
+        _check_weight(hybrid_weight)
         self._command = files_command(os.path.realpath(root), (), {**VISIBLE_FILES, **options}, _ARGUMENTS)
         self._root = Path(self._command.cwd)
         self._rg = rg
@@ -128,8 +127,7 @@ class BaseIndex:
 
             self._hybrid = HybridSearch(self._store, self._current_view, make_embedder(embedder), hybrid_weight)
         elif hybrid_weight is not None:
-            alone = HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder"))
-            raise ValueError(alone)
+            raise _weight_without_embedder_error()
 
     @property
     def root(self) -> Path:
@@ -266,8 +264,13 @@ class BaseIndex:
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
-    async def _search(self, run: Runner, text: str, limit: int | None, *, refresh: bool) -> list[RankedChunk]:
+    async def _search(
+        self, run: Runner, text: str, limit: int | None, *, refresh: bool, hybrid_weight: float | None = None
+    ) -> list[RankedChunk]:
         query, limit = parse_query(text), check_limit(limit)
+        _check_weight(hybrid_weight)
+        if hybrid_weight and self._hybrid is None:
+            raise _weight_without_embedder_error()
         if limit == 0:
             return []
         if not refresh and not await run.call(self._is_searchable):
@@ -277,9 +280,10 @@ class BaseIndex:
             if refresh:
                 await self._refresh_files(run, None)
             if self._hybrid is not None:
-                if refresh:
+                weight = self._hybrid.weight if hybrid_weight is None else hybrid_weight
+                if refresh and weight != 0:
                     await run.wait(partial(self._hybrid.embed, None, patient=False))
-                vectors = vectors or await run.wait(partial(self._hybrid.vectors_for, text))
+                vectors = vectors or await run.wait(partial(self._hybrid.vectors_for, text, weight))
             found = await run.call(partial(self._rank, query, limit, vectors))
             if found is not None:
                 return found
@@ -310,6 +314,20 @@ class BaseIndex:
                 return None if number is None else search(database, number, query, limit, vectors)
 
         return self._store.run(find)
+
+
+def _check_weight(weight: float | None) -> None:
+    """Check the weight of vectors.
+
+    Raises:
+        ValueError: It is out of range.
+    """
+    if weight is not None and not 0 <= weight <= 1:
+        raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {weight}"))
+
+
+def _weight_without_embedder_error() -> ValueError:
+    return ValueError(HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder")))
 
 
 def _make_chunker(wanted: ChunkerName) -> Chunker:

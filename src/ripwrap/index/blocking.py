@@ -74,7 +74,13 @@ class Index(BaseIndex):
         return run_blocking(self._refresh(self._runner(timeout=timeout), progress, rebuild=rebuild))
 
     def search(
-        self, query: str, *, limit: int | None = DEFAULT_LIMIT, refresh: bool = True, timeout: float | None = None
+        self,
+        query: str,
+        *,
+        limit: int | None = DEFAULT_LIMIT,
+        refresh: bool = True,
+        hybrid_weight: float | None = None,
+        timeout: float | None = None,
     ) -> list[RankedChunk]:
         """Find the chunks that answer a question in words, or define a symbol, the best first.
 
@@ -84,22 +90,28 @@ class Index(BaseIndex):
         With an embedder, at most 128 texts without a vector are embedded first; `refresh()` embeds all. If some have no
         vector yet, or vectors are unavailable and words answer alone, the reasons of each result say so. An embedder
         that does not answer is tried for a moment only, and not again for half a minute; `refresh()` has more patience.
+        The vectors of the last 64 queries are kept in this process, and such a query is not sent again.
 
         Args:
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar"; "where is CookieJar defined" is
                 one.
             limit: Maximum number of results; `None` gives all that are ranked, which are some hundred.
             refresh: Refresh first. If false, answers are as old as the last refresh.
+            hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is that of the index. With 0, words alone
+                answer, and nothing is sent: neither the query nor texts without a vector.
             timeout: Seconds that this may take, waiting included; `None` is for ever.
 
         Raises:
-            ValueError: There is no word in the query, or `limit` is negative.
+            ValueError: There is no word in the query, `limit` is negative, or `hybrid_weight` is out of range, or above
+                0 without an embedder.
             RipwrapError: The index cannot be used, or with `refresh=False` was not made yet.
             TimeoutError: It took more than `timeout` seconds.
 
         With `refresh`, it raises what `refresh()` raises, too.
         """
-        return run_blocking(self._search(self._runner(timeout=timeout), query, limit, refresh=refresh))
+        return run_blocking(
+            self._search(self._runner(timeout=timeout), query, limit, refresh=refresh, hybrid_weight=hybrid_weight)
+        )
 
     def watch(self, *, timeout: float | None = None) -> Generator[RefreshResult]:
         """Refresh now, and again whenever files have changed, half a second after the last change.

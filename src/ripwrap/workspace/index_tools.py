@@ -19,7 +19,6 @@ from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
 from ripwrap.index.storage.schema import versions_of
-from ripwrap.index.storage.tables import View
 from ripwrap.options import StrPath
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.grep_content import spell_as_argument
@@ -85,20 +84,6 @@ class _RootIndex(BaseIndex):
         with suppress(sqlite3.Error):  # a damaged index counts as none
             return bool(self._store.read_only(built))
         return False
-
-    def _write_files(
-        self,
-        view: View,
-        paths: Sequence[str],
-        generation: int | None,
-        progress: Callable[[Done], object] | None,
-        *,
-        insist: bool,
-    ) -> RefreshResult | None:
-        try:
-            return super()._write_files(view, paths, generation, progress, insist=insist)
-        finally:
-            self._chunker.close()  # a workspace is never closed; the process would stay for a minute
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
         own, allowed = super()._without_own(paths), self._allowed

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from contextlib import suppress
 from typing import IO
 
@@ -15,6 +16,7 @@ from ripwrap._code.treesitter.chunker import syntax_chunks
 from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, is_available, is_supported
 from ripwrap._code.windows import Chunk, window_chunks
 from ripwrap._concurrency import CANCELLED
+from ripwrap._subprocess import Popen, defer_interrupts
 from ripwrap.errors import Hint, HintedText, RipwrapError
 
 FILE_TIMEOUT = 20.0
@@ -23,11 +25,12 @@ FILE_TIMEOUT = 20.0
 MAX_MEMORY_BYTES = 2 << 30
 """Address space of the process, on systems that can limit it."""
 
+IDLE_TIMEOUT = 60.0
+"""Seconds without a request after which the process is ended; starting it takes longer than an edit may."""
+
 _START_TIMEOUT = 30.0
-_IDLE_TIMEOUT = 60.0
-"""Seconds without a request after which the process ends, on systems with alarms."""
-_REUSE_TIMEOUT = 30.0
-"""Seconds after which an idle process is replaced; below `_IDLE_TIMEOUT`, so that it never ends during a request."""
+_ALARM_MARGIN = 60.0
+"""Seconds between the end of an idle process by its parent, and by its own alarm: none comes during a request."""
 _POLL_INTERVAL = 0.05
 """Seconds between two checks for a timeout or cancellation."""
 _HEADER = struct.Struct(">II")
@@ -45,29 +48,30 @@ _INHERITED_VARIABLES = frozenset(
     )
 )
 """Environment variables of the process. It gets no keys, because hostile source may take control of a parser."""
-_WORKER_CODE = "from ripwrap._code.treesitter.worker import serve; serve()"
+_WORKER_CODE = "from ripwrap._code.treesitter.worker import serve; serve({idle!r})"
 
 
 class SyntaxChunker:
     """Splitter of files that runs the parser in a worker process, one file after the other.
 
     A file at which the process hangs or crashes is split into windows. The process starts with the first file that has
-    to be parsed, and again after it was lost. It ends with `close()`, with the process that started it, after a minute
-    without work, and at once if the task that waits for the chunks is cancelled (`CANCELLED`). A lock lets one
-    thread use it at a time.
+    to be parsed, and again after it was lost. It ends with `close()`, with this object, with the process that started
+    it, after a time without work, and at once if the task that waits for the chunks is cancelled (`CANCELLED`). A lock
+    lets one thread use it at a time. After a fork, the child starts a process of its own.
+
+    Each index has one of its own, so that an index does not wait for the files of another, and a file that crashes the
+    parser costs no other index its process.
     """
 
-    def __init__(self, *, seconds: float = FILE_TIMEOUT) -> None:
+    def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:
         """Start no process yet.
 
         Args:
             seconds: Time limit for a file.
+            idle: Seconds without a file after which the process is ended.
         """
-        self._seconds = seconds
-        self._lock = threading.RLock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._owner = 0
-        self._used = 0.0
+        self._worker = _Worker(seconds, idle)
+        weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
 
     def chunks_of(self, path: str, text: str) -> list[Chunk]:
         """Return `syntax_chunks()` of a file, or windows if that fails.
@@ -78,58 +82,105 @@ class SyntaxChunker:
         """
         if len(text) > MAX_FILE_CHARS or not is_available() or not is_supported(path, text):
             return list(window_chunks(text))
-        with self._lock:
-            answer = self._request(path.encode("utf-8", "surrogatepass"), text.encode("utf-8", "surrogatepass"))
+        answer = self._worker.request(path.encode("utf-8", "surrogatepass"), text.encode("utf-8", "surrogatepass"))
         if answer is None:
             return list(window_chunks(text))
         return [Chunk(*fields) for fields in json.loads(answer)]
 
     def close(self) -> None:
         """End the process; the next file starts another one."""
+        self._worker.close()
+
+
+class _Worker:
+    """The worker process, with a thread that ends it when it is idle.
+
+    The thread and the finalizer refer to this object and not to the `SyntaxChunker`, which would not be collected.
+    """
+
+    def __init__(self, seconds: float, idle: float) -> None:
+        self._seconds = seconds
+        self._idle = idle
+        self._lock = threading.RLock()  # the garbage collector may call `kill()` while this thread holds it
+        self._process: Popen | None = None
+        self._ended = threading.Event()
+        self._used = 0.0
+        _WORKERS.add(self)
+
+    def request(self, path: bytes, text: bytes) -> bytes | None:
+        """Return the answer for a file; `None` if the process was lost.
+
+        Raises:
+            RipwrapError: The process cannot be started.
+            TimeoutError: The task that waits for the answer was cancelled.
+        """
+        with self._lock:
+            try:
+                if self._process is not None and time.monotonic() - self._used > self._idle:
+                    self.close()  # its alarm may be near: after a SIGSTOP of this process, the thread is late
+                if self._process is None:
+                    self._start()
+                answer = self._exchange(_HEADER.pack(len(path), len(text)) + path + text, self._seconds)
+            except BaseException:  # a Ctrl-C leaves an answer in the pipe
+                self.close()
+                raise
+            if answer is None:
+                self.close()
+                _check_cancelled()
+            self._used = time.monotonic()
+            return answer
+
+    def close(self) -> None:
+        """End the process, after the request under way."""
         with self._lock:
             process, self._process = self._process, None
-            if process is None:
-                return
-            if self._owner == os.getpid():
+            self._ended.set()
+            if process is not None:
                 process.kill()
-                with suppress(OSError):  # the rest of a request that it did not read
-                    process.communicate()
-                return
-            # After a fork, the process is a child of the parent alone: only close the copies of its pipes.
-            process.returncode = 0
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
+                _close_pipes(process)
+                process.wait()
 
-    def __del__(self) -> None:
+    def kill(self) -> None:
+        """End the process at once; a request under way, e.g. of a daemon thread at exit, gets no answer."""
+        if (process := self._process) is not None:
+            process.kill()
         self.close()
 
-    def _request(self, path: bytes, text: bytes) -> bytes | None:
-        if self._process and (self._owner != os.getpid() or time.monotonic() - self._used > _REUSE_TIMEOUT):
-            self.close()
-        answer = self._send(_HEADER.pack(len(path), len(text)) + path + text)
-        self._used = time.monotonic()
-        if answer is None:
-            self.close()
-            if CANCELLED.get().is_set():
-                raise TimeoutError("splitting the file was cancelled")
-        return answer
+    def abandon(self) -> None:
+        """Forget the process in a forked child: it is a child of the parent alone."""
+        # A thread that this child does not have may hold the locks of the parent.
+        self._lock, self._ended = threading.RLock(), threading.Event()
+        process, self._process = self._process, None
+        if process is not None:
+            process.returncode = 0  # so that `Popen` does not wait for it
+            _close_pipes(process)
 
-    def _send(self, request: bytes) -> bytes | None:
-        if self._process is None:
-            self._process, self._owner = _start_process(), os.getpid()
-            if self._exchange(self._process, b"", _START_TIMEOUT) != _READY:
-                code = self._process.wait()
-                if CANCELLED.get().is_set():
-                    return None
-                self.close()
-                raise _start_error(f"it ended with {code}")
-        return self._exchange(self._process, request, self._seconds)
+    def _start(self) -> None:
+        with defer_interrupts():
+            self._process = _start_process(self._idle)
+        if self._exchange(b"", _START_TIMEOUT) != _READY:
+            code = self._process.wait()
+            _check_cancelled()
+            raise _start_error(f"it ended with {code}")
+        self._used, self._ended = time.monotonic(), threading.Event()
+        # A daemon: the end of the program does not wait for it.
+        threading.Thread(
+            target=self._close_when_idle, args=(self._ended,), name="ripwrap-parser-idle", daemon=True
+        ).start()
 
-    def _exchange(self, process: "subprocess.Popen[bytes]", request: bytes, seconds: float) -> bytes | None:
+    def _close_when_idle(self, ended: threading.Event) -> None:
+        while not ended.wait(max(self._used + self._idle - time.monotonic(), 0)):
+            with self._lock:
+                if not ended.is_set() and time.monotonic() - self._used >= self._idle:
+                    self.close()
+
+    def _exchange(self, request: bytes, seconds: float) -> bytes | None:
         """Send a request and return the answer; kill the process, and return None, on a timeout or cancellation."""
         # Reading and writing pipes blocks and cannot be given a time limit on Windows. A thread watches the clock and
         # kills the process, which ends both.
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            return None
         done, cancelled = threading.Event(), CANCELLED.get()
 
         def watch() -> None:
@@ -142,16 +193,36 @@ class SyntaxChunker:
         thread = threading.Thread(target=watch, name="ripwrap-parser-watch")
         thread.start()
         try:
-            if process.stdin is None or process.stdout is None:
-                return None
-            process.stdin.write(request)
-            process.stdin.flush()
+            _write(process.stdin, request)
             return _read_frame(process.stdout)
         except OSError:
             return None
         finally:
             done.set()
             thread.join()
+
+
+_WORKERS: "weakref.WeakSet[_Worker]" = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for worker in list(_WORKERS):
+        worker.abandon()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _check_cancelled() -> None:
+    if CANCELLED.get().is_set():
+        raise TimeoutError("splitting the file was cancelled")
+
+
+def _close_pipes(process: Popen) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
 
 
 def _start_error(why: str) -> RipwrapError:
@@ -164,8 +235,13 @@ def _start_error(why: str) -> RipwrapError:
     )
 
 
-def serve() -> None:
-    """Answer requests on stdin until it ends: the worker's side of `SyntaxChunker`."""
+def serve(idle: float) -> None:
+    """Answer requests on stdin until it ends: the worker's side of `SyntaxChunker`.
+
+    Args:
+        idle: Seconds without a request after which the other side ends this process. If it does not, e.g. because a
+            fork holds the pipe of a parent that was killed, this process ends itself later, where there are alarms.
+    """
     with suppress(ImportError, OSError, ValueError):  # Windows has no limits; or a lower one is set already
         import resource
 
@@ -175,7 +251,7 @@ def serve() -> None:
     while True:
         answers.write(_HEADER.pack(len(answer), 0) + answer)
         answers.flush()
-        _set_alarm(_IDLE_TIMEOUT)
+        _set_alarm(idle + _ALARM_MARGIN)
         header = requests.read(_HEADER.size)
         if len(header) < _HEADER.size:
             return
@@ -190,27 +266,45 @@ def _set_alarm(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _start_process() -> subprocess.Popen[bytes]:
+def _start_process(idle: float) -> Popen:
     environment = {
         name: value for name, value in os.environ.items() if name in _INHERITED_VARIABLES or name.startswith("LC_")
     }
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
         return subprocess.Popen(
-            [sys.executable, "-P", "-c", _WORKER_CODE],
+            [sys.executable, "-P", "-c", _WORKER_CODE.format(idle=idle)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
+            bufsize=0,  # a buffer may have bytes when the process forks; the child would write them, too
+            # A terminal's Ctrl-C must not end it: a file without an answer is split into windows.
+            process_group=0 if os.name == "posix" else None,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except OSError as error:
         raise _start_error(f"{sys.executable} cannot be started: {error.strerror}") from error
 
 
+def _write(stream: IO[bytes], data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[stream.write(rest) :]
+
+
+def _read(stream: IO[bytes], size: int) -> bytes | None:
+    """Return as many bytes; `None` if the stream ends before."""
+    parts: list[bytes] = []
+    while size:
+        part = stream.read(size)
+        if not part:
+            return None
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
 def _read_frame(stream: IO[bytes]) -> bytes | None:
-    header = stream.read(_HEADER.size)
-    if len(header) < _HEADER.size:
-        return None
-    size, _ = _HEADER.unpack(header)
-    answer = stream.read(size)
-    return answer if len(answer) == size else None
+    header = _read(stream, _HEADER.size)
+    return None if header is None else _read(stream, _HEADER.unpack(header)[0])

@@ -21,6 +21,7 @@ from ripwrap.errors import EmbeddingError, EmbedReason, RipwrapError
 from ripwrap.index.embeddings.batching import Embedded, Failed, LengthError, embed_all, embed_query
 from ripwrap.index.embeddings.cache import VectorCache
 from ripwrap.index.embeddings.protocol import Embedder, Limits, describe, limits_of, provider_of
+from ripwrap.index.embeddings.queries import QUERIES
 from ripwrap.index.embeddings.storage import Complete, drop_model, drop_one, find_missing, store_batch, texts_of
 from ripwrap.index.models import EmbedderInfo, EmbeddingFailure, VectorSearch
 from ripwrap.index.storage.database import read_transaction
@@ -31,8 +32,7 @@ from ripwrap.index.storage.tables import View, generation_of, model_of, number_o
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-RETRY_EMBEDDER_AFTER = 30.0
-"""Seconds after a failure before a search asks the embedder again; `refresh()` does not wait."""
+    from ripwrap.index.embeddings.vectors import Matrix
 
 MAX_TEXTS_PER_SEARCH = 128
 """Texts that a search embeds before it answers; `refresh()` embeds all."""
@@ -86,6 +86,7 @@ class HybridSearch:
 
     Attributes:
         embedder: The embedder.
+        weight: Share of vectors in the fused score, from 0 to 1; `None` lets the query decide.
     """
 
     def __init__(self, store: Store, view: Callable[[], View], embedder: Embedder, weight: float | None) -> None:
@@ -104,8 +105,9 @@ class HybridSearch:
             message = f'{embedder.name} cannot be used: it needs the package numpy: pip install "ripwrap[vectors]"'
             raise EmbeddingError(message, provider=provider_of(embedder))
         self.embedder = embedder
+        self.weight: float | None = weight
         self._declared = embedder.dimension  # not what it learns from answers
-        self._store, self._view, self._weight = store, view, weight
+        self._store, self._view = store, view
         self._lock = threading.Lock()
         self._complete = Complete()
         self._dropped_dimensions: set[int] = set()
@@ -133,31 +135,48 @@ class HybridSearch:
             async with hold_lock_async(_process_lock(self._store.folder, self.embedder.name), wait=patient) as held:
                 return await self._embed(progress, patient=patient, renew=patient) if held else Outcome()
 
-    async def vectors_for(self, query: str) -> VectorSearch:
-        """Embed a query, and return what ranking needs of vectors."""
-        if self._weight == 0:
+    async def vectors_for(self, query: str, weight: float | None) -> VectorSearch:
+        """Embed a query, unless this process has its vector, and return what ranking needs of vectors.
+
+        Args:
+            query: The query.
+            weight: Share of vectors in the fused score; with 0, nothing is sent.
+        """
+        if weight == 0:
             return VectorSearch(None, 0, "they weigh nothing")
         model = await in_thread(lambda: self._store.run(lambda database: model_of(database, self.embedder.name)))
         if model.dimension is None:
-            return VectorSearch(None, self._weight)
-        if (error := self._recent_failure()) is None:
+            return VectorSearch(None, weight)
+        key = (self.embedder.name, describe(self.embedder).url, query)
+        wanted = QUERIES.get(key, model.dimension)
+        if wanted is None:
             try:
-                wanted = await embed_query(
-                    self.embedder, query, limits=self._search_limits(), dimension=model.dimension
-                )
-            except EmbeddingError as failed:
-                _LOGGER.warning("words alone answer a query: %s", failed)
-                self._note(failed)
-                error = failed
-                if isinstance(error, LengthError):
-                    await in_thread(self._drop_one)
-            else:
-                self._failed = None
-                incomplete = f"{self._missing} texts have no vector yet; refresh() makes them" if self._missing else ""
-                pool = partial(self._cache.pool, wanted=wanted)
-                return VectorSearch(pool, self._weight, incomplete=incomplete)
-        says = CHANGED_LENGTH_TEXT if isinstance(error, LengthError) else REASON_TEXTS[error.reason]
-        return VectorSearch(None, self._weight, f"{self.embedder.name} {says}")
+                wanted = await self._embed_query(query, model.dimension)
+            except EmbeddingError as error:
+                says = CHANGED_LENGTH_TEXT if isinstance(error, LengthError) else REASON_TEXTS[error.reason]
+                return VectorSearch(None, weight, f"{self.embedder.name} {says}")
+            QUERIES.add(key, wanted)
+        incomplete = f"{self._missing} texts have no vector yet; refresh() makes them" if self._missing else ""
+        return VectorSearch(partial(self._cache.pool, wanted=wanted), weight, incomplete=incomplete)
+
+    async def _embed_query(self, query: str, dimension: int) -> "Matrix":
+        """Return the vector of a query.
+
+        Raises:
+            EmbeddingError: It could not be embedded, or the embedder has failed a moment ago.
+        """
+        if (recent := self._recent_failure()) is not None:
+            raise recent.with_traceback(None)  # else each search would add to its traceback
+        try:
+            found = await embed_query(self.embedder, query, limits=self._search_limits(), dimension=dimension)
+        except EmbeddingError as error:
+            _LOGGER.warning("words alone answer a query: %s", error)
+            self._note(error)
+            if isinstance(error, LengthError):
+                await in_thread(self._drop_one)
+            raise
+        self._failed = None
+        return found
 
     async def _find_missing(self) -> _Missing:
         every = await in_thread(lambda: self._store.run(self._select_missing))
@@ -254,7 +273,8 @@ class HybridSearch:
 
     def _recent_failure(self) -> EmbeddingError | None:
         """Return the error of the embedder, if it has failed a moment ago."""
-        if self._failed is None or time.monotonic() - self._failed[0] > RETRY_EMBEDDER_AFTER:
+        pause = limits_of(self.embedder).retry_search_after
+        if self._failed is None or time.monotonic() - self._failed[0] >= pause:
             return None
         return self._failed[1]
 

@@ -27,6 +27,7 @@ class Limits:
         max_pause: Maximum seconds of a pause; a request for a longer one (Retry-After) is a failure.
         timeout: Seconds that a request may take.
         give_up: Number of failed batches in a row after which no more are tried.
+        retry_search_after: Seconds after a failure before a search asks the embedder again; `refresh()` does not wait.
     """
 
     concurrency: int = 3
@@ -39,12 +40,13 @@ class Limits:
     max_pause: float = 60.0
     timeout: float = 60.0
     give_up: int = 3
+    retry_search_after: float = 30.0
 
     def __post_init__(self) -> None:
         for name in ("concurrency", "batch", "batch_chars", "text_chars", "tries", "give_up"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be 1 or more, got {getattr(self, name)}")
-        for name in ("delay", "pause", "max_pause", "timeout"):
+        for name in ("delay", "pause", "max_pause", "timeout", "retry_search_after"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must be 0 or more, got {getattr(self, name)}")
 

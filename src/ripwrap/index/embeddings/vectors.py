@@ -22,8 +22,12 @@ Ids: TypeAlias = npt.NDArray[np.int64]
 MAX_EXACT_VECTORS = 200_000
 """Number of vectors, above which an approximate search is worth its graph."""
 
-_BLOCK_ROWS = 4096  # rows that are widened at a time: 4 MiB at 256 numbers each
-_MAX_FLOAT32_BYTES = 256 * 1024 * 1024  # larger matrices stay float16, with which a query takes ten times as long
+BLOCK_ROWS = 4096
+"""Rows that are widened at a time: 4 MiB at 256 numbers each."""
+
+MAX_FLOAT32_BYTES = 256 * 1024 * 1024
+"""Size above which a matrix stays float16, with which a query takes ten times as long."""
+
 _COSINE_ERROR = 1e-4  # largest error of a cosine that is computed in float32
 _COSINE_DECIMALS = 9  # decimals below are noise, in which equal rows would differ
 _GROWTH_DIVISOR = 16  # a matrix grows by this part of its rows at least, so that a few new rows do not copy all
@@ -91,9 +95,9 @@ def widen(rows: npt.NDArray[Any]) -> Matrix:
         return rows.astype(np.float32, copy=False)
     wide = np.empty(rows.shape, np.float32)
     bits = np.ascontiguousarray(rows).view(np.uint16)
-    for start in range(0, len(rows), _BLOCK_ROWS):
+    for start in range(0, len(rows), BLOCK_ROWS):
         # A table of all 65,536 numbers takes half the time of numpy's conversion.
-        np.take(_float16_table(), bits[start : start + _BLOCK_ROWS], out=wide[start : start + _BLOCK_ROWS], mode="clip")
+        np.take(_float16_table(), bits[start : start + BLOCK_ROWS], out=wide[start : start + BLOCK_ROWS], mode="clip")
     return wide
 
 
@@ -102,7 +106,9 @@ def _float16_table() -> Matrix:
     return np.arange(1 << 16, dtype=np.uint16).view(np.float16).astype(np.float32)
 
 
-def find_nearest(rows: npt.NDArray[Any], query: npt.NDArray[Any], k: int) -> tuple[Ids, npt.NDArray[np.float64]]:
+def find_nearest(
+    rows: npt.NDArray[Any], query: npt.NDArray[Any], k: int, *, block: int = BLOCK_ROWS
+) -> tuple[Ids, npt.NDArray[np.float64]]:
     """Return the numbers and cosines of the `k` rows nearest to a query, and of all rows as near as the last of them.
 
     The result is in the order of the numbers. A cosine depends on its row alone, not on the position of the row. A
@@ -112,12 +118,13 @@ def find_nearest(rows: npt.NDArray[Any], query: npt.NDArray[Any], k: int) -> tup
         rows: Normalised rows, float16 or float32.
         query: Normalised vector.
         k: Number of rows.
+        block: Rows of float16 that are widened at a time.
     """
     wanted = widen(query)
     if k < 1 or not len(rows):
         return np.empty(0, np.int64), np.empty(0, np.float64)
     near = np.empty(len(rows), np.float32)
-    step = _BLOCK_ROWS if rows.dtype == np.float16 else len(rows)
+    step = block if rows.dtype == np.float16 else len(rows)
     for start in range(0, len(rows), step):
         np.matmul(widen(rows[start : start + step]), wanted, out=near[start : start + step])
     numbers = np.arange(len(rows))
@@ -136,8 +143,9 @@ class Rows:
     The matrix is float32, or float16 if float32 took more than 256 MiB. A removed row is zeros until it is used again.
     """
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, *, max_float32_bytes: int = MAX_FLOAT32_BYTES) -> None:
         self.dimension: int = dimension
+        self._max_float32_bytes = max_float32_bytes
         self._positions: dict[bytes, int] = {}
         self._digests: list[bytes] = []
         self._free: list[int] = []
@@ -185,7 +193,7 @@ class Rows:
     def _grow(self, by: int) -> None:
         before = len(self._digests)
         size = before + max(by, before // _GROWTH_DIVISOR)
-        kind = np.float32 if size * self.dimension * 4 <= _MAX_FLOAT32_BYTES else np.float16
+        kind = np.float32 if size * self.dimension * 4 <= self._max_float32_bytes else np.float16
         matrix = np.zeros((size, self.dimension), kind)
         matrix[:before] = self._matrix
         self._matrix = matrix

@@ -28,7 +28,7 @@ _NO_TRUSTED_SCHEMA = "PRAGMA trusted_schema = OFF"  # the file may come from a s
 _CACHE_SIZE = "PRAGMA cache_size = -32768"  # KiB, because it is negative
 _LOG_SIZE_LIMIT = "PRAGMA journal_size_limit = 4194304"  # bytes that stay on disk after a checkpoint
 _BUSY_TIMEOUT_MS = 5_000  # a statement waits so long for the short locks of other processes
-_WRITE_LOCK_TIMEOUT = 300.0  # seconds to wait for another writer
+WRITE_LOCK_TIMEOUT = 300.0  # seconds to wait for another writer
 _INSTRUCTIONS_PER_CHECK = 20_000
 """Instructions of SQLite's virtual machine, some milliseconds, between checks for cancellation."""
 
@@ -126,15 +126,19 @@ def _uninterrupted(database: "Connection") -> Generator[None]:
 
 
 @contextmanager
-def write_transaction(database: "Connection") -> Generator[None]:
+def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TIMEOUT) -> Generator[None]:
     """Hold the only transaction that writes; roll it back if the block raises.
 
+    Args:
+        database: The index.
+        patience: Seconds to wait for another process that writes.
+
     Raises:
-        sqlite3.OperationalError: Another process has been writing for five minutes.
+        sqlite3.OperationalError: Another process has been writing for as long.
         TimeoutError: The caller is cancelled.
     """
     with _uninterrupted(database):
-        _begin_write(database)
+        _begin_write(database, patience)
     try:
         yield
         with _uninterrupted(database):
@@ -169,7 +173,7 @@ def checkpoint(database: "Connection") -> None:
         database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
 
 
-def _begin_write(database: "Connection") -> None:
+def _begin_write(database: "Connection", patience: float) -> None:
     """Begin a transaction that writes, after those of other processes.
 
     IMMEDIATE takes the lock at once. A transaction that reads first and writes later may fail with BUSY, and no wait
@@ -178,7 +182,7 @@ def _begin_write(database: "Connection") -> None:
     """
     import sqlite3
 
-    deadline = time.monotonic() + _WRITE_LOCK_TIMEOUT
+    deadline = time.monotonic() + patience
     database.execute("PRAGMA busy_timeout = 50")
     try:
         while True:

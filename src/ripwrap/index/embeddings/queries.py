@@ -1,0 +1,48 @@
+"""Vectors of the last queries, which all indexes of a process share."""
+
+import threading
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from ripwrap.index.embeddings.vectors import Matrix
+
+MAX_QUERIES = 64
+"""Queries whose vectors are kept; a vector has some kilobytes."""
+
+QueryKey: TypeAlias = tuple[str, str | None, str]
+"""Name of the model, address of its server, and text of the query."""
+
+
+class QueryCache:
+    """Vectors of queries, at most as many as `size`; the one that was used longest ago is dropped."""
+
+    def __init__(self, size: int = MAX_QUERIES) -> None:
+        self._size = size
+        self._vectors: dict[QueryKey, Matrix] = {}  # in the order of use
+        self._lock = threading.Lock()
+
+    def get(self, key: QueryKey, dimension: int) -> "Matrix | None":
+        """Return the vector of a query; `None` if there is none, or one of another length."""
+        with self._lock:
+            vector = self._vectors.pop(key, None)
+            if vector is None or len(vector) != dimension:
+                return None
+            self._vectors[key] = vector
+            return vector
+
+    def add(self, key: QueryKey, vector: "Matrix") -> None:
+        """Keep the vector of a query."""
+        with self._lock:
+            self._vectors.pop(key, None)
+            self._vectors[key] = vector
+            if len(self._vectors) > self._size:
+                del self._vectors[next(iter(self._vectors))]
+
+    def clear(self) -> None:
+        """Drop all vectors."""
+        with self._lock:
+            self._vectors.clear()
+
+
+QUERIES = QueryCache()
+"""The cache of this process."""
