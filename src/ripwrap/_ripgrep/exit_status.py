@@ -33,6 +33,7 @@ class Exit:
         lingered: True if rg was killed because it did not exit after it had closed its stdout. The exit code then has
             no meaning.
         wrote: True if rg wrote anything to its stdout.
+        runs: Number of runs of rg that this is the exit of.
     """
 
     command: Command
@@ -41,6 +42,7 @@ class Exit:
     stderr: bytes
     lingered: bool = False
     wrote: bool = False
+    runs: int = 1
 
     @property
     def partial(self) -> bool:
@@ -62,6 +64,7 @@ class Exit:
             stderr=(self.stderr + other.stderr)[: MAX_STDERR + 1],
             lingered=other.lingered,
             wrote=self.wrote or other.wrote,
+            runs=self.runs + other.runs,
         )
 
     def check(self, *, summary: bool) -> None:
@@ -129,7 +132,9 @@ class Exit:
 
     @functools.cached_property
     def _path_errors(self) -> tuple[PathError, ...]:
-        errors = tuple(dict.fromkeys(path_errors(self.stderr)))  # each run of several has the same notes
+        errors = path_errors(self.stderr)
+        if self.runs > 1:  # each has the same notes, e.g. on an ignore file
+            errors = tuple(dict.fromkeys(errors))
         if not self.partial:  # An `ignore_file` that cannot be read does not change the exit code; the rest are notes.
             errors = tuple(error for error in errors if error.kind != "other")
         return tuple(map(self._mark_broken_link, errors))
