@@ -25,7 +25,7 @@ shop/till.py ((20, 24),)
 import os
 import sys
 import warnings
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ripwrap._operations.counts import counts_request, paths_request, run_file_types
@@ -96,7 +96,7 @@ def search(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
     timeout: float | None = None,
@@ -124,8 +124,10 @@ def search(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search; empty is all of `cwd`. A file named here is searched even if it is
-            ignored, hidden, or excluded by a glob (rg-facts 40).
+        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
+            even if it is ignored, hidden, or excluded by a glob (rg-facts 40). Paths that are too long for one command
+            line are searched by several rg, one after another. Then `sort` must be `"path"`, which sorts below each
+            path and keeps the order of `paths`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
             ask for one more than you show. (`max_count` is per file.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -151,7 +153,7 @@ def search_messages(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
     timeout: float | None = None,
@@ -172,7 +174,7 @@ def grep(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = GREP_LIMIT,
     max_files: int | None = None,
     offset: int = 0,
@@ -203,7 +205,7 @@ def grep(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search; empty is all of `cwd`.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
             (`max_count` is per file, and matches beyond it are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
@@ -231,7 +233,7 @@ def files_with_matches(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
     timeout: float | None = None,
@@ -251,7 +253,7 @@ def files_without_match(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
     timeout: float | None = None,
@@ -268,7 +270,7 @@ def count(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
@@ -290,7 +292,7 @@ def count_matches(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
@@ -327,7 +329,7 @@ def file_types(*, rg: Rg = None, timeout: float | None = None) -> dict[str, tupl
 def files(
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
     timeout: float | None = None,
@@ -350,7 +352,7 @@ def files(
 
     Args:
         cwd: The directory to list; globs and `paths` are relative to it.
-        paths: Files or directories to list; empty is all of `cwd`.
+        paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths; rg is stopped when it is reached.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
@@ -374,7 +376,7 @@ def rank(
     query: str,
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = RANK_LIMIT,
     rg: Rg = None,
     timeout: float | None = None,
@@ -394,7 +396,7 @@ def rank(
     Args:
         query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search; empty is all of `cwd`.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.

@@ -549,7 +549,7 @@ class TestExplain:
         )
 
     def test_explain_searches_only_the_given_paths(self, rg: RgBinary, tricky: Path) -> None:
-        result = sync.grep("TOTAL", cwd=tricky, rg=rg, explain=True, paths=(path for path in ["build"]))  # type: ignore[arg-type]
+        result = sync.grep("TOTAL", cwd=tricky, rg=rg, explain=True, paths=(path for path in ["build"]))
         assert "There would be none" in result.message
         later = sync.grep("TOTAL", cwd=tricky, rg=rg, explain=True, ignore_case=True, case_sensitive=True)
         assert "if case is ignored" in later.message

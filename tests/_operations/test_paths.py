@@ -154,3 +154,129 @@ def test_program_without_logging_prints_no_warning(rg: RgBinary, plant: Plant) -
     code = f"from ripwrap import sync; print(list(sync.files(paths=['a', 'gone'], rg={rg.path!r})))"
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("['a']\n", "")
+
+
+@pytest.mark.fact(22)
+def test_sort_by_path_keeps_the_order_of_paths(rg: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 23: rg sorts below each path; from rg 14 on `--sortr=path` sorts the files of all paths."""
+    folder = plant({"a/1": "", "a/2": "", "b/1": "", "c": ""})
+    paths = ["b", "c", "a"]
+    assert list(sync.files(cwd=folder, rg=rg, paths=paths, sort="path")) == ["b/1", "c", "a/1", "a/2"]
+    reverse = ["c", "b/1", "a/2", "a/1"] if rg.version >= (14,) else ["b/1", "c", "a/2", "a/1"]
+    assert list(sync.files(cwd=folder, rg=rg, paths=paths, sortr="path")) == reverse
+
+
+# Several command lines: Linux gives arguments and environment 2 MiB, or less.
+
+
+def names_of(number: int) -> list[str]:
+    return [f"f{index:04}" for index in range(number)]
+
+
+def long(name: str) -> str:
+    """Return another path of the same file, of about 4,000 characters, which is as long as a path can be."""
+    return "d/" + "../d/" * 790 + name
+
+
+@pytest.fixture
+def many(plant: Plant) -> Path:
+    """A directory of 1,200 files, two with a match; their long paths need three command lines of 2 MiB."""
+    return plant({f"d/{name}": "needle\n" if name in ("f0000", "f0700") else "no\n" for name in names_of(1200)})
+
+
+def files_of(answer: Any) -> list[str]:
+    return [os.path.normpath(item if isinstance(item, str) else item.path) for item in answer]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="Windows has shorter paths")
+@pytest.mark.parametrize("backend", ["asyncio", "trio", "sync"])
+class TestPathsOfSeveralCommandLines:
+    """Issue 19, line 23: the paths of a call may need several rg, which are as one."""
+
+    def test_stream_has_the_items_of_all_runs_in_order(self, rg: RgBinary, many: Path, backend: str) -> None:
+        paths = [long(name) for name in names_of(1200)]
+        listed = files_of(run(backend, "files", cwd=many, rg=rg, paths=iter(paths), sort="path"))
+        assert listed == [f"d/{name}" for name in names_of(1200)]
+        found = files_of(run(backend, "search", cwd=many, rg=rg, paths=reversed(paths), sort="path"))
+        assert found == ["d/f0700", "d/f0000"]  # rg goes through the paths in their order
+        assert len(run(backend, "files", cwd=many, rg=rg, paths=paths, limit=1100)) == 1100
+        fewer = paths[:720]
+        counts = run(backend, "count", cwd=many, rg=rg, paths=(path for path in fewer), include_zero=True)
+        assert (len(counts), sum(one.count for one in counts)) == (720, 2)
+        assert len(run(backend, "files_without_match", cwd=many, rg=rg, paths=fewer)) == 718
+        assert sorted(files_of(run(backend, "files_with_matches", cwd=many, rg=rg, paths=paths))) == found[::-1]
+
+    def test_messages_have_one_summary(self, rg: RgBinary, many: Path, backend: str) -> None:
+        paths = [*map(long, names_of(1200)), "gone"]
+        messages = run(backend, "search_messages", cwd=many, rg=rg, paths=paths)
+        assert [message.type for message in messages] == [*["begin", "match", "end"] * 2, "summary"]
+        summary = messages[-1]
+        assert (summary.stats.matches, summary.stats.searches_with_match) == (2, 2)
+        assert summary.elapsed_total.human == f"{summary.elapsed_total.total_seconds():.6f}s"
+        assert [(error.path, error.kind) for error in summary.errors] == [("gone", "missing")]
+        few = run(backend, "search_messages", cwd=many, rg=rg, paths=paths, limit=2)
+        assert [message.type for message in few] == ["begin", "match", "end", "begin", "match"]
+
+    def test_collected_answer_is_of_all_runs(self, rg: RgBinary, many: Path, backend: str) -> None:
+        paths = [*map(long, names_of(1200)), "gone"]
+        result = run(backend, "grep", cwd=many, rg=rg, paths=iter(reversed(paths)), limit=1, timeout=None)
+        assert (files_of(result), result.total_matches, result.next_offset) == (["d/f0000"], 2, 1)
+        rest = run(backend, "grep", cwd=many, rg=rg, paths=paths, offset=1, timeout=None)
+        assert (files_of(rest), rest.total_matches, rest.stop_reason) == (["d/f0700"], 2, "end")
+        assert [(error.path, error.kind) for error in rest.errors] == [("gone", "missing")]
+        none = run(backend, "grep", cwd=many, rg=rg, paths=paths[5:600], timeout=None)
+        assert (none.total_matches, none.exact) == (0, True)
+        chunks = run(backend, "rank", cwd=many, rg=rg, paths=paths)
+        assert sorted(files_of(chunks)) == ["d/f0000", "d/f0700"]
+
+    def test_every_path_of_all_runs_must_be_missing(self, rg: RgBinary, many: Path, backend: str) -> None:
+        lost = [long(f"none{index}") for index in range(1200)]
+        with pytest.raises(FileNotFoundError, match="none of the 1200 paths exists"):
+            run(backend, "search", cwd=many, rg=rg, paths=lost)
+        with pytest.raises(FileNotFoundError, match="none of the 1200 paths exists"):
+            run(backend, "grep", cwd=many, rg=rg, paths=lost)
+        assert files_of(run(backend, "files", cwd=many, rg=rg, paths=[*lost, "d/f0003"])) == ["d/f0003"]
+
+    def test_timeout_holds_for_all_runs(self, stand_in: Callable[..., Path], many: Path, backend: str) -> None:
+        """The second run waits for ever; the time limit ends it and keeps what was found."""
+        body = "say(BEGIN, MATCH); time.sleep(FOR_EVER) if sys.argv[-1].endswith('f1199') else end()"
+        rg = stand_in(body.replace("f1199", names_of(1200)[1100]))
+        paths = [long(name) for name in names_of(1101)]
+        result = run(backend, "grep", cwd=many, rg=rg, paths=paths, timeout=2)
+        assert (result.total_matches >= 2, result.stop_reason, result.exact) == (True, "timeout", False)
+        if backend == "sync":
+            with pytest.raises(TimeoutError):
+                run(backend, "search", cwd=many, rg=rg, paths=paths, timeout=2)
+
+    def test_failure_of_one_run_is_raised(self, stand_in: Callable[..., Path], many: Path, backend: str) -> None:
+        """What an earlier run has written does not count for a later one."""
+        paths = [long(name) for name in names_of(1101)]
+        last = f"sys.argv[-1].endswith('{names_of(1101)[-1]}')"
+        for rg in (
+            stand_in(f"sys.exit(2) if {last} else say(BEGIN, MATCH, SUMMARY)"),
+            stand_in(f"os.kill(os.getpid(), 9) if {last} else say(BEGIN, MATCH, SUMMARY)"),
+        ):
+            for operation in ("search", "grep"):
+                with pytest.raises(ripwrap.SearchError):
+                    run(backend, operation, cwd=many, rg=rg, paths=paths)
+        with pytest.raises(ripwrap.SearchError, match="exit code 1"):
+            run(backend, "files", cwd=many, rg=stand_in(f"list_files(1); sys.exit({last})"), paths=paths)
+
+    def test_each_option_that_sorts_all_files_is_refused(self, rg: RgBinary, many: Path, backend: str) -> None:
+        """rg sorts the files of all paths together, but for `sort="path"`; several rg cannot."""
+        paths = [long(name) for name in names_of(1200)]
+        for options in ({"sortr": "path"}, {"sort": "modified"}, {"sort": "path", "sortr": "created"}):
+            with pytest.raises(ripwrap.SearchError, match=r"cannot sort the files of 1200 paths together"):
+                run(backend, "files", cwd=many, rg=rg, paths=paths, **options)
+        found = run(backend, "grep", cwd=many, rg=rg, paths=paths, sortr="path", timeout=None)
+        assert files_of(found) == ["d/f0000", "d/f0700"]
+
+
+def test_paths_may_be_any_iterable(rg: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 23: a generator is consumed once, at the call."""
+    folder = plant({"a": "needle\n", "b": "needle\n", "c": "needle\n"})
+    for paths in ({"a": 1, "b": 2}, {"a", "b"}, iter(("a", "b")), (Path(name) for name in "ab")):
+        assert sorted(sync.files(cwd=folder, rg=rg, paths=paths)) == ["a", "b"]
+    assert [file.path for file in sync.grep("x|y", cwd=folder, rg=rg, paths=iter("b"), explain=True)] == []
+    assert len(list(sync.files(cwd=folder, rg=rg, paths=iter(())))) == 3

@@ -451,7 +451,9 @@ def counted(*chunks: bytes, returncode: int = 0, most: int = 5000) -> TermCounts
     for chunk in chunks:
         hits.feed(chunk)
     command = words_command("x", ".", (), {}, 1)
-    hits.finish(Exit(command, ("rg",), returncode, b""), timed_out=False)
+    end = Exit(command, ("rg",), returncode, b"", wrote=bool(chunks))
+    hits.end_run(end)
+    hits.finish(end, timed_out=False)
     return hits
 
 
@@ -497,7 +499,9 @@ def test_term_counts_keep_rare_words_in_any_order_of_files(random: Random) -> No
     for path, found in files:
         hits.feed(os.fsencode(path) + b"\0" + b"\n".join(found) + b"\n\n")
         assert len(hits.files) <= 60  # twice `max_files` for each of three words
-    hits.finish(Exit(words_command("x", ".", (), {}, 1), ("rg",), 0, b""), timed_out=False)
+    end = Exit(words_command("x", ".", (), {}, 1), ("rg",), 0, b"", wrote=True)
+    hits.end_run(end)
+    hits.finish(end, timed_out=False)
 
     def first(word: bytes) -> list[str]:
         having = [(-len(set(found)), -len(found), path) for path, found in files if word in found]

@@ -1,5 +1,6 @@
 """Arguments of rg: each option becomes its flag, and no other string becomes one."""
 
+import itertools
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -208,6 +209,36 @@ def test_suggestions_for_a_listing_are_arguments_that_it_has() -> None:
         sync.tree_text(path="x")  # type: ignore[call-arg]
     with pytest.raises(ValidationError, match=r"unknown option ignore_case \["):
         ripwrap.files(ignore_case=True)  # type: ignore[call-arg]
+
+
+@given(st.lists(st.text("ab", min_size=1, max_size=9), min_size=1), st.integers(0, 60))
+def test_batches_have_every_path_once_in_order_and_fit(paths: list[str], spare: int) -> None:
+    """Issue 19, line 23: the paths of one call are split over as few command lines as they need."""
+    command = files_command(".", paths, {"hidden": False})
+    fixed = files_command(".", (), {"hidden": False}).arguments[:-1]
+    room = sum(map(len, fixed)) + spare
+    batches = list(command.batches(room, len))
+    assert [path for batch in batches for path in batch.paths] == paths
+    for batch, after in itertools.pairwise(batches):
+        assert len("".join((*batch.paths, after.paths[0]))) > spare  # the next path has no room
+    for batch in batches:
+        assert batch.arguments[: len(fixed)] == fixed
+        assert len(batch.paths) == 1 or sum(map(len, batch.arguments)) <= room
+
+
+@pytest.mark.parametrize(
+    ("options", "sorts"),
+    [
+        ({}, False),
+        ({"sort": "path"}, False),
+        ({"sort": "modified"}, True),
+        ({"sortr": "path"}, True),
+        ({"sort": "modified", "sortr": "none"}, False),
+        ({"sort": "none", "sortr": "created"}, True),
+    ],
+)
+def test_command_knows_whether_rg_sorts_all_files_together(options: Any, sorts: bool) -> None:
+    assert files_command(".", ("--sort=modified",), options).sorts_all is sorts
 
 
 def test_threads_above_1024_are_refused() -> None:

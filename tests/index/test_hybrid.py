@@ -409,7 +409,7 @@ async def test_weight_of_a_query_overrides_that_of_the_index(plant: Plant, home:
     with sync.Index(root, location=home, embedder=meaning, hybrid_weight=0) as blocking:
         assert [place.path for place in blocking.search("jar of cookie")] == ["b.py"]
         assert [place.path for place in blocking.search("jar of cookie", hybrid_weight=1)] == ["a.py"]
-    with sync.Index(root, location=home, **PLAIN) as words:
+    with sync.Index(root, location=home) as words:
         assert [place.path for place in words.search("jar of cookie", hybrid_weight=0)] == ["b.py"]
         with pytest.raises(ValueError, match="hybrid_weight needs an embedder; pass embedder="):
             words.search("jar of cookie", hybrid_weight=0.5)

@@ -1,7 +1,7 @@
 """Other modes of rg: files with and without a match, counts, and file types."""
 
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Unpack
@@ -21,7 +21,7 @@ def files_with_matches(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
     **options: Unpack[SearchOptions],
@@ -40,7 +40,7 @@ def files_without_match(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
     **options: Unpack[SearchOptions],
@@ -56,7 +56,7 @@ def count(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
@@ -75,7 +75,7 @@ def count_matches(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
@@ -137,25 +137,27 @@ class TypesCollector:
         """Store a chunk of rg's output."""
         self.chunks.append(chunk)
 
-    def finish(self, end: Exit, *, timed_out: bool) -> None:
+    def end_run(self, end: Exit) -> None:
+        """Raise `SearchError` if rg failed."""
+        if end.returncode:
+            raise end.failure()
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:  # noqa: ARG002 - all is known
         """Raise unless rg listed all types.
 
         Raises:
             TimeoutError: rg was stopped before it had listed everything.
-            SearchError: rg failed.
         """
         if timed_out:
             raise TimeoutError(
                 f"rg was stopped after timeout={self._timeout} seconds, before it had listed all types; allow more time"
             )
-        if end.returncode:
-            raise end.failure()
 
 
 def paths_request(
     pattern: str | Sequence[str],
     cwd: StrPath,
-    paths: StrPath | Sequence[StrPath],
+    paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
     *,
@@ -171,7 +173,7 @@ def paths_request(
 def counts_request(
     pattern: str | Sequence[str],
     cwd: StrPath,
-    paths: StrPath | Sequence[StrPath],
+    paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
     mode: Mode,

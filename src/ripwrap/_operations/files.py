@@ -1,6 +1,6 @@
 """List the files that a search would read."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Generic, TypeVar, Unpack
 
 from ripwrap._operations.streaming import StreamRequest, run_stream
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 def files(
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
     **options: Unpack[FileOptions],
@@ -46,7 +46,7 @@ def files(
 
     Args:
         cwd: The directory to list; globs and `paths` are relative to it.
-        paths: Files or directories to list; empty is all of `cwd`.
+        paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths; rg is stopped when it is reached.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `FileOptions`.
@@ -65,7 +65,7 @@ def files(
 
 
 def files_request(
-    cwd: StrPath, paths: StrPath | Sequence[StrPath], limit: int | None, options: FileOptions
+    cwd: StrPath, paths: StrPath | Iterable[StrPath], limit: int | None, options: FileOptions
 ) -> StreamRequest[str]:
     """Return the checked request of `files()`."""
     command = files_command(cwd, paths, options)
@@ -99,8 +99,11 @@ class ListingAnswer(Generic[Item]):
             self.full = not self._left
         return iter(items)
 
-    def finish(self, end: Exit) -> Iterator[Item]:
+    def end_run(self, end: Exit) -> Iterator[Item]:
         end.check_listing()
         self._decoder.close()
+        return iter(())
+
+    def finish(self, end: Exit) -> Iterator[Item]:
         end.warn()
         return iter(())

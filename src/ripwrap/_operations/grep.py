@@ -44,14 +44,16 @@ class MatchCollector(PageCollector):
     end: Exit
     timed_out: bool
 
+    def end_run(self, end: Exit) -> None:
+        """Process the end of the output of one rg; raise if rg failed."""
+        if end.ended:
+            self.close()
+        end.check(summary=self.ended)
+        self.ended = False
+
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the end; raise if rg failed, but not if it was stopped by the timeout."""
-        # Exit code 2 is rg's own: it ended before its time limit, and another process held its stdout open.
-        self.end, self.timed_out = end, timed_out and not end.partial
-        if not self.timed_out:
-            if end.ended:
-                self.close()
-            end.check(summary=self.ended)
+        """Store the end."""
+        self.end, self.timed_out = end, timed_out
 
     @property
     def exact(self) -> bool:
@@ -66,7 +68,7 @@ async def grep(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = GREP_LIMIT,
     max_files: int | None = None,
     offset: int = 0,
@@ -99,7 +101,7 @@ async def grep(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search; empty is all of `cwd`.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
             (`max_count` is per file, and matches beyond it are not counted.)
         max_files: Maximum number of files on the page; `None` is no limit.
@@ -137,7 +139,7 @@ class GrepRequest:
 
     command: Command
     query: str | tuple[str, ...]
-    paths: StrPath | Sequence[StrPath]
+    paths: StrPath | Iterable[StrPath]
     options: SearchOptions
     page: PageRequest
     max_files: int | None
@@ -162,7 +164,7 @@ class GrepRequest:
 def grep_request(
     pattern: str | Sequence[str],
     cwd: StrPath,
-    paths: StrPath | Sequence[StrPath],
+    paths: StrPath | Iterable[StrPath],
     limit: int | None,
     max_files: int | None,
     offset: int,

@@ -43,7 +43,7 @@ async def rank(
     query: str,
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = RANK_LIMIT,
     rg: Rg = None,
     **options: Unpack[FileOptions],
@@ -62,7 +62,7 @@ async def rank(
     Args:
         query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search; empty is all of `cwd`.
+        paths: Files or directories to search, any number of them; empty is all of `cwd`.
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are left out and links are not followed,
@@ -102,7 +102,7 @@ class RankRequest:
 def rank_request(
     query: str,
     cwd: StrPath,
-    paths: StrPath | Sequence[StrPath],
+    paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: FileOptions,
     *,

@@ -1,6 +1,6 @@
 """Search and stream the matches, or all messages of rg."""
 
-from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Unpack, cast
 
@@ -9,7 +9,7 @@ from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap.binary.resolver import Rg
-from ripwrap.models import Match, Message
+from ripwrap.models import Elapsed, Match, Message, Stats, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
 
 
@@ -17,7 +17,7 @@ def search(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
     **options: Unpack[SearchOptions],
@@ -51,8 +51,10 @@ def search(
     Args:
         pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
         cwd: The directory to search; globs and `paths` are relative to it.
-        paths: Files or directories to search; empty is all of `cwd`. A file named here is searched even if it is
-            ignored, hidden, or excluded by a glob (rg-facts 40).
+        paths: Files or directories to search, any number of them; empty is all of `cwd`. A file named here is searched
+            even if it is ignored, hidden, or excluded by a glob (rg-facts 40). Paths that are too long for one command
+            line are searched by several rg, one after another. Then `sort` must be `"path"`, which sorts below each
+            path and keeps the order of `paths`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
             ask for one more than you show. (`max_count` is per file.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -76,7 +78,7 @@ def search_messages(
     pattern: str | Sequence[str],
     *,
     cwd: StrPath = ".",
-    paths: StrPath | Sequence[StrPath] = (),
+    paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
     **options: Unpack[SearchOptions],
@@ -95,7 +97,7 @@ def search_messages(
 def search_request(
     pattern: str | Sequence[str],
     cwd: StrPath,
-    paths: StrPath | Sequence[StrPath],
+    paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
 ) -> StreamRequest[Match]:
@@ -107,7 +109,7 @@ def search_request(
 def messages_request(
     pattern: str | Sequence[str],
     cwd: StrPath,
-    paths: StrPath | Sequence[StrPath],
+    paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
 ) -> StreamRequest[Message]:
@@ -123,6 +125,7 @@ class _SearchAnswer:
         self._left = limit
         self.full = limit == 0
         self._decoder = MessageDecoder(kinds)
+        self._summary: Summary | None = None  # of the runs that have ended
 
     @property
     def ended(self) -> bool:
@@ -142,11 +145,13 @@ class _SearchAnswer:
             if self.full:
                 return
 
-    def _finish(self, end: Exit) -> Iterator[Record]:
+    def _end_run(self, end: Exit) -> Iterator[Record]:
         """Decode a last line without a newline; raise unless rg gave an answer, even a partial one."""
         if end.ended:
             yield from self._decoder.close()
         end.check(summary=self.ended)
+        summary, self._decoder.summary = self._decoder.summary, None
+        self._summary = _sum(self._summary, summary)
 
 
 class MatchAnswer(_SearchAnswer):
@@ -158,9 +163,12 @@ class MatchAnswer(_SearchAnswer):
     def feed(self, chunk: bytes) -> Iterator[Match]:
         return cast("Iterator[Match]", self._feed(chunk))
 
+    def end_run(self, end: Exit) -> Iterator[Match]:
+        return cast("Iterator[Match]", self._end_run(end))
+
     def finish(self, end: Exit) -> Iterator[Match]:
-        yield from cast("Iterator[Match]", self._finish(end))
         end.warn(too_long_errors(self._decoder.dropped))
+        return iter(())
 
 
 class MessageAnswer(_SearchAnswer):
@@ -172,9 +180,29 @@ class MessageAnswer(_SearchAnswer):
     def feed(self, chunk: bytes) -> Iterator[Message]:
         return self._feed(chunk)
 
+    def end_run(self, end: Exit) -> Iterator[Message]:
+        return self._end_run(end)
+
     def finish(self, end: Exit) -> Iterator[Message]:
-        yield from self._finish(end)
-        if summary := self._decoder.summary:
+        if summary := self._summary:
             errors = (*end.path_errors(), *too_long_errors(self._decoder.dropped))
             known = {"errors": errors, "dropped_records": self._decoder.dropped_records}
             yield summary.model_copy(update=known)
+
+
+def _sum(before: Summary | None, summary: Summary | None) -> Summary | None:
+    """Return the summary of two runs of rg, as if one rg had searched the paths of both."""
+    if before is None or summary is None:
+        return before or summary
+    counts = before.stats.model_dump(exclude={"elapsed"})
+    added = {name: count + getattr(summary.stats, name) for name, count in counts.items()}
+    return Summary(
+        stats=Stats(**added, elapsed=_sum_elapsed(before.stats.elapsed, summary.stats.elapsed)),
+        elapsed_total=_sum_elapsed(before.elapsed_total, summary.elapsed_total),
+    )
+
+
+def _sum_elapsed(before: Elapsed, elapsed: Elapsed) -> Elapsed:
+    more, nanos = divmod(before.nanos + elapsed.nanos, 1_000_000_000)
+    secs = before.secs + elapsed.secs + more
+    return Elapsed(secs=secs, nanos=nanos, human=f"{secs + nanos / 1e9:.6f}s")

@@ -154,7 +154,6 @@ class FileTreeCollector(Intake[str]):
 
         Raises:
             TimeoutError: rg was stopped before it had listed everything.
-            SearchError: rg failed.
         """
         super().finish(end, timed_out=timed_out)
         if self.timed_out:

@@ -10,7 +10,7 @@ import itertools
 import os
 import re
 import reprlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, LiteralString, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -83,6 +83,42 @@ class Command:
         """Paths among the arguments."""
         return self.arguments[self.arguments.index(_END_OF_OPTIONS) + 1 :]
 
+    @property
+    def sorts_all(self) -> bool:
+        """True if rg sorts the files of all paths together.
+
+        With `--sort=path` it goes through the paths in their order, and sorts below each of them.
+        """
+        flags = itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments)
+        *_, last = ("", *(flag for flag in flags if flag.startswith(("--sort=", "--sortr="))))
+        return last not in ("", "--sort=path", "--sort=none", "--sortr=none")
+
+    def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Command"]:
+        """Yield commands with a part of the paths each, in order, so that each command fits into `room`.
+
+        A command with a single path may still be too large.
+
+        Args:
+            room: What the arguments of one command may cost.
+            cost: Function that returns the cost of an argument.
+        """
+        fixed = self.arguments[: self.arguments.index(_END_OF_OPTIONS) + 1]
+        most = room - sum(map(cost, fixed))
+        batch: list[str] = []
+        held = 0
+        for path in self.paths:
+            price = cost(path)
+            if batch and held + price > most:
+                yield replace(self, arguments=(*fixed, *batch))
+                batch, held = [], 0
+            batch.append(path)
+            held += price
+        yield replace(self, arguments=(*fixed, *batch))
+
+    def followed_by(self, other: "Command") -> "Command":
+        """Return the command with the paths of both."""
+        return replace(self, arguments=(*self.arguments, *other.paths))
+
     def single_threaded(self) -> "Command":
         """Return the command with one thread; `--threads` comes last, and so overrides an earlier one."""
         end = self.arguments.index(_END_OF_OPTIONS)
@@ -98,7 +134,7 @@ class Command:
 def search_command(
     pattern: str | Sequence[str],
     cwd: StrPath,
-    paths: StrPath | Sequence[StrPath],
+    paths: StrPath | Iterable[StrPath],
     options: SearchOptions,
     mode: Mode = "json",
     *,
@@ -126,7 +162,7 @@ def search_command(
 
 
 def words_command(
-    pattern: str, cwd: StrPath, paths: StrPath | Sequence[StrPath], options: FileOptions, max_count: int
+    pattern: str, cwd: StrPath, paths: StrPath | Iterable[StrPath], options: FileOptions, max_count: int
 ) -> Command:
     """Return the command that prints the matched text of each file; raises as `search_command()` does.
 
@@ -148,7 +184,7 @@ def words_command(
 
 def files_command(
     cwd: StrPath,
-    paths: StrPath | Sequence[StrPath],
+    paths: StrPath | Iterable[StrPath],
     options: FileOptions,
     arguments: Collection[str] = ARGUMENTS[1:],
 ) -> Command:
@@ -266,7 +302,7 @@ def _required_versions(options: SearchOptions, mode: Mode) -> Iterator[tuple[str
 def _make_command(
     arguments: tuple[str, ...],
     cwd: StrPath,
-    paths: StrPath | Sequence[StrPath],
+    paths: StrPath | Iterable[StrPath],
     patterns: tuple[str, ...] = (),
     needs: tuple[tuple[str, tuple[int, ...]], ...] = (),
 ) -> Command:
@@ -318,8 +354,8 @@ def _patterns(pattern: str | Sequence[str]) -> tuple[str, ...]:
     return patterns
 
 
-def _paths(paths: StrPath | Sequence[StrPath]) -> Iterator[str]:
-    several = (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else paths
+def _paths(paths: StrPath | Iterable[StrPath]) -> Iterator[str]:
+    several = (paths,) if isinstance(paths, (str, bytes, os.PathLike)) else tuple(paths)
     for path in several or (os.curdir,):
         text = _text_path(path)
         if not text:

@@ -5,10 +5,10 @@ import functools
 import logging
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ripwrap._ripgrep.command import Command
-from ripwrap._ripgrep.stderr import failure, only_path_errors, out_of_threads, path_errors
+from ripwrap._ripgrep.stderr import MAX_STDERR, failure, only_path_errors, out_of_threads, path_errors
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
@@ -33,6 +33,7 @@ class Exit:
         lingered: True if rg was killed because it did not exit after it had closed its stdout. The exit code then has
             no meaning.
         wrote: True if rg wrote anything to its stdout.
+        runs: Number of runs of rg that this is the exit of.
     """
 
     command: Command
@@ -41,6 +42,7 @@ class Exit:
     stderr: bytes
     lingered: bool = False
     wrote: bool = False
+    runs: int = 1
 
     @property
     def partial(self) -> bool:
@@ -52,6 +54,19 @@ class Exit:
         """True if rg wrote its whole output, an answer or an error."""
         return self.lingered or self.returncode in (0, 1, 2)
 
+    def followed_by(self, other: "Exit") -> "Exit":
+        """Return the exit that one rg would have had, which had the paths of this command and then of the other."""
+        ended = {self.returncode, other.returncode}
+        return replace(
+            self,
+            command=self.command.followed_by(other.command),
+            returncode=(2 if 2 in ended else min(ended)) if other.ended else other.returncode,
+            stderr=(self.stderr + other.stderr)[: MAX_STDERR + 1],
+            lingered=other.lingered,
+            wrote=self.wrote or other.wrote,
+            runs=self.runs + other.runs,
+        )
+
     def check(self, *, summary: bool) -> None:
         """Raise unless a search has an answer, complete or partial.
 
@@ -60,18 +75,15 @@ class Exit:
 
         Raises:
             SearchError: rg gave no answer.
-            FileNotFoundError: No path of the command exists.
         """
         if not (self.ended and summary) and not (self.command.silent and self.returncode in (0, 1)):
             raise self.failure()
-        self._check_paths()
 
     def check_listing(self) -> None:
         """Raise unless a listing has an answer, complete or partial.
 
         Raises:
             SearchError: rg gave no answer.
-            FileNotFoundError: No path of the command exists.
         """
         # rg exits with 0 only if it listed something. `subprocess` also reports 0 if another part of the program has
         # reaped the child (a handler of SIGCHLD), so 0 without output and with stderr is a failure. rg exits with 1
@@ -80,9 +92,8 @@ class Exit:
         answered = {0: self.wrote or not self.stderr, 1: not self.wrote or self.command.lists_zeros}
         if not answered.get(self.returncode) and not (self.partial and only_path_errors(self.stderr)):
             raise self.failure()
-        self._check_paths()
 
-    def _check_paths(self) -> None:
+    def check_paths(self) -> None:
         """Raise `FileNotFoundError` if no path of the command exists; rg itself would report an empty partial answer.
 
         If one path exists, the others are errors beside the answer (rg-facts 28). rg with `--max-count=0` reads no path
@@ -122,6 +133,8 @@ class Exit:
     @functools.cached_property
     def _path_errors(self) -> tuple[PathError, ...]:
         errors = path_errors(self.stderr)
+        if self.runs > 1:  # each has the same notes, e.g. on an ignore file
+            errors = tuple(dict.fromkeys(errors))
         if not self.partial:  # An `ignore_file` that cannot be read does not change the exit code; the rest are notes.
             errors = tuple(error for error in errors if error.kind != "other")
         return tuple(map(self._mark_broken_link, errors))

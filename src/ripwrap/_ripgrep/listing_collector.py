@@ -41,13 +41,15 @@ class Intake(Generic[ItemOut]):
         self.ended: bool = False
         self._decoder = decoder
 
+    def end_run(self, end: Exit) -> None:
+        """Raise unless rg gave an answer."""
+        end.check_listing()
+        self._decoder.close()
+
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the end; raise unless rg gave an answer or was stopped at its time limit."""
-        self.end, self.timed_out = end, timed_out and not end.partial
+        """Store the end and its errors."""
+        self.end, self.timed_out = end, timed_out
         self.errors = end.path_errors()
-        if not self.timed_out:
-            end.check_listing()
-            self._decoder.close()
 
 
 class ListingCollector(Intake[Item]):

@@ -25,7 +25,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Self, cast
@@ -65,6 +65,19 @@ EXIT_GRACE_SECONDS = 1.0
 KILLED_RETURNCODE = -9
 """Exit code of a killed rg that has not ended yet."""
 
+SHORT_COMMAND = 8000
+"""Characters of a command line that fits on every system: not counted further, as it takes time."""
+
+MAX_COMMAND = 32_767 if os.name == "nt" else 2 * 1024 * 1024
+"""Characters of a command line on Windows (CreateProcess); bytes of arguments and environment that are used on POSIX.
+
+Linux allows a quarter of the stack's limit for both, 2 MiB by default and 6 MiB at most, and 128 KiB at least
+(execve(2)); macOS 1 MiB.
+"""
+
+SPARE_COMMAND = 1024 if os.name == "nt" else 16 * 1024
+"""What is left of that for the program, and for what a launcher script adds."""
+
 
 @dataclass(slots=True)
 class Settings:
@@ -102,6 +115,29 @@ def check_cwd(cwd: str) -> None:
         raise FileNotFoundError(errno.ENOENT, HintedText(_CWD, " does not exist"), cwd) from None
     wrong = HintedText(_CWD, " is not a directory; pass a single file as ", Hint("paths"))
     raise NotADirectoryError(errno.ENOTDIR, wrong, cwd)
+
+
+def split(command: Command) -> Sequence[Command]:
+    """Return the command, or several with a part of the paths each if one command line cannot hold all."""
+    if sum(map(len, command.arguments)) < SHORT_COMMAND:
+        return (command,)
+    return tuple(command.batches(_room(), _cost))
+
+
+def _room() -> int:
+    """Return what the arguments of a command may cost, in the units of `_cost()`."""
+    if os.name == "nt":
+        return MAX_COMMAND - SPARE_COMMAND
+    limit = os.sysconf("SC_ARG_MAX")
+    environment = sum(_cost(name) + len(os.fsencode(value)) + 1 for name, value in os.environ.items())
+    return (min(limit, MAX_COMMAND) if limit > 0 else 128 * 1024) - SPARE_COMMAND - environment
+
+
+def _cost(argument: str) -> int:
+    """Return the characters of an argument on Windows; its bytes with a NUL and a pointer elsewhere (execve(2))."""
+    if os.name == "nt":
+        return len(subprocess.list2cmdline([argument])) + 1
+    return len(os.fsencode(argument)) + 1 + 8
 
 
 def _start(argv: tuple[str, ...], cwd: str, stderr: IO[bytes]) -> Popen:
@@ -159,6 +195,12 @@ def _has_event_loop() -> bool:
     except (RuntimeError, ImportError):  # ImportError when the interpreter exits
         return False
     return True
+
+
+async def parse_stderr(end: Exit) -> None:
+    """Parse the errors in stderr, so that `end` has them; in a worker thread if there are many."""
+    if len(end.stderr) > READ_BYTES:  # parsing takes long, and calls `stat()` for every missing path
+        await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
 
 
 class _Child:
@@ -257,10 +299,7 @@ class AsyncChild(_Child):
         if lingers := returncode is None:
             self.kill()
             returncode = await self._wait_for_exit(SETTINGS.reap_seconds)
-        end = self._make_exit(returncode, lingers=lingers)
-        if len(end.stderr) > READ_BYTES:  # parsing takes long, and calls `stat()` for every missing path
-            await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
-        return end
+        return self._make_exit(returncode, lingers=lingers)
 
     async def __aexit__(self, *_: object) -> None:
         self.kill()

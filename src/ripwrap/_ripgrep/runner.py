@@ -20,11 +20,11 @@ from ripwrap._concurrency import CANCELLED, Cancellation, in_thread
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.limiter import blocking_slot, slot
-from ripwrap._ripgrep.process import AsyncChild, BlockingChild
+from ripwrap._ripgrep.process import AsyncChild, BlockingChild, parse_stderr
 from ripwrap._ripgrep.stream import (
+    Runs,
     find_usable_rg,
     find_usable_rg_blocking,
-    single_threaded,
     with_suggestions,
     with_suggestions_blocking,
 )
@@ -46,8 +46,12 @@ class Collector(Protocol):
         """Process a chunk of rg's output."""
         ...
 
+    def end_run(self, end: Exit) -> None:
+        """Process the end of an rg that was not stopped; raise if it failed. Another rg may follow."""
+        ...
+
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Process the end of rg; raise if rg failed."""
+        """Process the end of the last rg; `end` is that of all together, up to one that was stopped."""
         ...
 
 
@@ -123,10 +127,8 @@ class AsyncRunner:
         binary = await find_usable_rg(step.command, self._rg)
         async with slot():
             collector, end, timed_out = await _run(step, binary)
-            try:
-                collector.finish(end, timed_out=timed_out)
-            except UnknownTypeError:
-                raise await with_suggestions(end, binary) from None
+            await parse_stderr(end)
+            _finish(collector, end, timed_out=timed_out)
         return collector
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
@@ -157,10 +159,7 @@ class BlockingRunner:
         binary = find_usable_rg_blocking(step.command, self._rg, self._install_timeout)
         with blocking_slot():
             collector, end, timed_out = _run_blocking(step, binary)
-            try:
-                collector.finish(end, timed_out=timed_out)
-            except UnknownTypeError:
-                raise with_suggestions_blocking(end, binary) from None
+            _finish(collector, end, timed_out=timed_out)
         return collector
 
     async def call(
@@ -290,32 +289,52 @@ def _call_within(work: Callable[[], T], seconds: float) -> T:
         CANCELLED.reset(before)
 
 
+def _finish(collector: Collector, end: Exit, *, timed_out: bool) -> None:
+    if not timed_out:
+        end.check_paths()
+    collector.finish(end, timed_out=timed_out)
+
+
 async def _run(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
-    attempt = step.command
     deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
-    while True:
-        collector = step.collector()
-        async with AsyncChild(binary, attempt) as child:
+    runs, collector = Runs(step.command), step.collector()
+    while runs.pending:
+        async with AsyncChild(binary, runs.pending[0]) as child:
             with anyio.CancelScope(deadline=deadline) as scope:
                 while chunk := await child.read(whole=collector.ended):
                     collector.feed(chunk)
             if scope.cancelled_caught:
                 child.kill()
             end = await child.wait()
-        if scope.cancelled_caught or attempt is not step.command or not end.out_of_threads:
-            return collector, end, scope.cancelled_caught
-        attempt = single_threaded(step.command)
+        if not scope.cancelled_caught and runs.retry(end, everything=True):
+            collector = step.collector()
+            continue
+        runs.add(end)
+        if scope.cancelled_caught and (runs.pending or not end.partial):
+            return collector, runs.end, True
+        try:
+            collector.end_run(end)
+        except UnknownTypeError:
+            raise await with_suggestions(end, binary) from None
+    return collector, runs.end, False
 
 
 def _run_blocking(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
     begun = time.monotonic()
-    attempt = step.command
-    while True:
-        collector = step.collector()
-        with BlockingChild(binary, attempt, step.timeout, begun) as child:
+    runs, collector = Runs(step.command), step.collector()
+    while runs.pending:
+        with BlockingChild(binary, runs.pending[0], step.timeout, begun) as child:
             while chunk := child.read(whole=collector.ended):
                 collector.feed(chunk)
             end = child.end()
-        if child.timed_out or attempt is not step.command or not end.out_of_threads:
-            return collector, end, child.timed_out
-        attempt = single_threaded(step.command)
+        if not child.timed_out and runs.retry(end, everything=True):
+            collector = step.collector()
+            continue
+        runs.add(end)
+        if child.timed_out and (runs.pending or not end.partial):
+            return collector, runs.end, True
+        try:
+            collector.end_run(end)
+        except UnknownTypeError:
+            raise with_suggestions_blocking(end, binary) from None
+    return collector, runs.end, False

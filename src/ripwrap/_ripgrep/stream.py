@@ -7,6 +7,7 @@ There are two loops because a bridge between async and blocking takes 43 µs a r
 import functools
 import logging
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import suppress
 from typing import Protocol, TypeVar
@@ -17,7 +18,7 @@ from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd
+from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd, parse_stderr, split
 from ripwrap.binary.probe import RgBinary, format_version
 from ripwrap.binary.resolver import Rg, find, resolve
 from ripwrap.errors import BinaryError, CapabilityError, Hint, HintedText, SearchError, UnknownTypeError
@@ -49,29 +50,83 @@ class Answer(Protocol[T_co]):
         """Yield the items that `chunk` completes."""
         ...
 
-    def finish(self, end: Exit) -> Iterator[T_co]:
-        """Yield the items that are known only at the end; raise if rg failed."""
+    def end_run(self, end: Exit) -> Iterator[T_co]:
+        """Yield the items that are known only when an rg has ended; raise if it failed. Another rg may follow."""
         ...
+
+    def finish(self, end: Exit) -> Iterator[T_co]:
+        """Yield the items that are known only at the end of the last rg; `end` is that of all together."""
+        ...
+
+
+class Runs:
+    """Runs of rg for one command, one after another: a single one, unless its paths need several command lines.
+
+    Attributes:
+        pending: Commands that are still to run.
+    """
+
+    def __init__(self, command: Command, *, ordered: bool = False) -> None:
+        """Split the command.
+
+        Args:
+            command: Command with all paths.
+            ordered: True if the order of files matters.
+
+        Raises:
+            SearchError: The order matters, and rg would have to sort the files of all paths together.
+        """
+        self._commands = split(command)
+        if ordered and len(self._commands) > 1 and command.sorts_all:
+            raise _order_error(command, len(self._commands))
+        self.pending = deque(self._commands)
+        self._ends: list[Exit] = []  # at most one, of all together: each may have a MiB of stderr
+        self._single_threaded = False
+
+    @property
+    def end(self) -> Exit:
+        """Exit of the runs that have ended, as if they were one; there must be one."""
+        return self._ends[0]
+
+    def add(self, end: Exit) -> None:
+        """Store the exit of the first pending command."""
+        self.pending.popleft()
+        self._ends = [functools.reduce(Exit.followed_by, (*self._ends, end))]
+
+    def retry(self, end: Exit, *, everything: bool = False) -> bool:
+        """Return whether to run again with one thread: the system did not let rg start another one (rg-facts 8).
+
+        Args:
+            end: Exit of the last run.
+            everything: True to run all commands again, and not only the pending ones.
+        """
+        if self._single_threaded or not end.out_of_threads:
+            return False
+        _LOGGER.info("rg could not start a thread; trying again with one thread")
+        if everything:
+            self.pending, self._ends = deque(self._commands), []
+        self.pending = deque(command.single_threaded() for command in self.pending)
+        self._single_threaded = True
+        return True
 
 
 async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[T]:
     """Run rg and yield its answer; other tasks run between chunks.
 
     Raises:
-        FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that rg can enter.
+        FileNotFoundError, NotADirectoryError, PermissionError: `cwd` is not a directory that rg can enter, or no path
+            of the command exists.
         BinaryError: rg cannot be found or started.
         CapabilityError: This rg lacks an option of the command.
-        SearchError, DecodeError: `answer` raises it.
+        SearchError, DecodeError: `answer` raises it, or the paths need several command lines and cannot be sorted.
     """
     if answer.full:
         return
     binary = await find_usable_rg(command, rg)
-    attempt = command
-    while True:
-        async with AsyncChild(binary, attempt) as child:
-            silent = True
+    runs = Runs(command, ordered=True)
+    while runs.pending:
+        async with AsyncChild(binary, runs.pending[0]) as child:
             while not answer.full and (chunk := await child.read(whole=answer.ended)):
-                silent = False
                 for item in answer.feed(chunk):
                     if answer.full:
                         child.kill()
@@ -79,14 +134,15 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
             if answer.full:
                 return
             end = await child.wait()
-        if attempt is not command or not (silent and end.out_of_threads):
-            break
-        attempt = single_threaded(command)
-    try:
-        for item in answer.finish(end):
-            yield item
-    except UnknownTypeError:
-        raise await with_suggestions(end, binary) from None
+        if not end.wrote and runs.retry(end):
+            continue
+        runs.add(end)
+        await parse_stderr(runs.end)
+        try:
+            for item in _last_items(answer, end, runs):
+                yield item
+        except UnknownTypeError:
+            raise await with_suggestions(end, binary) from None
 
 
 def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
@@ -99,12 +155,10 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
         return
     begun = time.monotonic()
     binary = find_usable_rg_blocking(command, rg, timeout)
-    attempt = command
-    while True:
-        with BlockingChild(binary, attempt, timeout, begun) as child:
-            silent = True
+    runs = Runs(command, ordered=True)
+    while runs.pending:
+        with BlockingChild(binary, runs.pending[0], timeout, begun) as child:
             while not answer.full and (chunk := child.read(whole=answer.ended)):
-                silent = False
                 for item in answer.feed(chunk):
                     if answer.full:
                         child.kill()
@@ -112,13 +166,35 @@ def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float 
             if answer.full:
                 return
             end = child.wait()
-        if attempt is not command or not (silent and end.out_of_threads):
-            break
-        attempt = single_threaded(command)
-    try:
-        yield from answer.finish(end)
-    except UnknownTypeError:
-        raise with_suggestions_blocking(end, binary) from None
+        if not end.wrote and runs.retry(end):
+            continue
+        runs.add(end)
+        try:
+            yield from _last_items(answer, end, runs)
+        except UnknownTypeError:
+            raise with_suggestions_blocking(end, binary) from None
+
+
+def _order_error(command: Command, lines: int) -> SearchError:
+    return SearchError(
+        HintedText(
+            f"rg cannot sort the files of {len(command.paths)} paths together, which need {lines} command lines on "
+            "this system; pass fewer paths, leave out ",
+            Hint("sort", kind="omit"),
+            " and ",
+            Hint("sortr", kind="omit"),
+            ", or pass ",
+            Hint("sort", "path"),
+        )
+    )
+
+
+def _last_items(answer: Answer[T], end: Exit, runs: Runs) -> Iterator[T]:
+    """Yield the items that are known at the end of a run, and those at the end of all; raise if rg failed."""
+    yield from answer.end_run(end)
+    if not runs.pending:
+        runs.end.check_paths()
+        yield from answer.finish(runs.end)
 
 
 async def find_usable_rg(command: Command, rg: Rg) -> RgBinary:
@@ -144,12 +220,6 @@ def find_usable_rg_blocking(command: Command, rg: Rg, timeout: float | None) -> 
         raise
     _check_needs(command, binary)
     return binary
-
-
-def single_threaded(command: Command) -> Command:
-    """Return the command for another try on a system that does not let rg start more threads (rg-facts 8)."""
-    _LOGGER.info("rg could not start a thread; trying again with one thread")
-    return command.single_threaded()
 
 
 async def with_suggestions(end: Exit, binary: RgBinary) -> SearchError:

@@ -85,25 +85,32 @@ class TermCounts:
         if len(self._rest) > MAX_RECORD:
             raise DecodeError(f"rg wrote a path of over {MAX_RECORD} bytes", record=self._rest)
 
-    def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the end.
+    def end_run(self, end: Exit) -> None:
+        """Process the end of the output of one rg.
 
         Raises:
-            TimeoutError: rg was stopped before its answer was complete.
             SearchError: rg failed.
             DecodeError: The last path is incomplete.
         """
-        self.end = end
-        if timed_out and not end.partial:
-            said = f"rg was stopped after {self._timeout} seconds, before all files were counted; search fewer files"
-            raise TimeoutError(HintedText(said, (", or pass a larger ", Hint("timeout", kind="correct"))))
         if self._path is not None:
             self._counts.update(self._rest.split(b"\n"))
             self._close_file()
         elif self._rest and not _REMARK.fullmatch(self._rest):
             raise DecodeError("rg wrote an incomplete path", record=self._rest)
-        self._trim()
+        self._rest = b""
         end.check_listing()
+
+    def finish(self, end: Exit, *, timed_out: bool) -> None:
+        """Store the end.
+
+        Raises:
+            TimeoutError: rg was stopped before its answer was complete.
+        """
+        self.end = end
+        if timed_out:
+            said = f"rg was stopped after {self._timeout} seconds, before all files were counted; search fewer files"
+            raise TimeoutError(HintedText(said, (", or pass a larger ", Hint("timeout", kind="correct"))))
+        self._trim()
 
     def _close_file(self) -> None:
         path = _REMARK.sub(b"", self._path or b"").removeprefix(_DOT)
