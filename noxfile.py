@@ -84,7 +84,7 @@ def lowest(session: nox.Session) -> None:
 @nox.session
 def extras(session: nox.Session) -> None:
     """Run the tests that need other packages: agent frameworks, MCP, data frames, the index's extras."""
-    _install(session, "test", "frameworks", "examples", "extras", extras="bin,cli,mcp,index")
+    _install(session, "test", "frameworks", "examples", extras="bin,cli,mcp,google,index")
     session.run("pytest", *PARALLEL, "-m", "extra", *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
 
 

@@ -47,11 +47,8 @@ def run(block: "re.Match[str]", tmp_path: Path) -> None:
         assert done.stdout == block["output"]
 
 
-@pytest.mark.parametrize(
-    ("page", "block"),
-    [pytest.param(*one, marks=[] if one[0].name == "README.md" else pytest.mark.slow) for one in BLOCKS],
-    ids=lambda value: getattr(value, "stem", ""),
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=lambda value: getattr(value, "stem", ""))
 def test_python_block_prints_the_output_below_it(page: Path, block: "re.Match[str]", tmp_path: Path) -> None:
     run(block, tmp_path)
 

@@ -96,7 +96,7 @@ def test_lazy_names_equal_those_that_type_checkers_see() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["errors", "models", "options", "results", "workspace"])
+@pytest.mark.parametrize("name", ["errors", "index", "models", "options", "results", "workspace"])
 def test_public_module_is_an_attribute_of_the_package(name: str) -> None:
     code = f"import ripwrap; assert ripwrap.{name}.__name__ == 'ripwrap.{name}'"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -195,7 +195,7 @@ class TestNotebook:
         assert "1: x\n2- 1\n--\n4- 3\n5: x\n" in Text(sync.grep("x", cwd=folder, rg=rg15, context=1)._repr_html_()).text
 
     def test_html_of_a_result_fits_its_budget(self, plant: Plant) -> None:
-        folder = plant({f"f{number}": "needle\n" * 5000 for number in range(3)})
+        folder = plant({f"f{number}": "needle\n" * 2500 for number in range(3)})
         html = sync.grep("needle", cwd=folder, rg=rg15, limit=None, context=0)._repr_html_()
         assert len(html) <= MAX_HTML + 1000
         assert "too long to show" in html

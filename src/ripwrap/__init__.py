@@ -35,6 +35,7 @@ Names with an underscore are private.
     models, options, errors, _text, _subprocess, _safe_open, _concurrency
 """
 
+import logging
 import sys
 import warnings
 from importlib import import_module
@@ -147,7 +148,7 @@ __all__ = [
 ]
 
 # A public name is loaded when it is first used, as Pydantic's are: a search needs none of the agents' tools.
-_SUBMODULES = ("binary", "errors", "models", "options", "results", "sync", "workspace")
+_SUBMODULES = ("binary", "errors", "index", "models", "options", "results", "sync", "workspace")
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
     "files": "_operations.files",
@@ -208,6 +209,10 @@ _DEPRECATED = {
     "render_tree": ("_operations.tree", "render_tree", "Tree(entries=…)"),
 }
 """Old names to their module, their name there, and the replacement that the warning names."""
+
+# Without it, Python prints the warnings of a library on stderr if the application has not configured logging
+# (https://docs.python.org/3/howto/logging.html#configuring-logging-for-a-library).
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of these
 

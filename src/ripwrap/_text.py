@@ -132,3 +132,18 @@ FsPath = Annotated[str, _TextOrBytes(_path_from_envelope)]
 def plural(number: int, noun: str, ending: str = "s") -> str:
     """Return a number with its noun: `1 file`, `2 files`."""
     return f"{number} {noun}{'' if number == 1 else ending}"
+
+
+def nothing_found(noun: str, within: float | None) -> str:
+    """Return that nothing was found: `No matches found`, or `No matches found within 2 seconds`.
+
+    Args:
+        noun: Noun in the plural.
+        within: Time limit in seconds, if it was reached: then there may be some.
+    """
+    return f"No {noun} found" + ("" if within is None else f" within {in_seconds(within)}")
+
+
+def in_seconds(number: float) -> str:
+    """Return a duration: `1 second`, `0.5 seconds`."""
+    return f"{number:g} second{'' if number == 1 else 's'}"

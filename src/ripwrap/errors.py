@@ -16,10 +16,10 @@
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
     └── AccessDeniedError            path, roots: a path is outside of a tool's roots   (also PermissionError)
 
-Other errors have the usual classes. A bad option raises pydantic's `ValidationError`, a missing `cwd`
-`FileNotFoundError`, a `cwd` that is a file `NotADirectoryError`, a NUL in a pattern or path `ValueError`, and a search
-that reaches its `timeout` `TimeoutError`. `BinaryNotFoundError` is deliberately not a `FileNotFoundError`: one `except`
-clause must not catch both a missing `cwd` and a missing rg.
+Other errors have the usual classes. A bad option raises pydantic's `ValidationError`. A missing `cwd`, and `paths` of
+which none exists, raise `FileNotFoundError`. A `cwd` that is a file raises `NotADirectoryError`, a NUL in a pattern or
+path `ValueError`, and a search that reaches its `timeout` `TimeoutError`. `BinaryNotFoundError` is deliberately not a
+`FileNotFoundError`: one `except` clause must not catch both a missing `cwd` and a missing rg.
 
 A message is a `HintedText`, in which each option, function and package is a `Hint`. The library prints
 `fixed_strings=True`. The command line and an agent's tools print the same message with `spell_error()`, each in its own

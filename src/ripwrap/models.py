@@ -221,24 +221,30 @@ class End(_Model, frozen=True):
     stats: Stats
 
 
-PathErrorKind: TypeAlias = Literal["denied", "missing", "broken_link", "loop", "other"]
+PathErrorKind: TypeAlias = Literal["denied", "missing", "broken_link", "loop", "too_long", "other"]
 _ERRNOS = {"denied": errno.EACCES, "missing": errno.ENOENT, "broken_link": errno.ENOENT, "loop": errno.ELOOP}
 
 
 class PathError(_Model, frozen=True):
-    """Path that rg could not read; rg went on with the other paths.
+    """Path that could not be read, or not as a whole; rg went on with the other paths.
 
     Attributes:
         path: Path that could not be read; `None` if rg names none. rg writes U+FFFD for bytes that are not UTF-8, and
             a path with U+FFFD cannot be opened.
-        kind: `denied` (no permission), `missing` (no such path, or removed meanwhile), `broken_link` (a symbolic link
-            to nothing), `loop` (of symbolic links), or `other`.
-        message: rg's own message.
+        kind: `denied` (no permission), `missing` (no such path, or removed meanwhile, or a link to nothing that `paths`
+            names), `broken_link` (a link to nothing in a directory that is searched), `loop` (of symbolic links),
+            `too_long` (lines of over 20 MiB in rg's JSON are left out), or `other`.
+        message: rg's own message, or what ripwrap left out.
     """
 
     path: FsPath | None
     kind: PathErrorKind
     message: str
+
+    @property
+    def harmless(self) -> bool:
+        """True for a `broken_link`, behind which there is nothing to read: the answer lacks nothing."""
+        return self.kind == "broken_link"
 
     def as_exception(self) -> OSError:
         """Return the matching `OSError` (`PermissionError`, `FileNotFoundError`, …), to raise or to group."""

@@ -84,7 +84,11 @@ class Flag:
 EXCLUDED = (".git", ".ripgrep/")
 """Globs of what is left out without `include_git`; `.ripgrep/` is the index of rg after 15.2 (ripgrep#1497)."""
 
+MAX_THREADS = 1024
+"""Threads of one rg. It starts all that are asked for before it searches, and takes all memory for 99,999,999."""
+
 Count: TypeAlias = Annotated[int, Field(ge=0)]
+Threads: TypeAlias = Annotated[int, Field(ge=0, le=MAX_THREADS)]
 Size: TypeAlias = Annotated[int, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]+[KMG]?$")]
 SortKey: TypeAlias = Literal["none", "path", "modified", "accessed", "created"]
 Engine: TypeAlias = Literal["default", "pcre2", "auto"]
@@ -126,7 +130,9 @@ class FileOptions(TypedDict, total=False):
     one_file_system: Annotated[bool, Flag("Do not cross into other file systems", "files")]
     sort: Annotated[SortKey, Flag("Sort files, ascending; rg then uses one thread", "output")]
     sortr: Annotated[SortKey, Flag("Sort files, descending; rg then uses one thread", "output")]
-    threads: Annotated[Count, Flag("Number of threads; 0 lets rg choose", "engine", short="j", value="NUM")]
+    threads: Annotated[
+        Threads, Flag("Number of threads up to 1024; 0 lets rg choose", "engine", short="j", value="NUM")
+    ]
 
 
 @with_config(ConfigDict(extra="forbid", strict=True))
@@ -165,6 +171,10 @@ class SearchOptions(FileOptions, total=False):
     replace: Annotated[
         str, Flag("Show this in place of each match; $1 is a group", "output", short="r", value="TEXT", since=(15,))
     ]
+
+
+VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
+"""Defaults of `rank()` and `Index`, as of the agent tools: hidden files may have secrets, and links lead elsewhere."""
 
 
 def flag_of(hint: Any) -> Flag:

@@ -104,10 +104,10 @@ def search(
 ) -> Generator[Match]:
     r"""Search files for a pattern and yield each matching line as rg finds it.
 
-    Unreadable paths are logged as warnings; `search_messages()` returns them as data. A file with a NUL in its first
-    64 KiB is binary and is skipped. A file with a NUL further on is searched up to the NUL (`End.binary_offset`).
-    `text=True` searches all of both. A file that is named in `paths` is always searched. To stop early, wrap the
-    generator in `contextlib.closing`, or pass a `limit`.
+    Unreadable paths are logged as warnings, links to nothing as information; `search_messages()` returns both as data.
+    A file with a NUL in its first 64 KiB is binary and is skipped. A file with a NUL further on is searched up to the
+    NUL (`End.binary_offset`). `text=True` searches all of both. A file that is named in `paths` is always searched. To
+    stop early, wrap the generator in `contextlib.closing`, or pass a `limit`.
 
     ```python
     from ripwrap import sync
@@ -135,7 +135,7 @@ def search(
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, there is no pattern, or a pattern, path or option has a NUL.
-        FileNotFoundError: `cwd` does not exist.
+        FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
@@ -358,7 +358,7 @@ def files(
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, or a path or option has a NUL.
-        FileNotFoundError: `cwd` does not exist.
+        FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
@@ -397,7 +397,8 @@ def rank(
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
-        **options: rg's flags; see `FileOptions`.
+        **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are left out and links are not followed,
+            unless `hidden=True` and `follow=True` are given, or `paths` names the file or link.
 
     Raises:
         ValueError: The query has no word, or none of at most 200 characters; `limit` is negative; or a path or option

@@ -91,6 +91,20 @@ def test_every_mode_names_a_single_file(rg: RgBinary, corpus: Path) -> None:
     assert list(sync.count_matches(["needle", "other"], **options)) == [FileCount(path="two.txt", count=4)]
 
 
+def test_zero_counts_are_listed_although_rg_exits_with_1(rg: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 5: with `include_zero` rg exits with 1 after it has listed every file."""
+    folder = plant({"a": "x"})
+    for count in (sync.count, sync.count_matches):
+        assert [(one.path, one.count) for one in count("none", cwd=folder, rg=rg, include_zero=True)] == [("a", 0)]
+    assert list(sync.files_without_match("none", cwd=folder, rg=rg)) == ["a"]
+
+
+def test_note_of_rg_does_not_fail_a_listing_that_is_empty(rg: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 5: rg listed counts, although none of their files is asked for."""
+    folder = plant({"a": "needle", ".gitignore": "needle{\n"})
+    assert list(sync.files_without_match("needle", cwd=folder, rg=rg)) == []
+
+
 def test_replace_does_not_change_counts(rg: RgBinary, corpus: Path) -> None:
     assert list(sync.count("needle", cwd=corpus, rg=rg, paths="two.txt", replace="x")) == [
         FileCount(path="two.txt", count=2)

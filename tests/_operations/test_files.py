@@ -103,10 +103,18 @@ def test_unreadable_path_is_logged_and_the_others_are_listed(
     rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = plant({"good": ""})
-    (folder / "broken").symlink_to("nowhere")
     with caplog.at_level(logging.WARNING, "ripwrap"):
-        assert listed(folder, rg=rg) == ["good"]
-    assert "broken" in caplog.text
+        assert listed(folder, rg=rg, paths=["gone", "good"]) == ["good"]
+    assert "gone" in caplog.text
+
+
+def test_rg_that_exits_with_1_after_a_path_raises(stand_in: Callable[[str], Path], folder: Path) -> None:
+    """Issue 19, line 5: exit code 1 means that rg listed nothing, so what it has listed is not all."""
+    rg = stand_in("list_files(2); sys.exit(1)")
+    with pytest.raises(SearchError, match="exit code 1"):
+        list(sync.files(cwd=folder, rg=rg))
+    with pytest.raises(SearchError, match="exit code 1"):
+        sync.tree_text(cwd=folder, rg=rg)
 
 
 def test_rg_that_dies_raises_and_gives_no_partial_list(stand_in: Callable[[str], Path]) -> None:

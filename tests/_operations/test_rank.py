@@ -114,13 +114,36 @@ def test_rank_applies_ignore_rules_globs_and_types(plant: Plant, rg: RgBinary) -
     def found(**options: Any) -> set[str]:
         return set(paths(sync.rank("cookie", cwd=folder, rg=rg.path, **options)))
 
-    assert found() == {"a.py", "b.js", ".c"}
-    assert found(hidden=False) == {"a.py", "b.js"}
-    assert found(no_ignore=True) == {"a.py", "b.js", ".c", "secret.py"}
+    assert found() == found(hidden=False) == {"a.py", "b.js"}
+    assert found(hidden=True) == {"a.py", "b.js", ".c"}
+    assert found(no_ignore=True) == {"a.py", "b.js", "secret.py"}
     assert found(glob="*.js") == {"b.js"}
     assert found(type="py") == {"a.py"}
     assert found(paths=["a.py", "secret.py"]) == {"a.py", "secret.py"}
     assert found(paths=folder / "b.js") == {str(folder / "b.js")}
+
+
+def test_hidden_files_and_links_are_ranked_only_if_asked_for(plant: Plant, rg: RgBinary, tmp_path: Path) -> None:
+    """Issue 19, line 1: `.env` was the first result, and a linked package came twice."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "key.py").write_text("cookie = 1\n")
+    folder = plant({"pkg/a.py": "cookie = 1\n", ".env": "COOKIE=1\n"})
+    (folder / "linked").symlink_to("pkg")
+    (folder / "etc").symlink_to(outside)
+
+    async def both(**options: Any) -> set[str]:
+        found = paths(await ripwrap.rank("cookie", cwd=folder, rg=rg.path, **options))
+        assert paths(sync.rank("cookie", cwd=folder, rg=rg.path, **options)) == found
+        return set(found)
+
+    def found(**options: Any) -> set[str]:
+        return anyio.run(partial(both, **options))
+
+    assert found() == {"pkg/a.py"}
+    assert found(hidden=True) == {"pkg/a.py", ".env"}
+    assert found(follow=True) == {"pkg/a.py", "linked/a.py", "etc/key.py"}
+    assert found(paths=[".env", "etc"]) == {".env", "etc/key.py"}
 
 
 def test_limit_counts_places(shop: Path, rg: RgBinary) -> None:

@@ -391,7 +391,8 @@ class TestErrors:
     ) -> None:
         folder = plant({"a": "needle", ".gitignore": "b[\n"})
         (folder / "broken").symlink_to("nowhere")
-        assert sorted(sync.files(cwd=folder, rg=rg)) == [".gitignore", "a"]
+        with caplog.at_level(logging.INFO, "ripwrap"):
+            assert sorted(sync.files(cwd=folder, rg=rg)) == [".gitignore", "a"]
         assert "broken" in caplog.text
         assert ("broken", "broken_link") in [
             (error.path, error.kind) for error in summary("needle", folder, rg=rg).errors
@@ -402,10 +403,17 @@ class TestErrors:
     def test_line_that_is_too_long_is_dropped_and_reported(
         self, rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture
     ) -> None:
-        folder = plant({"big": "needle" + "x" * (21 * 1024 * 1024) + "\nneedle\n"})
-        assert found("needle", folder, rg=rg) == [("big", 2, "needle\n")]
-        assert "left out 1 matching lines" in caplog.text
-        assert summary("needle", folder, rg=rg).dropped_records == 1
+        """Issue 19, line 5: the report names the file, also one whose name is not UTF-8."""
+        long = "needle" + "x" * (21 * 1024 * 1024) + "\nneedle\n"
+        folder = plant({"big": long, b'q"\xff': long})
+        assert found("needle", folder, rg=rg) == [("big", 2, "needle\n"), ('q"\udcff', 2, "needle\n")]
+        assert "big: 1 line left out, of over 20 MiB in rg's JSON" in caplog.text
+        result = summary("needle", folder, rg=rg)
+        assert sorted((error.path, error.kind) for error in result.errors) == [
+            ("big", "too_long"),
+            ('q"\udcff', "too_long"),
+        ]
+        assert result.dropped_records == 2
 
     def test_invalid_argument_raises_before_rg_starts(self, folder: Path) -> None:
         """The call itself raises, not the first iteration, and it needs no rg."""
@@ -456,12 +464,11 @@ class TestErrors:
         assert [(error.path, error.kind) for error in result.errors] == [("missing", "missing")]
         assert result.stats.matches == 1
 
-    def test_search_logs_unreadable_paths(
-        self, rg: RgBinary, with_broken_link: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_search_logs_unreadable_paths(self, rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture) -> None:
+        folder = plant({"good.txt": "needle\n"})
         with caplog.at_level(logging.WARNING, "ripwrap"):
-            assert paths("needle", with_broken_link, rg=rg) == ["good.txt"]
-        assert "broken" in caplog.text
+            assert paths("needle", folder, rg=rg, paths=["gone", "good.txt"]) == ["good.txt"]
+        assert "gone" in caplog.text
 
     def test_search_without_errors_logs_nothing(
         self, rg: RgBinary, plant: Plant, caplog: pytest.LogCaptureFixture

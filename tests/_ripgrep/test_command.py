@@ -204,6 +204,17 @@ def test_suggestions_for_a_listing_are_arguments_that_it_has() -> None:
         ripwrap.files(ignore_case=True)  # type: ignore[call-arg]
 
 
+def test_threads_above_1024_are_refused() -> None:
+    """Issue 19, line 5: rg takes all memory for 99,999,999 threads (22 GB)."""
+    assert "--threads=1024" in files_command(".", (), {"threads": 1024}).arguments
+    for threads in (1025, 99_999_999):
+        with pytest.raises(ValidationError, match=rf"less than or equal to 1024 .*input_value={threads}") as caught:
+            ripwrap.search("x", threads=threads)
+        assert caught.value.error_count() == 1
+        with pytest.raises(ValidationError, match="1024"):
+            ripwrap.files(threads=threads)
+
+
 def test_problems_beside_an_unknown_option_are_reported_too() -> None:
     options: Any = {"max_count": "3", "max_depth": -1, "sort": "size", "ignore_file": 1, "glob": 1, "type": b"x"}
     with pytest.raises(ValidationError) as alone:

@@ -361,6 +361,14 @@ def test_record_over_the_limit_is_dropped_and_counted(size: int) -> None:
     assert decoder.dropped_records == 2
 
 
+def test_record_over_the_limit_is_named_by_its_path() -> None:
+    """Issue 19, line 5: the head of a record says which file it is from, if it can be read."""
+    match = b'{"type":"match","data":{"path":{"text":"./a \\"\\u00e9"},"lines":{"text":"%b"}}}\n' % (b"x" * 300)
+    assert decode([match, match], max_record=200)[1].dropped == {'a "é': 2}
+    for head in (b'"path":{"text":"\\x"}', b'"path":{"bytes":"?"}', b'"path":null'):
+        assert decode([head + b"x" * 300 + b"\n"], max_record=200)[1].dropped == {"": 1}
+
+
 def test_record_of_exactly_the_limit_is_kept() -> None:
     record = begin("x")
     assert decode([record], max_record=len(record))[0] == [Begin(path="x")]

@@ -225,7 +225,7 @@ class TestFaultThatNeverEndsBlocking:
 # The same for listings, which have no summary: the number of paths, and the error that follows.
 LISTINGS: dict[str, tuple[int, type[Exception] | None, str]] = {
     "list_files(2)": (2, None, ""),
-    "list_files(2); sys.exit(1)": (2, None, ""),
+    "list_files(2); sys.exit(1)": (2, SearchError, "exit code 1"),
     "list_files(1); os.write(1, b'half')": (1, DecodeError, "incomplete"),
     "list_files(1); os.kill(os.getpid(), 11)": (1, SearchError, "killed by signal 11"),
     "list_files(1); sys.exit(2)": (1, SearchError, "exit code 2"),

@@ -38,7 +38,7 @@ case "$*" in
 *) exit 1;;
 esac
 """
-MANY = 24
+MANY = 12
 
 
 @pytest.fixture(autouse=True)
@@ -255,6 +255,7 @@ async def test_cancelled_wait_for_a_slot_takes_no_slot() -> None:
         assert taken.count(False) == 10, "all that were not cancelled have had theirs"
 
 
+@pytest.mark.slow  # a timeout of three seconds
 def test_blocking_wait_for_a_slot_does_not_use_the_timeout(plant: Plant, stand_in: Callable[..., Path]) -> None:
     limit_processes(1)
     folder = plant({"a": "needle\n"})

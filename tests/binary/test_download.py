@@ -302,6 +302,7 @@ def test_tls_trusts_the_authority_of_ssl_cert_file(
     assert fetched(tls_mirror.url) == CONTENT
 
 
+@pytest.mark.slow
 def test_redirect_from_https_to_http_is_rejected(
     tls_mirror: Mirror, server: Mirror, authority: trustme.CA, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ import trustme
 import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, ChecksumMismatchError, DownloadFailedError, binary, sync
 from ripwrap.binary import cache, releases
+from support.cli import output, run
 from support.mirror import ASSET, FOLDER, VERSION, Mirror, downloading, say, sha256, targz, write
 
 pytestmark = pytest.mark.usefixtures("nothing_set")
@@ -77,6 +78,7 @@ def test_install_into_a_folder_replaces_only_the_program(mirror: Mirror, tmp_pat
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.slow
 def test_install_over_tls_trusts_the_authority_of_ssl_cert_file(
     tls_mirror: Mirror, authority: trustme.CA, archive: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,32 +356,21 @@ def test_install_times_out_if_another_process_holds_the_lock(
     assert sync.install().source == "download"
 
 
-def cli(*arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "ripwrap", *arguments], cwd=cwd, capture_output=True, text=True, check=False
-    )
-
-
-@pytest.mark.slow
 def test_install_command_installs_rg(mirror: Mirror, tmp_path: Path, store: Path) -> None:
-    done = cli("install", cwd=tmp_path)
-    assert done.stdout == f"rg 15.2.0 installed: {store / FOLDER / cache.NAME}\n"
-    assert done.stderr.startswith("downloading rg (")
-    assert cli("install", "15.2.0", cwd=tmp_path).stdout.startswith("rg 15.2.0 is there already")
-    assert (
-        cli("install", "--dest", "bin", cwd=tmp_path).stdout
-        == f"rg 15.2.0 installed: {tmp_path / 'bin' / cache.NAME}\n"
-    )
-    refused = cli("install", "99.9.9", "--dest", "bin", "--sha256", "0" * 64, cwd=tmp_path)
-    assert (refused.returncode, "answered 404" in refused.stderr) == (2, True)
+    done = run("install", cwd=tmp_path)
+    assert done.stdout.decode() == f"rg 15.2.0 installed: {store / FOLDER / cache.NAME}\n"
+    assert done.stderr.startswith(b"downloading rg (")
+    assert output("install", "15.2.0", cwd=tmp_path).startswith("rg 15.2.0 is there already")
+    installed = output("install", "--dest", "bin", cwd=tmp_path)
+    assert installed == f"rg 15.2.0 installed: {tmp_path / 'bin' / cache.NAME}\n"
+    refused = run("install", "99.9.9", "--dest", "bin", "--sha256", "0" * 64, cwd=tmp_path, code=2)
+    assert b"answered 404" in refused.stderr
 
 
-@pytest.mark.slow
 def test_doctor_downloads_nothing(mirror: Mirror, tmp_path: Path) -> None:
-    done = program_output("from ripwrap.cli import run\nraise SystemExit(run(['doctor']))", tmp_path, [])
-    assert done.returncode == 2
-    assert f"download {mirror.url}: rg 15.2.0 is downloaded if" in done.stdout
-    assert "there is no rg yet; `ripwrap install` downloads one" in done.stderr
+    done = run("doctor", cwd=tmp_path, code=2)
+    assert f"download {mirror.url}: rg 15.2.0 is downloaded if" in done.stdout.decode()
+    assert b"there is no rg yet; `ripwrap install` downloads one" in done.stderr
     assert mirror.asked == []
 
 

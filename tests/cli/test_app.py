@@ -1,64 +1,25 @@
-"""The command line, run as a program: output, errors and exit codes."""
+"""The command line: output, errors and exit codes, in process."""
 
+import io
 import json
 import os
-import pty
 import re
-import signal
-import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from importlib import metadata
 from pathlib import Path
-from typing import get_type_hints
 
-import psutil
 import pytest
 
-from ripwrap import Hint, Match, RankedChunk, RipwrapError, SearchError, TreeEntry
+import ripwrap
+from ripwrap import Hint, Match, RankedChunk, RipwrapError, SearchError, TreeEntry, cli
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import HintedText, spell_error
 from ripwrap.index import CheckResult, IndexStatus, PruneResult, RefreshResult
-from ripwrap.options import SearchOptions
-
-pytestmark = pytest.mark.slow
+from support.cli import on_terminal, output, run
 
 Plant = Callable[..., Path]
-RunningIn = Callable[[Path], list[psutil.Process]]
-RIPWRAP = [sys.executable, "-m", "ripwrap"]
-
-
-def run(*arguments: str, cwd: Path, code: int = 0) -> "subprocess.CompletedProcess[bytes]":
-    done = subprocess.run([*RIPWRAP, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    assert done.returncode == code, done.stderr.decode()
-    return done
-
-
-def output(*arguments: str, cwd: Path, code: int = 0) -> str:
-    return run(*arguments, cwd=cwd, code=code).stdout.decode()
-
-
-def on_terminal(*arguments: str, cwd: Path) -> str:
-    """Run the command on a pseudo-terminal and return its output."""
-    leader, follower = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "40"}
-    environment.pop("NO_COLOR", None)
-    with subprocess.Popen(
-        [*RIPWRAP, *arguments], cwd=cwd, stdin=subprocess.DEVNULL, stdout=follower, stderr=follower, env=environment
-    ) as program:
-        os.close(follower)
-        sent = b""
-        while True:
-            try:
-                chunk = os.read(leader, 65536)
-            except OSError:  # Linux raises EIO once the other side is closed
-                break
-            if not chunk:
-                break
-            sent += chunk
-        os.close(leader)
-    assert program.returncode == 0, sent
-    return sent.decode().replace("\r\n", "\n")
 
 
 def test_search_prints_plain_lines_into_a_pipe(plant: Plant) -> None:
@@ -202,7 +163,6 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)  # a dozen starts of an interpreter
 def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"src/jar.py": "class CookieJar:\n    x = 1\n", "b.py": "cookie()\n", "skip.txt": "cookie\n"})
     home = f"--location={tmp_path / 'home'}"
@@ -243,6 +203,7 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
         (["watch", "file"], "/file is not a folder\n"),
         (["search", "x", "file"], "/file is not a folder\n"),
         (["search", "?"], "there is no word in the query '?'"),
+        (["files", "--threads=1025"], "ripwrap: --threads must be 1024 or less, got 1025\n"),
         (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more"),
         (["build", "--rg=missing/rg"], "no such file"),
         (["build", "--location=file/below"], "could not make the folder"),
@@ -266,21 +227,22 @@ def test_index_error_is_a_line_on_stderr(arguments: list[str], says: str, plant:
 @pytest.mark.slow
 def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"a.py": "cookie\n", "b.bin": b"\0", "big.txt": "cookie\n" * 200_000})
-    (folder / "broken").symlink_to("nowhere")
+    (folder / "loop").symlink_to(".")
     home = f"--location={tmp_path / 'home'}"
-    warning = b"ripwrap: rg could not read everything: broken: No such file or directory (os error 2)\n"
-    done = run("index", "build", home, "--chunker=windows", cwd=folder)
+    warning = b"ripwrap: rg could not read everything: loop: File system loop found: ./loop points to an ancestor .\n"
+    options = (home, "--chunker=windows", "--follow")
+    done = run("index", "build", *options, cwd=folder)
     assert done.stderr == warning
     assert re.fullmatch(
         r"3 added, 0 changed, 0 removed, 0 unchanged; \d+ chunks in \d\.\d seconds; left out: 1 binary; "
         r"1 file of more than a million bytes cut there\n",
         done.stdout.decode(),
     )
-    done = run("index", "search", "cookie", "--json", home, "--chunker=windows", cwd=folder)
+    done = run("index", "search", "cookie", "--json", *options, cwd=folder)
     assert done.stdout and done.stderr == warning
-    done = run("index", "search", "zebra", home, "--chunker=windows", cwd=folder, code=1)
+    done = run("index", "search", "zebra", *options, cwd=folder, code=1)
     assert (done.stdout, done.stderr) == (b"", warning)
-    assert run("rank", "cookie", cwd=folder, code=2).stderr == warning  # like rg's exit code
+    assert run("rank", "cookie", "--follow", cwd=folder, code=2).stderr == warning  # like rg's exit code
 
 
 @pytest.mark.slow
@@ -315,6 +277,7 @@ def test_index_check_advises_a_command(plant: Plant, tmp_path: Path) -> None:
     assert "messages: There is no index yet; `ripwrap index build` makes it.\n" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.extra
 def test_index_build_on_a_terminal_shows_embedding_progress(plant: Plant, tmp_path: Path) -> None:
     pytest.importorskip("wordllama")
@@ -396,35 +359,29 @@ def test_errors_name_flags_and_keep_other_text_verbatim(error: Exception, shown:
     assert spell_error(error, spell_as_flag) == shown
 
 
-@pytest.mark.extra
-def test_index_watch_prints_each_refresh_and_ends_quietly(plant: Plant, tmp_path: Path, running_in: RunningIn) -> None:
-    pytest.importorskip("watchfiles")
-    folder = plant({"a.py": "a\n"})
-    command = [*RIPWRAP, "index", "watch", "--json", f"--location={tmp_path / 'home'}"]
-    with subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
-    ) as program:
-        assert program.stdout is not None
-        assert RefreshResult.model_validate_json(program.stdout.readline()).added == 1
-        (folder / "b.py").write_text("b\n")
-        assert RefreshResult.model_validate_json(program.stdout.readline()).added == 1
-        os.killpg(program.pid, signal.SIGINT)
-        stdout, stderr = program.communicate(timeout=30)
-    assert (program.returncode, stdout, stderr) == (130, b"", b"")
-    assert running_in(folder) == []
-
-
 def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
     plant({"f": "needle\n"})
     assert run("search", "needle", cwd=folder, code=0).stderr == b""
     assert run("search", "nothing", cwd=folder, code=1).stdout == b""
     assert run("files", "-g", "*.none", cwd=folder, code=1).stdout == b""
     assert run("search", "needle", "f", "missing", cwd=folder, code=2).stdout == b"f:1:needle\n"
+    done = run("files", "f", "missing", cwd=folder, code=2)
+    assert done.stdout == b"f\n"
+    assert done.stderr == b"ripwrap: rg could not read everything: missing: No such file or directory (os error 2)\n"
+
+
+def test_link_to_nothing_does_not_change_the_exit_code(plant: Plant) -> None:
+    """Issue 19, line 6: a command that follows links reads all there is; a link that is named is an error."""
+    folder = plant({"f": "needle\n"})
     (folder / "broken").symlink_to("nowhere")
-    for command, printed in (("files", b"f\n"), ("tree", b"f\n")):
-        done = run(command, cwd=folder, code=2)
-        assert done.stdout == printed
-        assert done.stderr == b"ripwrap: rg could not read everything: broken: No such file or directory (os error 2)\n"
+    for command in (["search", "needle"], ["search", "-c", "needle"], ["files"], ["tree"], ["rank", "needle"]):
+        done = run(*command, cwd=folder, code=0)
+        assert done.stdout and done.stderr == b""
+    assert run("search", "nothing", cwd=folder, code=1).stderr == b""
+    assert b'"kind":"broken_link"' in run("search", "needle", "--json", cwd=folder, code=0).stdout
+    named = b"ripwrap: broken: No such file or directory (os error 2)\n"
+    done = run("search", "needle", "f", "broken", cwd=folder, code=2)
+    assert (done.stdout, done.stderr.replace(b"IO error for operation on broken: ", b"")) == (b"f:1:needle\n", named)
 
 
 def test_search_warns_of_a_binary_file_as_rg_does(plant: Plant) -> None:
@@ -434,18 +391,22 @@ def test_search_warns_of_a_binary_file_as_rg_does(plant: Plant) -> None:
     assert b"late: taken for binary, from the NUL byte at offset 100007; --text" in done.stderr
 
 
-def test_closed_streams_and_ascii_consoles_are_handled(plant: Plant) -> None:
-    folder = plant({"é": "needle é\n"})
-    command = f"{sys.executable} -m ripwrap"
-    closed = subprocess.run(f"{command} files >&-", shell=True, cwd=folder, stderr=subprocess.PIPE, check=False)
-    assert (closed.returncode, closed.stderr) == (2, b"ripwrap: stdout is closed: there is nowhere to print to\n")
-    silent = subprocess.run(
-        f"{command} search x none 2>&-", shell=True, cwd=folder, stdout=subprocess.PIPE, check=False
-    )
-    assert (silent.returncode, silent.stdout) == (2, b"")
-    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run([*RIPWRAP, "doctor"], cwd=folder, env=ascii_only, capture_output=True, check=True)
-    assert b"rg 15" in done.stdout
+def test_closed_stderr_is_no_obstacle(folder: Path) -> None:
+    with io.TextIOWrapper(io.BytesIO()) as stdout, chdir(folder), redirect_stdout(stdout), redirect_stderr(None):
+        assert cli.run(["search", "x", "missing"]) == 2
+        assert stdout.tell() == 0
+
+
+def test_console_without_a_character_shows_a_question_mark(folder: Path) -> None:
+    assert b"rg 15" in run("doctor", cwd=folder, encoding="ascii").stdout
+
+
+def test_mcp_command_without_its_extra_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.delitem(sys.modules, "ripwrap.mcp", raising=False)
+    monkeypatch.delattr(ripwrap, "mcp", raising=False)
+    done = run("mcp", "--root", ".", cwd=folder, code=2)
+    assert done.stderr == b'ripwrap: the MCP server needs mcp: pip install "ripwrap[mcp]"\n'
 
 
 @pytest.mark.parametrize(
@@ -459,9 +420,11 @@ def test_closed_streams_and_ascii_consoles_are_handled(plant: Plant) -> None:
         (["search", "a\\n"], "Pass --multiline to let a match span lines.\n"),
         (["search", "x", "-g", "a["], "unclosed character class"),
         (["search", "x", "-t", "nope"], "unrecognized file type: nope"),
-        (["search", "x", "missing"], "ripwrap: missing: No such file or directory"),
+        (["search", "x", "missing"], "ripwrap: no such file or directory; correct PATHS or --cwd: 'missing'\n"),
+        (["files", "missing"], "ripwrap: no such file or directory; correct PATHS or --cwd: 'missing'\n"),
         (["search", "x", "--cwd", "missing"], "/folder/missing'"),
         (["search", "x", "--max-depth=-1"], "ripwrap: --max-depth must be a whole number, 0 or more, got -1\n"),
+        (["files", "--threads=1025"], "ripwrap: --threads must be 1024 or less, got 1025\n"),
         (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more"),
         (["search", "x", "--sort=size"], "size"),
         (["search", "x", "--pre=sh"], "--pre"),
@@ -480,96 +443,9 @@ def test_pattern_with_a_leading_dash_follows_a_double_dash(plant: Plant) -> None
     assert output("search", "--", "--pre=x", cwd=plant({"f": "--pre=x\n"})) == "f:1:--pre=x\n"
 
 
-def test_every_search_option_is_a_flag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    text = output("search", "--help", cwd=folder)
-    for key in get_type_hints(SearchOptions):
-        assert "--" + key.replace("_", "-") in text
-
-
 def test_doctor_prints_the_chosen_rg_and_the_reason(folder: Path) -> None:
     text = output("doctor", cwd=folder)
     assert "rg 15." in text
     assert "features: pcre2" in text
     assert "wheel" in text and ": taken" in text
     assert "cache" in text
-
-
-def test_closed_pipe_ends_a_search_quietly(plant: Plant, running_in: RunningIn) -> None:
-    folder = plant({"dense": "needle\n" * 500_000})
-    command = [*RIPWRAP, "search", "needle"]
-    with subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as program:
-        assert program.stdout is not None and program.stderr is not None
-        assert program.stdout.readline() == b"dense:1:needle\n"
-        program.stdout.close()
-        assert program.stderr.read() == b""
-    assert program.returncode == 0
-    assert running_in(folder) == []
-
-
-@pytest.mark.python
-def test_ctrl_c_ends_a_search_quietly(plant: Plant, running_in: RunningIn) -> None:
-    folder = plant({"file": "needle\n"})
-    os.mkfifo(folder / "fifo")
-    command = [*RIPWRAP, "search", "needle", "file", "fifo", "--threads=1"]
-    with subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
-    ) as program:
-        while not running_in(folder):
-            assert program.poll() is None
-        os.killpg(program.pid, signal.SIGINT)
-        stdout, stderr = program.communicate(timeout=30)
-    assert (program.returncode, stderr) == (130, b"")
-    assert stdout in (b"", b"file:1:needle\n")
-    assert running_in(folder) == []
-
-
-@pytest.mark.python
-def test_ctrl_c_at_the_start_of_rg_ends_rg(plant: Plant, running_in: RunningIn) -> None:
-    folder = plant({})
-    os.mkfifo(folder / "fifo")
-    code = """if True:
-        import signal, sys
-        from ripwrap.__main__ import main
-        from ripwrap._ripgrep.process import BlockingChild
-        BlockingChild.__enter__ = lambda child: signal.raise_signal(signal.SIGINT)
-        sys.argv[1:] = ["search", "needle", "fifo"]
-        main()
-        """
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
-    assert running_in(folder) == []
-
-
-@pytest.mark.python
-def test_ctrl_c_twice_ends_an_index_build_quietly(plant: Plant, tmp_path: Path) -> None:
-    folder = plant({f"{number}.py": f"def cookie{number}(): ...\n" * 20 for number in range(3_000)})
-    command = [*RIPWRAP, "index", "build", f"--location={tmp_path / 'home'}", "--chunker=windows"]
-    with subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
-    ) as program:
-        while not (tmp_path / "home" / "index.sqlite3-wal").exists():
-            assert program.poll() is None
-        for _ in range(2):
-            os.killpg(program.pid, signal.SIGINT)
-            signal.sigtimedwait([], 0.005)
-        stdout, stderr = program.communicate(timeout=30)
-    assert (stdout, stderr) == (b"", b"")
-    assert program.returncode in (130, -signal.SIGINT)  # the latter if Python has already removed its handlers
-    assert output(*command[3:], cwd=folder).startswith("3000 added, ")
-
-
-def test_command_without_its_extra_names_the_extra(folder: Path) -> None:
-    code = "import sys; sys.modules['cyclopts'] = None; from ripwrap.__main__ import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr == 'ripwrap: the command line needs cyclopts: pip install "ripwrap[cli]"\n'
-
-
-def test_mcp_command_without_its_extra_names_the_extra(folder: Path) -> None:
-    code = "import sys; sys.modules['mcp'] = None; from ripwrap.cli import run; sys.exit(run(['mcp', '--root', '.']))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
-    assert done.stderr == 'ripwrap: the MCP server needs mcp: pip install "ripwrap[mcp]"\n'
-    assert done.returncode == 2

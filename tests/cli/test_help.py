@@ -60,6 +60,16 @@ def test_help_of_search_has_each_option_in_its_group(
     assert "--no-ignore-case" not in groups["Pattern options"]  # accepted, and not worth a line
 
 
+@pytest.mark.parametrize("command", ["rank", "index build", "index search", "index status", "index watch"])
+def test_help_of_ranking_says_that_hidden_files_and_links_are_off(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 19, line 1: `rank` and the index take neither unless asked."""
+    text = help_of(command, capsys, monkeypatch)
+    assert "  -., --hidden                Include hidden files and directories\n" in text
+    assert "  -L, --follow                Follow symbolic links\n" in text
+
+
 def descriptions(command: str) -> list[tuple[str, str]]:
     found = app
     for name in command.split():

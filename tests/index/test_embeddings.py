@@ -510,10 +510,10 @@ def test_embedder_works_in_one_event_loop_after_another(openai: Embedder) -> Non
     ("name", "says"),
     [
         ("opnai:text-embedding-3-small", "did you mean 'openai'"),
-        ("nobody", "unknown provider of embeddings 'nobody'"),
+        ("nobody", "unknown embedder 'nobody'"),
         ("openai", "set OPENAI_API_KEY"),
         ("google", "set GOOGLE_API_KEY or GEMINI_API_KEY"),
-        ("github-copilot", "GitHub has retired Copilot's embeddings API"),
+        ("github-copilot", "GitHub does not document Copilot's embeddings API"),
         ("azure:", "names no model; write 'azure:MODEL'"),
         ("cerebras:some-model", "CEREBRAS_API_KEY"),
         ("wordllama:l3", "ships one model"),
@@ -557,17 +557,17 @@ async def test_object_with_the_protocol_is_an_embedder() -> None:
     assert "cannot tell where texts are sent" in str(describe(model))
 
 
-async def test_copilot_failure_says_that_its_api_is_retired(
+async def test_copilot_failure_says_that_its_api_is_undocumented(
     provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_COPILOT_API_KEY", KEY)
     monkeypatch.setenv("GITHUB_COPILOT_BASE_URL", provider.url)
     provider.behaviours += [say(404, b"not found", "text/plain")]
     model = embedder("github-copilot", limits=QUICK)
-    with pytest.raises(EmbeddingError, match=r"answered 404.*GitHub has retired Copilot's embeddings API") as caught:
+    with pytest.raises(EmbeddingError, match=r"answered 404.*GitHub does not document Copilot's") as caught:
         await embed_query(model, "x")
     assert caught.value.reason == "refused"
-    assert "retired" in str(describe(model))
+    assert "GitHub does not document" in str(describe(model))
 
 
 def test_auto_stays_offline_without_a_configured_provider() -> None:
@@ -589,7 +589,7 @@ def test_detection_has_a_fixed_order_and_sends_no_text(provider: Provider, monke
     assert embedder("auto").name == "openai:text-embedding-3-small"
     monkeypatch.setenv("COPILOT_GITHUB_TOKEN", KEY)
     assert embedder("auto").name == "openai:text-embedding-3-small"
-    assert "retired" in detect()[0].why
+    assert "GitHub does not document" in detect()[0].why
     monkeypatch.setenv("COPILOT_API_URL", provider.url)
     assert embedder("auto").name == "github-copilot:text-embedding-3-small"
     assert {(asked.path, str(asked.body)) for asked in provider.asked} == {("/api/tags", "{}")}

@@ -42,7 +42,6 @@ from ripwrap.index.embeddings.protocol import Embedder, Limits
 from ripwrap.index.embeddings.registry import embedder
 from ripwrap.index.search import fuse
 from ripwrap.index.storage.files import NAME
-from ripwrap.options import FileOptions
 from support.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, serving, vectors
 from support.waiting import until, until_blocking
 
@@ -52,7 +51,6 @@ Plant = Callable[..., Path]
 
 MODEL = "openai:text-embedding-3-small"
 QUICK = Limits(concurrency=1, delay=0, batch=2, tries=2, pause=0.005, max_pause=1, timeout=20)
-PLAIN: FileOptions = {"hidden": False, "follow": False}
 """Default file options of an index with an embedder."""
 
 FATAL = "/*\n" * 10_000
@@ -338,7 +336,7 @@ async def test_status_names_the_destination_and_counts_texts_to_send(
         assert provider.asked == []
         await index.refresh()
         plant({"new.txt": "new\n"})
-        async with Index(index.root, location=home, **PLAIN) as words:
+        async with Index(index.root, location=home) as words:
             assert (await words.refresh()).embedded == 0
             status = await words.status()
             assert (status.model, status.dimension, status.lacking, status.sent) == (None, None, 0, ())
@@ -349,7 +347,7 @@ async def test_status_names_the_destination_and_counts_texts_to_send(
 @pytest.mark.parametrize(
     ("named", "says"),
     [
-        ("opnai:x", "unknown provider of embeddings 'opnai' .*did you mean 'openai'"),
+        ("opnai:x", "unknown embedder 'opnai:x'; did you mean 'openai'"),
         ("openai:text-embedding-3-small", "needs a key: set OPENAI_API_KEY"),
     ],
 )
@@ -381,7 +379,7 @@ async def test_chunk_without_a_query_word_is_found_by_meaning(plant: Plant, home
         assert [reason for reason in places[1].reasons if "BM25" not in reason] == ["cosine 1.00"]
         assert meaning.queries == ["cookie jar"]
         assert not answered_by_words(places)
-    async with Index(root, location=home, **PLAIN) as index:
+    async with Index(root, location=home) as index:
         assert [place.path for place in await index.search("cookie jar")] == ["c.py"]
 
 
@@ -490,7 +488,7 @@ async def test_vectors_removed_by_another_process_are_embedded_again(plant: Plan
         assert [place.path for place in await index.search("market")] == ["b.py"]
         assert (await index.refresh()).embedded == 0
         (root / "b.py").unlink()
-        async with Index(root, location=home, **PLAIN) as other:
+        async with Index(root, location=home) as other:
             await other.refresh()
             assert (await other.prune()).vectors == 1
         plant({"b.py": "store\n"})
@@ -739,7 +737,7 @@ async def test_slow_provider_blocks_no_reader_or_writer(
             group.start_soon(index.refresh)
             await until(lambda: provider.asked)
             plant({"new.txt": "new\n"})
-            async with Index(index.root, location=home, **PLAIN) as other:
+            async with Index(index.root, location=home) as other:
                 assert [place.path for place in await other.search("new")] == ["new.txt"]
             assert (await index.status()).lacking == 3
             provider.released.set()
@@ -1061,7 +1059,7 @@ async def test_prune_keeps_vectors_of_all_models_for_existing_texts(plant: Plant
         async with Index(root, location=home, embedder=Meaning(name)) as index:
             await index.refresh()
     (root / "b.py").unlink()
-    async with Index(root, location=home, **PLAIN) as index:
+    async with Index(root, location=home) as index:
         await index.refresh()
         assert rows(index) == 4
         assert (await index.prune()).vectors == 2

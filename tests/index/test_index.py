@@ -155,9 +155,43 @@ async def test_touched_file_is_not_chunked_again(index: Index) -> None:
 
 
 @pytest.mark.anyio
-async def test_hidden_files_are_indexed_and_ignored_ones_are_not(index: Index, plant: Plant) -> None:
-    plant({".gitignore": "secret\n", "secret": "cookies\n", ".hidden": "cookies\n", ".git/config": "cookies\n"})
-    assert set(await paths(index, "cookies")) == {".hidden", "README.md", "src/cookies.py"}
+async def test_hidden_and_ignored_files_are_not_indexed(index: Index, plant: Plant, home: Path) -> None:
+    """Issue 19, line 1: `.env` was the first result, and its text was in the index."""
+    plant({".gitignore": "secret\n", "secret": "cookies\n", ".env": "cookies\n", ".git/config": "cookies\n"})
+    assert set(await paths(index, "cookies")) == {"README.md", "src/cookies.py"}
+    async with Index(index.root, location=home, hidden=True) as hidden:
+        assert set(await paths(hidden, "cookies")) == {".env", "README.md", "src/cookies.py"}
+
+
+@pytest.mark.anyio
+async def test_links_are_followed_only_if_asked_for(index: Index, home: Path, tmp_path: Path) -> None:
+    """Issue 19, line 1: a link to /etc brought its files into the index, and a linked package came twice."""
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "passwd").write_text("cookies\n")
+    (index.root / "etc").symlink_to(tmp_path / "etc")
+    (index.root / "linked").symlink_to("src")
+    assert set(await paths(index, "cookies")) == {"README.md", "src/cookies.py"}
+    async with Index(index.root, location=home, follow=True) as following:
+        found = await paths(following, "cookies")
+    assert set(found) == {"README.md", "src/cookies.py", "linked/cookies.py", "etc/passwd"}
+
+
+@pytest.mark.anyio
+async def test_index_of_a_version_with_hidden_files_is_emptied_of_them(index: Index, plant: Plant, home: Path) -> None:
+    """Issue 19, line 1: hidden files of an index that was built before are in no answer and not in the file."""
+    plant({".env": "COOKIES=swordfish\n"})
+    async with Index(index.root, location=home, hidden=True, follow=True) as old:
+        assert ".env" in await paths(old, "cookies")
+    database = sqlite3.connect(home / NAME)
+    with database:
+        database.execute("DELETE FROM meta WHERE key = 'files'")
+    database.close()
+    assert b"swordfish" in (home / NAME).read_bytes()
+    assert set(await paths(index, "cookies")) == {"README.md", "src/cookies.py"}
+    assert await paths(index, "swordfish") == []
+    assert len((await index.status()).views) == 1
+    await index.aclose()
+    assert not any(b"swordfish" in file.read_bytes() for file in (home / name for name in os.listdir(home)))
 
 
 @pytest.mark.anyio
@@ -273,7 +307,7 @@ async def test_longest_names_and_deepest_folders_that_rg_lists_are_indexed(
 
 @pytest.mark.anyio
 async def test_file_whose_stat_fails_is_reported_as_unreadable(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = os.stat
+    real = os.lstat
 
     def refuse(path: Any, **options: Any) -> os.stat_result:
         if path == str(index.root / "README.md"):
@@ -281,7 +315,7 @@ async def test_file_whose_stat_fails_is_reported_as_unreadable(index: Index, mon
         return real(path, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr("ripwrap.index.file_state.os.stat", refuse)
+        patch.setattr("ripwrap.index.file_state.os.lstat", refuse)
         done = await index.refresh()
     assert [(one.reason, one.files, one.example) for one in done.skipped] == [("unreadable", 1, "README.md")]
     assert counts(done) == (2, 0, 0, 0)
@@ -602,8 +636,12 @@ async def test_another_chunker_rebuilds_the_index_and_keeps_vectors(
         database.execute("INSERT INTO model VALUES ('model', 1, 0)")
     database.close()
     health = await index.check()
-    assert health.ok and "It was made with chunker other-1" in health.messages[0]
-    assert not (await index.status()).built
+    assert health.ok and "Its chunker was other-1" in health.messages[0]
+    status = await index.status()
+    assert (status.built, status.outdated, status.files, status.chunker) == (True, True, 3, "other-1")
+    assert status.messages == health.messages
+    assert [(model.name, model.vectors) for model in status.models] == [("model", 1)]
+    assert (status.views, status.models) == (health.views, health.models)
     assert counts(await index.refresh()) == (3, 0, 0, 0)
     assert "made by another chunker" in caplog.text
     assert (await index.check()).ok

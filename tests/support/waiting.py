@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import anyio
 import anyio.lowlevel
 
-_SECONDS = 20
+_SECONDS = 60
 
 
 async def until(condition: Callable[[], object]) -> None:

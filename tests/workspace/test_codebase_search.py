@@ -364,6 +364,21 @@ def test_embeddings_survive_what_a_refresh_or_gc_repairs(
     database.close()
 
 
+def test_index_status_tells_of_an_index_of_another_version(shop: Path, home: Path) -> None:
+    """Issue 19, line 11: the tool said 'not built', without a reason."""
+    workspace = sync.Workspace(shop, index=home)
+    workspace.index_codebase()
+    assert workspace.index_status().endswith("\n(codebase_search refreshes the index first.)")
+    with sqlite3.connect(home / NAME) as database:
+        database.execute("UPDATE meta SET value = 'other 1' WHERE key = 'chunker'")
+    database.close()
+    text = workspace.index_status()
+    assert ": 3 files, " in text and "\n  Its chunker was other 1, and is now " in text
+    assert ": the next index_codebase rebuilds it.\n" in text
+    assert text.endswith("\n(index_codebase builds what is not built or is outdated.)")
+    assert workspace.codebase_search_result("cookie").ranking == "files"
+
+
 def test_damaged_index_is_rebuilt_and_a_foreign_file_is_left_alone(shop: Path, home: Path) -> None:
     workspace = sync.Workspace(shop, index=home)
     workspace.index_codebase_result()

@@ -1,6 +1,9 @@
 """`ls` with rg and with plain Python: the same text, and every first-level directory."""
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -150,12 +153,12 @@ def test_ls_never_drops_first_level_directories(rg: RgBinary, plant: Plant) -> N
 
 
 def test_ls_counts_directories_beyond_the_budget(rg: RgBinary, plant: Plant) -> None:
-    root = plant({f"directory-{number:03}/f": "" for number in range(300)} | {"file": ""})
+    root = plant({f"directory-{number:03}/f": "" for number in range(100)} | {"file": ""})
     result = sync.Workspace(root, rg=rg, max_chars=1000).ls_result(limit=5)
     shown = [entry for entry in result.entries if entry.is_dir]
     assert 700 < len(str(result)) <= 1000
     assert [entry.name for entry in shown] == [f"directory-{number:03}" for number in range(len(shown))]
-    assert result.entries[-1].truncated == 301 - len(shown)
+    assert result.entries[-1].truncated == 101 - len(shown)
 
 
 def test_ls_does_not_list_common_directories_without_ignore_files(plant: Plant) -> None:
@@ -222,3 +225,56 @@ def test_timeout_ends_an_ls_without_rg(plant: Plant) -> None:
     result = sync.Workspace(root, rg=root / "none", timeout=0).ls_result()
     assert (result.exact, result.truncated, result.engine) == (False, True, "python")
     assert "stopped after 0 seconds" in str(result)
+
+
+UNPRIVILEGED = """
+import json, sys
+from ripwrap import sync
+calls = json.load(sys.stdin)
+print(json.dumps([sync.Workspace(*roots, rg=rg).call(tool, {"path": path}) for roots, rg, tool, path in calls]))
+"""
+
+
+def unprivileged(calls: list[tuple[list[str], str, str, str]]) -> list[str]:
+    """Return the text of each call (roots, rg, tool, path), in a process without root's right to read any file."""
+    drop = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"] if os.geteuid() == 0 else []
+    command = [*drop, sys.executable, "-c", UNPRIVILEGED]
+    done = subprocess.run(command, input=json.dumps(calls), capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return list(json.loads(done.stdout))
+
+
+def test_every_listing_names_what_could_not_be_read(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    """Issue 19, line 2: without rg, `ls` said 'No files found.' of a folder that it could not read."""
+    plant({"one/secret/x": "", "one/part/hidden/x": "", "one/part/y": "", "two/secret/x": "", "shut/x": ""})
+    one, part, two, shut = (str(folder / name) for name in ("one", "one/part", "two", "shut"))
+    denied = "could not be read, the first: {}: Permission denied (os error 13)."
+    blocked = (
+        "Error: {} cannot be read: Permission denied; change its permissions and those of the directories above it, or "
+        "pass another path"
+    )
+    ends = {
+        ".": f"(1 file. 2 paths {denied.format('part/hidden')})",
+        "part": f"(1 file. 1 path {denied.format('part/hidden')})",
+        "secret": f"No files found. 1 path {denied.format('secret')}",
+        "secret/x": blocked.format("secret/x"),
+        "secret/no": blocked.format("secret/no"),
+    }
+    expected = [
+        *(([one], tool, path, end) for tool in ("ls", "tree", "find_files") for path, end in ends.items()),
+        ([part, two], "ls", ".", f"(1 file. 2 paths {denied.format(f'{part}/hidden')})"),
+        ([shut], "ls", ".", blocked.format(".")),
+    ]
+    by_rg = [(roots, rg.path, tool, path) for roots, tool, path, _ in expected]
+    by_python = [(roots, "no-such-rg", tool, path) for roots, _, tool, path in by_rg if tool == "ls"]
+    closed = [folder / name for name in ("one/secret", "one/part/hidden", "two/secret", "shut")]
+    for path in closed:
+        path.chmod(0)
+    try:
+        texts = unprivileged([*by_rg, *by_python])
+    finally:
+        for path in closed:
+            path.chmod(0o700)
+    ended = zip(texts, (end for *_, end in expected), strict=False)
+    assert [text for text, end in ended if not text.endswith(end)] == []
+    assert texts[len(by_rg) :] == [text for text, (*_, tool, _) in zip(texts, by_rg, strict=False) if tool == "ls"]

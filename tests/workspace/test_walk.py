@@ -49,7 +49,7 @@ def listed(rg: RgBinary, root: Path, *flags: str, sub: str = ".") -> list[str]:
 
 def walking(root: Path, sub: str = ".", **options: Any) -> Iterator[str]:
     usual: dict[str, Any] = {"hidden": False, "no_ignore": False, "exclude": (), "max_depth": None}
-    rest: dict[str, Any] = {"one_file_system": False, "stop": lambda: False}
+    rest: dict[str, Any] = {"one_file_system": False, "stop": lambda: False, "report": lambda path, error: None}
     return walk(str(root), sub, **{**usual, **rest, **options})
 
 
@@ -276,15 +276,16 @@ def test_walk_yields_paths_in_rgs_order(newest: RgBinary, plant: Plant) -> None:
     assert walked(root) == listed(newest, root, "--sort=path")
 
 
-def test_unreadable_folder_is_logged_and_skipped(plant: Plant, caplog: pytest.LogCaptureFixture) -> None:
+def test_unreadable_folder_is_reported_and_skipped(plant: Plant) -> None:
+    """Issue 19, line 2: the walk only logged it, at debug level."""
     root = plant({"a": "", "b/a": "", "c": ""})
-    with caplog.at_level(logging.DEBUG, "ripwrap"):
-        walk_on = walking(root)
-        assert next(walk_on) == "a"
-        shutil.rmtree(root / "b")
-        assert list(walk_on) == ["c"]
-    (record,) = caplog.records
-    assert record.levelname == "DEBUG" and str(root / "b") in record.message
+    reported: list[tuple[str, OSError]] = []
+    walk_on = walking(root, report=lambda path, error: reported.append((path, error)))
+    assert next(walk_on) == "a"
+    shutil.rmtree(root / "b")
+    assert list(walk_on) == ["c"]
+    ((path, error),) = reported
+    assert (path, type(error)) == ("b", FileNotFoundError)
 
 
 def test_invalid_ignore_line_is_logged(plant: Plant, caplog: pytest.LogCaptureFixture) -> None:

@@ -532,6 +532,22 @@ def test_timeout_ends_a_search_and_is_noted(stand_in: Callable[..., Path], shop:
         assert "The search was stopped after 0.2 seconds, so there may be more" in text
 
 
+@pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
+def test_empty_answer_names_the_timeout(stand_in: Callable[..., Path], shop: Path, mode: Any) -> None:
+    """Issue 19, line 3: `No matches found.` beside a timeout looks like a zero."""
+    asked = sync.Workspace(shop, rg=stand_in("time.sleep(60)"), timeout=0.2)
+    assert asked.grep_content("x", output_mode=mode).startswith("No matches found within 0.2 seconds. ")
+    # A glob with a slash needs a listing, which is stopped; the search after it finds nothing that is listed.
+    assert asked.grep_content("x", file_pattern="src/*", output_mode=mode).startswith("No matches found within 0.2 ")
+
+
+def test_empty_listing_names_the_timeout(stand_in: Callable[..., Path], shop: Path) -> None:
+    """Issue 19, line 3: `No files found.` beside a timeout looks like a zero."""
+    asked = sync.Workspace(shop, rg=stand_in("time.sleep(60)"), timeout=0.2)
+    for text in (asked.find_files(), asked.ls(), asked.tree()):
+        assert text.startswith("No files found within 0.2 seconds. ")
+
+
 def test_guarded_root_is_searched_with_limits_and_a_note(
     rg: RgBinary, plant: Plant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -598,3 +614,11 @@ def test_too_small_budget_is_refused(shop: Path) -> None:
         Workspace(shop, max_chars=10)
     with pytest.raises(ValueError, match="max_line must be at least 40, got 1"):
         Workspace(shop, max_line=1)
+
+
+@pytest.mark.slow
+def test_note_on_a_line_that_is_too_long_names_its_file(plant: Plant) -> None:
+    """Issue 19, line 5: the note says which file has the line."""
+    folder = plant({"d/big": "needle" + "x" * (21 << 20)})
+    result = sync.Workspace(folder).grep_content_result("needle")
+    assert result.notes == ("1 line left out, too long to show, e.g. in d/big.",)

@@ -54,7 +54,7 @@ def files(
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, or a path or option has a NUL.
-        FileNotFoundError: `cwd` does not exist.
+        FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
@@ -90,11 +90,9 @@ class ListingAnswer(Generic[Item]):
         self.full = limit == 0
         self.ended = False  # nothing marks the last path
         self._decoder = decoder
-        self._any = False
 
     def feed(self, chunk: bytes) -> Iterator[Item]:
         items = self._decoder.feed(chunk)
-        self._any = self._any or bool(items)
         if self._left is not None:
             items = items[: self._left]
             self._left -= len(items)
@@ -102,7 +100,7 @@ class ListingAnswer(Generic[Item]):
         return iter(items)
 
     def finish(self, end: Exit) -> Iterator[Item]:
-        end.check_listing(listed=self._any)
+        end.check_listing()
         self._decoder.close()
         end.warn()
         return iter(())

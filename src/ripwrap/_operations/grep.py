@@ -12,10 +12,11 @@ from ripwrap import _text
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.pagination import files_of, window_of
 from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import PageCollector, PageRequest
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
-from ripwrap._text import plural
+from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import SearchError
 from ripwrap.options import SearchOptions, StrPath, check_timeout
@@ -206,9 +207,10 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
         reason = "max_files" if len(files) == request.max_files and shown < page.max_matches else "limit"
     next_offset = page.offset + shown if more and shown and not found.timed_out else None
     errors = found.end.path_errors()
+    failed = [error for error in errors if not error.harmless]
     sentences = [message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
-    if errors:
-        sentences.append(f"{plural(len(errors), 'path')} could not be read, the first: {errors[0]}.")
+    if failed:
+        sentences.append(f"{plural(len(failed), 'path')} could not be read, the first: {failed[0]}.")
     if request.explain and not found.matches and found.exact:
         patterns = (query,) if isinstance(query, str) else query
         sentences.append(await explanation(run, patterns, request.options, request.step))
@@ -222,7 +224,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
         truncated=more or not found.exact,
         next_offset=next_offset,
         stop_reason=reason,
-        errors=errors,
+        errors=(*errors, *too_long_errors(found.dropped)),
         dropped_records=found.dropped_records,
         message=" ".join(filter(None, sentences)),
     )
@@ -289,7 +291,7 @@ def message(
     """
     place = f"Matches {window.offset + 1} to {window.offset + shown} of "
     if not found.matches:
-        text = "No matches found"
+        text = nothing_found("matches", ended_after)
     elif not shown:
         text = f"{amount(found, ended_after)}, none of them shown"
         text += f" from offset={window.offset} on" if window.offset else ""
@@ -298,9 +300,12 @@ def message(
         text += "" if next_offset is None else f"; offset={next_offset} gives the next"
     sentences = [text[0].upper() + text[1:]]
     if ended_after is not None:
-        sentences.append(f"The search was stopped after {ended_after:g} seconds; narrow it, or allow more time")
+        stopped = f"The search was stopped after {in_seconds(ended_after)}; narrow it" if found.matches else ""
+        sentences.append(f"{stopped or 'Narrow the search'}, or allow more time")
     if found.dropped_records:
-        sentences.append(f"{plural(found.dropped_records, 'line')} left out, of over 20 MiB in rg's JSON")
+        names = list(map(_text.shown, filter(None, found.dropped)))
+        where = f", {'first ' if len(names) > 1 else ''}in {names[0]}" if names else ""
+        sentences.append(f"{plural(found.dropped_records, 'line')} left out, of over 20 MiB in rg's JSON{where}")
     if found.binary:
         sentences.append(
             f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte; text=True searches all"

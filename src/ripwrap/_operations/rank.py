@@ -22,7 +22,7 @@ from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
-from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
+from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import RankedChunk
 
 RANK_LIMIT = 10
@@ -64,7 +64,8 @@ async def rank(
         paths: Files or directories to search; empty is all of `cwd`.
         limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-        **options: rg's flags; see `FileOptions`.
+        **options: rg's flags; see `FileOptions`. Hidden files (such as `.env`) are left out and links are not followed,
+            unless `hidden=True` and `follow=True` are given, or `paths` names the file or link.
 
     Raises:
         ValueError: The query has no word, or none of at most 200 characters; `limit` is negative; or a path or option
@@ -110,7 +111,8 @@ def rank_request(
     """Return the checked request of `rank()`."""
     parsed, limit, timeout = parse_query(query), check_limit(limit), check_timeout(timeout)
     stems = query_stems(parsed)
-    command = words_command(file_pattern(stems, parsed.symbols), cwd, paths, options, _MAX_LINES_PER_FILE)
+    pattern = file_pattern(stems, parsed.symbols)
+    command = words_command(pattern, cwd, paths, {**VISIBLE_FILES, **options}, _MAX_LINES_PER_FILE)
     return RankRequest(parsed, stems, command, limit, timeout, allowed)
 
 

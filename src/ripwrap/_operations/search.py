@@ -1,20 +1,16 @@
 """Search and stream the matches, or all messages of rg."""
 
-import logging
 from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
 from functools import partial
 from typing import Unpack, cast
 
 from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import search_command
-from ripwrap._ripgrep.decoder import MessageDecoder, Record
+from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.framing import MAX_RECORD
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Match, Message
 from ripwrap.options import SearchOptions, StrPath, check_limit
-
-_LOGGER = logging.getLogger("ripwrap")
 
 
 def search(
@@ -28,10 +24,10 @@ def search(
 ) -> AsyncGenerator[Match]:
     r"""Search files for a pattern and yield each matching line as rg finds it.
 
-    Unreadable paths are logged as warnings; `search_messages()` returns them as data. A file with a NUL in its first
-    64 KiB is binary and is skipped. A file with a NUL further on is searched up to the NUL (`End.binary_offset`).
-    `text=True` searches all of both. A file that is named in `paths` is always searched. To stop early, wrap the
-    generator in `contextlib.aclosing`, or pass a `limit`.
+    Unreadable paths are logged as warnings, links to nothing as information; `search_messages()` returns both as data.
+    A file with a NUL in its first 64 KiB is binary and is skipped. A file with a NUL further on is searched up to the
+    NUL (`End.binary_offset`). `text=True` searches all of both. A file that is named in `paths` is always searched. To
+    stop early, wrap the generator in `contextlib.aclosing`, or pass a `limit`.
 
     ```python
     import asyncio
@@ -65,7 +61,7 @@ def search(
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: `limit` is negative, there is no pattern, or a pattern, path or option has a NUL.
-        FileNotFoundError: `cwd` does not exist.
+        FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
@@ -164,14 +160,7 @@ class MatchAnswer(_SearchAnswer):
 
     def finish(self, end: Exit) -> Iterator[Match]:
         yield from cast("Iterator[Match]", self._finish(end))
-        end.warn()
-        if dropped := self._decoder.dropped_records:
-            _LOGGER.warning(
-                "left out %d matching lines of over %d bytes each in rg's JSON; pass max_filesize= or glob= to skip "
-                "such files",
-                dropped,
-                MAX_RECORD,
-            )
+        end.warn(too_long_errors(self._decoder.dropped))
 
 
 class MessageAnswer(_SearchAnswer):
@@ -186,5 +175,6 @@ class MessageAnswer(_SearchAnswer):
     def finish(self, end: Exit) -> Iterator[Message]:
         yield from self._finish(end)
         if summary := self._decoder.summary:
-            known = {"errors": end.path_errors(), "dropped_records": self._decoder.dropped_records}
+            errors = (*end.path_errors(), *too_long_errors(self._decoder.dropped))
+            known = {"errors": errors, "dropped_records": self._decoder.dropped_records}
             yield summary.model_copy(update=known)

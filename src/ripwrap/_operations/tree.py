@@ -146,9 +146,7 @@ class FileTreeCollector(Intake[str]):
 
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output."""
-        paths = self._decoder.feed(chunk)
-        self._any = self._any or bool(paths)
-        for path in paths:
+        for path in self._decoder.feed(chunk):
             insert_path(self.root, path, self._exclude)
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:

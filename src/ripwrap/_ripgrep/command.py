@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
-from ripwrap.options import EXCLUDED, FileOptions, Flag, SearchOptions, StrPath, flag_of, suggest
+from ripwrap.options import EXCLUDED, VISIBLE_FILES, FileOptions, Flag, SearchOptions, StrPath, flag_of, suggest
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
 
@@ -26,6 +26,7 @@ Options = TypeVar("Options", bound=FileOptions)
 ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg")
 """Arguments of most operations beside the options, for hints about unknown names."""
 
+_NOT_HIDDEN = "!.*"
 _END_OF_OPTIONS = "--"
 _LEADING_DOTS = re.compile(rf"^(\.[{re.escape(os.sep + (os.altsep or ''))}]+)+")
 
@@ -55,6 +56,11 @@ class Command:
     def counts(self) -> bool:
         """True if rg prints counts."""
         return "--count" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
+
+    @property
+    def lists_zeros(self) -> bool:
+        """True if rg also lists files without a match, with which it still exits with 1."""
+        return "--include-zero" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
 
     @property
     def follows(self) -> bool:
@@ -145,6 +151,19 @@ def files_command(
     """
     checked = _validate(_FILE_OPTIONS, _FILE_FLAGS, options, arguments)
     return _make_command(("--files", "--null", *_flags(_FILE_FLAGS, checked)), cwd, paths)
+
+
+def spell_file_flags(arguments: Collection[str]) -> list[str]:
+    """Return the flags of ripwrap's command line that choose the files of a listing; none if they are the defaults.
+
+    Args:
+        arguments: Arguments of a `files_command()` for `rank()` or an index.
+    """
+    usual = files_command(os.curdir, (), VISIBLE_FILES).arguments
+    ours = [*usual, *_exclude({"iglob": "*"}), f"--glob={_NOT_HIDDEN}"]
+    given = [one for one in arguments if one not in ours]
+    opposites = {"--no-require-git": "--require-git", next(_exclude({})): "--include-git"}
+    return [*given, *(opposite for flag, opposite in opposites.items() if flag not in arguments)]
 
 
 def types_command() -> Command:
@@ -292,7 +311,7 @@ def _flags(table: Mapping[str, Flag], options: Mapping[str, Any]) -> Iterator[st
     if options.get("hidden") is False and options.get("type"):
         # Without this glob, `--type` brings hidden files back (rg-facts 37). It comes first, so that a caller's globs
         # override it.
-        yield "--glob=!.*"
+        yield f"--glob={_NOT_HIDDEN}"
     for key, flag in table.items():
         value = options.get(key, flag.default)
         if value is not False and not flag.ours:

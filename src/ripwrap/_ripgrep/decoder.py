@@ -14,14 +14,16 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from ripwrap._ripgrep.framing import MAX_RECORD, Framer
+from ripwrap._text import plural
 from ripwrap.errors import DecodeError
-from ripwrap.models import Begin, Context, End, FileCount, Match, Summary
+from ripwrap.models import Begin, Context, End, FileCount, Match, PathError, Summary
 
 Record: TypeAlias = Begin | Match | Context | End
 FileTypes: TypeAlias = dict[str, tuple[str, ...]]
@@ -37,6 +39,8 @@ _MATCH_PREFIX = b'{"type":"match"'
 _DOT_SLASH_MATCH = _MATCH_PREFIX + _DATA_KEY + _DOT_SLASH_PATH
 _RECORD_END = b"}\n"
 # Only characters that JSON does not escape, so that the group is the path itself.
+# In a JSON string the quotes would have backslashes.
+_PATH_IN_HEAD = re.compile(rb'"path":(\{"(?:text":"(?:[^"\\]|\\.)*"|bytes":"[^"]*")\})')
 _PLAIN_BEGIN = re.compile(rb'\{"type":"begin","data":\{"path":\{"text":"([ !#-\[\]-~]*)"\}\}\}\n?')
 
 
@@ -65,12 +69,17 @@ class MessageDecoder:
             b'{"type":"%b"' % kind.encode(): model.__pydantic_validator__.validate_json if kind in self._kinds else None
             for kind, model in models.items()
         }
-        self._framer = Framer(max_record)
+        self._framer = Framer(max_record, path_in)
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """Number of records that were left out because they are too long, by path."""
+        return self._framer.dropped
 
     @property
     def dropped_records(self) -> int:
         """Number of records that were left out because they are too long."""
-        return self._framer.dropped
+        return self._framer.dropped.total()
 
     def feed(self, chunk: bytes) -> Iterator[Record]:
         """Return an iterator over the messages that `chunk` completes; each is decoded when it is taken.
@@ -259,6 +268,26 @@ def path_of(begin: bytes) -> bytes:
         return plain[1].removeprefix(_DOT_SLASH.encode())
     (message,) = MessageDecoder(("begin",)).decode([begin])
     return os.fsencode(message.path or "")
+
+
+def path_in(head: bytes) -> str:
+    """Return the path in the first bytes of a record, without a leading `./`; empty if there is none."""
+    if found := _PATH_IN_HEAD.search(head):
+        with suppress(DecodeError):
+            return os.fsdecode(path_of(b'{"type":"begin","data":{"path":%b}}' % found[1]))
+    return ""
+
+
+def too_long_errors(dropped: Mapping[str, int]) -> tuple[PathError, ...]:
+    """Return an error for each file of which records were left out because they are too long."""
+    return tuple(
+        PathError(
+            path=path or None,
+            kind="too_long",
+            message=f"{plural(number, 'line')} left out, of over {MAX_RECORD >> 20} MiB in rg's JSON",
+        )
+        for path, number in dropped.items()
+    )
 
 
 def _parse_envelope(record: bytes) -> tuple[str, Any]:

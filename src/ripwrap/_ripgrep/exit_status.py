@@ -1,20 +1,24 @@
 """Interpret the end of rg: whether its answer is complete, partial or missing, and which paths it could not read."""
 
+import errno
 import functools
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.stderr import failure, only_path_errors, out_of_threads, path_errors
-from ripwrap.errors import SearchError
+from ripwrap._text import shown
+from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
 
 _LOGGER = logging.getLogger("ripwrap")
 
-MAX_LOGGED_ERRORS = 10
-"""Path errors that one log record names."""
+MAX_NAMED_PATHS = 10
+"""Paths that one log record or error names."""
+
+_CORRECT = HintedText("; correct ", Hint("paths", kind="correct"), " or ", Hint("cwd", kind="correct"))
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Exit:
         stderr: Stderr; one byte more than `MAX_STDERR` means that the rest was not read.
         lingered: True if rg was killed because it did not exit after it had closed its stdout. The exit code then has
             no meaning.
+        wrote: True if rg wrote anything to its stdout.
     """
 
     command: Command
@@ -35,6 +40,7 @@ class Exit:
     returncode: int
     stderr: bytes
     lingered: bool = False
+    wrote: bool = False
 
     @property
     def partial(self) -> bool:
@@ -51,21 +57,54 @@ class Exit:
 
         Args:
             summary: True if rg wrote its summary, which it does at the end of every search.
+
+        Raises:
+            SearchError: rg gave no answer.
+            FileNotFoundError: No path of the command exists.
         """
         if not (self.ended and summary) and not (self.command.silent and self.returncode in (0, 1)):
             raise self.failure()
+        self._check_paths()
 
-    def check_listing(self, *, listed: bool) -> None:
+    def check_listing(self) -> None:
         """Raise unless a listing has an answer, complete or partial.
 
-        Args:
-            listed: True if rg listed anything.
+        Raises:
+            SearchError: rg gave no answer.
+            FileNotFoundError: No path of the command exists.
         """
         # rg exits with 0 only if it listed something. `subprocess` also reports 0 if another part of the program has
-        # reaped the child (a handler of SIGCHLD), so 0 without output and with stderr is a failure.
-        answered = self.returncode == 1 or (self.returncode == 0 and (listed or not self.stderr))
-        if not answered and not (self.partial and only_path_errors(self.stderr)):
+        # reaped the child (a handler of SIGCHLD), so 0 without output and with stderr is a failure. rg exits with 1
+        # only if it listed nothing, or nothing but zeros. Another program may end with 1 at any point, and so does an
+        # rg that is killed on Windows (TerminateProcess).
+        answered = {0: self.wrote or not self.stderr, 1: not self.wrote or self.command.lists_zeros}
+        if not answered.get(self.returncode) and not (self.partial and only_path_errors(self.stderr)):
             raise self.failure()
+        self._check_paths()
+
+    def _check_paths(self) -> None:
+        """Raise `FileNotFoundError` if no path of the command exists; rg itself would report an empty partial answer.
+
+        If one path exists, the others are errors beside the answer (rg-facts 28). rg with `--max-count=0` reads no path
+        and so reports none (rg-facts 25).
+        """
+        if not (self.partial or self.command.silent) or not all(map(self._is_missing, self.command.paths)):
+            return
+        first, *others = self.command.paths
+        text = "no such file or directory"
+        if others:
+            names = ", ".join(map(shown, self.command.paths[:MAX_NAMED_PATHS]))
+            more = f" and {len(others) + 1 - MAX_NAMED_PATHS} more" if len(others) >= MAX_NAMED_PATHS else ""
+            text = f"none of the {len(others) + 1} paths exists ({names}{more})"
+        raise FileNotFoundError(errno.ENOENT, HintedText(text, _CORRECT, "; the first is" if others else ""), first)
+
+    def _is_missing(self, path: str) -> bool:
+        """Return whether a path does not exist, or is a link to nothing; false if the system does not tell."""
+        try:
+            os.stat(os.path.join(self.command.cwd, path))
+        except OSError as error:
+            return isinstance(error, (FileNotFoundError, NotADirectoryError))
+        return False
 
     @property
     def out_of_threads(self) -> bool:
@@ -88,14 +127,29 @@ class Exit:
         return tuple(map(self._mark_broken_link, errors))
 
     def _mark_broken_link(self, error: PathError) -> PathError:
-        """Return the error of a broken link with that kind: rg's message is the same as for a missing path."""
-        if error.kind == "missing" and os.path.islink(os.path.join(self.command.cwd, error.path or "")):
+        """Return the error of a broken link with that kind: rg's message is the same as for a missing path.
+
+        A link that the caller names is a missing path, because the caller expects something behind it.
+        """
+        found = error.kind == "missing" and error.path not in self._named
+        if found and os.path.islink(os.path.join(self.command.cwd, error.path or "")):
             return error.model_copy(update={"kind": "broken_link"})
         return error
 
-    def warn(self) -> None:
-        """Log the paths that could not be read, for consumers that get no summary."""
-        if errors := self.path_errors():
-            shown = "; ".join(map(str, errors[:MAX_LOGGED_ERRORS]))
-            more = f"; and {len(errors) - MAX_LOGGED_ERRORS} more" if len(errors) > MAX_LOGGED_ERRORS else ""
-            _LOGGER.warning("rg could not read everything: %s%s", shown, more)
+    @functools.cached_property
+    def _named(self) -> frozenset[str]:
+        """Paths of the command, as `PathError.path` has them."""
+        return frozenset(path.removeprefix(os.path.join(os.curdir, "")) for path in self.command.paths)
+
+    def warn(self, also: Collection[PathError] = ()) -> None:
+        """Log the paths that could not be read, and those in `also`, for consumers that get no summary."""
+        errors = (*self.path_errors(), *also)
+        _log(logging.WARNING, "rg could not read everything", [error for error in errors if not error.harmless])
+        _log(logging.INFO, "links to nothing", [error for error in errors if error.harmless])
+
+
+def _log(level: int, text: str, errors: Sequence[PathError]) -> None:
+    if errors:
+        names = "; ".join(map(str, errors[:MAX_NAMED_PATHS]))
+        more = f"; and {len(errors) - MAX_NAMED_PATHS} more" if len(errors) > MAX_NAMED_PATHS else ""
+        _LOGGER.log(level, "%s: %s%s", text, names, more)

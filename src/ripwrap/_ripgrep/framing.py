@@ -3,21 +3,36 @@ r"""Split chunks into records: pure, incremental, with bounded memory.
 Records end at `b"\n"` alone. `splitlines()` would also split at U+2028 and others, which a record may contain.
 """
 
+from collections import Counter
+from collections.abc import Callable
 from io import BytesIO
 
 MAX_RECORD = 20 * 1024 * 1024
 """Bytes of the longest record that is kept, without its newline (rg-facts 11)."""
+
+HEAD_BYTES = 32 * 1024
+"""First bytes of a dropped line that name it. Linux allows 4,096 bytes for a path; JSON takes up to six for each."""
 
 
 class Framer:
     """A splitter of chunks into lines with their newline, without empty lines.
 
     A line that is too long is dropped and counted; the next line is read as usual.
+
+    Attributes:
+        dropped: Number of dropped lines, by name.
     """
 
-    def __init__(self, max_record: int) -> None:
-        self.dropped = 0
+    def __init__(self, max_record: int, name: Callable[[bytes], str]) -> None:
+        """Split lines.
+
+        Args:
+            max_record: Bytes of the longest line that is kept.
+            name: Function that returns the name of a dropped line, given its first bytes.
+        """
+        self.dropped: Counter[str] = Counter()
         self._max = max_record
+        self._name = name
         self._parts: list[bytes] = []
         self._size = 0
         self._skipping = False
@@ -49,13 +64,19 @@ class Framer:
     def _append(self, part: bytes) -> None:
         self._size += len(part)
         if self._size > self._max:
-            self.dropped += not self._skipping
+            if not self._skipping:
+                self._drop(b"".join((*self._parts, part)))
             self._skipping = True
             self._parts.clear()
         elif part:
             self._parts.append(part)
 
     def _within_budget(self, lines: list[bytes]) -> list[bytes]:
-        kept = [line for line in lines if len(line) <= self._max + len(b"\n")]
-        self.dropped += len(lines) - len(kept)
-        return kept
+        longest = self._max + len(b"\n")
+        for line in lines:
+            if len(line) > longest:
+                self._drop(line)
+        return [line for line in lines if len(line) <= longest]
+
+    def _drop(self, line: bytes) -> None:
+        self.dropped[self._name(line[:HEAD_BYTES])] += 1

@@ -6,7 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import path_order
-from ripwrap.models import FileCount
+from ripwrap.models import FileCount, PathError
 
 Item = TypeVar("Item", bound=str | FileCount)
 ItemOut = TypeVar("ItemOut", covariant=True)
@@ -29,22 +29,24 @@ class Intake(Generic[ItemOut]):
 
     Attributes:
         end: Exit of rg; `None` while it runs.
+        errors: Paths that could not be read, in any order; empty while rg runs.
         timed_out: True if rg was stopped at its time limit.
         ended: Always false, because a listing has no last message.
     """
 
     def __init__(self, decoder: Decoder[ItemOut]) -> None:
         self.end: Exit | None = None
+        self.errors: tuple[PathError, ...] = ()
         self.timed_out: bool = False
         self.ended: bool = False
         self._decoder = decoder
-        self._any = False
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
         """Store the end; raise unless rg gave an answer or was stopped at its time limit."""
         self.end, self.timed_out = end, timed_out and not end.partial
+        self.errors = end.path_errors()
         if not self.timed_out:
-            end.check_listing(listed=self._any)
+            end.check_listing()
             self._decoder.close()
 
 
@@ -83,7 +85,6 @@ class ListingCollector(Intake[Item]):
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output."""
         items = self._decoder.feed(chunk)
-        self._any = self._any or bool(items)
         if self._allowed is not None:
             items = [item for item in items if self._allowed(_path(item))]
         self.total += len(items)

@@ -7,10 +7,10 @@ page.
 
 import os
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ripwrap._ripgrep.decoder import kind_of, path_of
+from ripwrap._ripgrep.decoder import kind_of, path_in, path_of
 from ripwrap._ripgrep.framing import MAX_RECORD, Framer
 
 
@@ -81,16 +81,21 @@ class PageCollector:
         self.binary: int = 0
         self.ended: bool = False
         self._request = request
-        self._framer = Framer(max_record)
+        self._framer = Framer(max_record, path_in)
         self._kept: list[Block] = []
         self._held = 0
         self._block: Block | None = None
         self._in_file = 0
 
     @property
-    def dropped_records(self) -> int:
-        """Number of records that were left out because they are too long; a match among them is not counted."""
+    def dropped(self) -> Mapping[str, int]:
+        """Number of records that were left out because they are too long, by path; matches among them do not count."""
         return self._framer.dropped
+
+    @property
+    def dropped_records(self) -> int:
+        """Number of records that were left out because they are too long."""
+        return self._framer.dropped.total()
 
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output.

@@ -170,6 +170,7 @@ class _Child:
         self._stderr = open_temporary_file()
         self._checked_stderr_bytes = 0  # size of stderr when it was last read
         self._reading = threading.Lock()
+        self._wrote = False
         clean_up: Callable[[], object] = self._stderr.close
         try:
             with defer_interrupts():
@@ -191,7 +192,14 @@ class _Child:
         self._stderr.seek(0)
         stderr = self._stderr.read(MAX_STDERR + 1)
         known = KILLED_RETURNCODE if returncode is None else returncode
-        return Exit(self._command, self._argv, known, stderr, lingered=lingers and known == KILLED_RETURNCODE)
+        lingered = lingers and known == KILLED_RETURNCODE
+        return Exit(self._command, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
+
+    def _take(self) -> bytes:
+        """Return the next bytes of stdout, or wait for them."""
+        chunk = self._stdout.read(READ_BYTES)
+        self._wrote = self._wrote or bool(chunk)
+        return chunk
 
     def _has_stalled(self, *, whole: bool) -> bool:
         """Return whether to stop waiting for a silent stdout; called after `stall_seconds` of silence.
@@ -239,7 +247,7 @@ class AsyncChild(_Child):
             while not await self._readable():
                 if self._has_stalled(whole=whole):
                     return b""
-        return self._stdout.read(READ_BYTES)
+        return self._take()
 
     async def wait(self) -> Exit:
         """Return rg's exit once stdout has ended; an rg that does not exit is killed."""
@@ -289,7 +297,7 @@ class AsyncChild(_Child):
 
     def _read_locked(self) -> bytes:
         with self._reading:
-            return self._stdout.read(READ_BYTES)
+            return self._take()
 
 
 class BlockingChild(_Child):
@@ -320,16 +328,16 @@ class BlockingChild(_Child):
             whole: True if rg has written its last message, so that its exit ends the stream, too.
         """
         if not SETTINGS.can_poll_pipes:
-            return self._stdout.read(READ_BYTES)
+            return self._take()
         while (left := self._deadline - time.monotonic()) >= 0:
             if self._poll(min(left, SETTINGS.stall_seconds)):
-                return self._stdout.read(READ_BYTES)
+                return self._take()
             if left > SETTINGS.stall_seconds and self._has_stalled(whole=whole):
                 return b""
         if not self._poll(0) & select.POLLHUP:  # stdout is open: rg, or a child of a launcher, may write more
             self.timed_out = True
             self.kill()
-        return self._stdout.read(READ_BYTES) if self._poll(0) else b""
+        return self._take() if self._poll(0) else b""
 
     def wait(self) -> Exit:
         """Return rg's exit once stdout has ended; an rg that does not exit is killed.

@@ -212,6 +212,12 @@ def path_errors(stderr: bytes) -> tuple[PathError, ...]:
     return (*errors, PathError(path=None, kind="other", message=more))
 
 
+def path_error(path: str, error: OSError) -> PathError:
+    """Return the error that rg reports for a path if the system gives it this error."""
+    number = getattr(error, "winerror", None) or error.errno or 0
+    return PathError(path=path, kind=_KINDS.get(number, "other"), message=f"{error.strerror} (os error {number})")
+
+
 def only_path_errors(stderr: bytes) -> bool:
     """Return whether every line is about a path that could not be read, so that the rest of the answer is valid.
 

@@ -56,7 +56,6 @@ class TermCounts:
         self._rest = b""
         self._path: bytes | None = None
         self._counts: Counter[bytes] = Counter()
-        self._any = False
 
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output.
@@ -105,7 +104,7 @@ class TermCounts:
         elif self._rest and not _REMARK.fullmatch(self._rest):
             raise DecodeError("rg wrote an incomplete path", record=self._rest)
         self._trim()
-        end.check_listing(listed=self._any)
+        end.check_listing()
 
     def _close_file(self) -> None:
         path = _REMARK.sub(b"", self._path or b"").removeprefix(_DOT)
@@ -119,7 +118,6 @@ class TermCounts:
                 counts[word] = counts.get(word, 0) + number
         self._path = None
         self._counts.clear()
-        self._any = True
         if counts:
             self.total += 1
             self.having.update(counts.keys())

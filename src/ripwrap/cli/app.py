@@ -55,7 +55,7 @@ from ripwrap.cli.output import (
 )
 from ripwrap.errors import RipwrapError, spell, spell_error
 from ripwrap.models import FileCount, Match, TreeEntry
-from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.results import RankedChunk
 
 Exclude = Annotated[
@@ -242,7 +242,7 @@ def types(*, json: Json = False, rg: RgPath = None) -> int:
     usage="ripwrap rank [OPTIONS] QUERY [PATH]...",
     help_epilogue=epilogue("ripwrap rank 'how are cookies stored'", "ripwrap rank CookieJar src --limit 3"),
 )
-@flags(FileOptions)
+@flags(FileOptions, VISIBLE_FILES)
 def rank(
     query: str,
     /,

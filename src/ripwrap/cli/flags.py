@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from typing_extensions import TypedDict
 
 from ripwrap.errors import Hint
-from ripwrap.options import FileOptions, Flag, OptionGroup, Paths, SearchOptions, Size, Strings, flag_of, suggest
+from ripwrap.options import FileOptions, OptionGroup, Paths, SearchOptions, Size, Strings, flag_of, suggest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -54,16 +54,22 @@ _COMMANDS = {
 }
 """Command for each function that a hint names."""
 
+_NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)
 """Options whose negation is an option of the command line by itself, because rg has a letter for it."""
 
 
-def flags(options: type[FileOptions]) -> Callable[[Function], Function]:
-    """Give a command's `**options` the flags of a TypedDict, with rg's names, letters and negations."""
+def flags(options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS) -> Callable[[Function], Function]:
+    """Give a command's `**options` the flags of a TypedDict, with rg's names, letters and negations.
+
+    Args:
+        options: The TypedDict.
+        defaults: Defaults of the command that differ from those of the flags.
+    """
 
     def decorate(function: Function) -> Function:
         hints = get_type_hints(options, include_extras=True)
-        named = {key: _parameter(key, hint) for key, hint in hints.items()}
+        named = {key: _parameter(key, hint, defaults) for key, hint in hints.items()}
         # Made at run time, so no checker can see its keys; they see `Unpack[SearchOptions]` in the signature.
         flags: Any = TypedDict("flags", named, total=False)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
         function.__annotations__["options"] = Unpack[flags]
@@ -86,6 +92,8 @@ def invalid_options(error: ValidationError) -> Iterator[str]:
     given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
     for name, problem in reversed(given.items()):
         allowed = _allowed(hints[name].__origin__) if name in hints else ""
+        if problem["type"] == "less_than_equal":
+            allowed = f"{problem.get('ctx', {})['le']} or less"
         yield (
             f"{_flag_name(name)} must be {allowed}, got {problem['input']}"
             if allowed
@@ -152,7 +160,7 @@ def _negated(name: str) -> str:
     return name.replace("--no-", "--", 1) if name.startswith("--no-") else name.replace("--", "--no-", 1)
 
 
-def _parameter(key: str, hint: Any) -> Any:
+def _parameter(key: str, hint: Any, defaults: FileOptions) -> Any:
     flag = flag_of(hint)
     name = _flag_name(key)
     return Annotated[
@@ -162,7 +170,7 @@ def _parameter(key: str, hint: Any) -> Any:
             negative=_negated(name) if hint.__origin__ is bool and key not in _NOT_NEGATED else (),
             group=GROUPS[flag.group],
             metavar=flag.value or None,
-            show_default=_default(flag),
+            show_default="on" if defaults.get(key, flag.default) else "rg decides" if flag.negated else None,
             help=flag.help,
         ),
     ]
@@ -171,7 +179,3 @@ def _parameter(key: str, hint: Any) -> Any:
 def _kind(origin: Any) -> Any:
     """Return the type that a value is read as; the library checks it afterwards."""
     return list[str] if origin in (Strings, Paths) else str if origin == Size else origin
-
-
-def _default(flag: Flag) -> str | None:
-    return "on" if flag.default else "rg decides" if flag.negated else None

@@ -2,17 +2,20 @@
 
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from json import loads
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 import anyio
 from cyclopts import App, Parameter
 
+from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import shown
-from ripwrap.cli.flags import OTHER, Json, ResultLimit, RgPath, flags, spell_as_flag
+from ripwrap.cli.flags import OTHER, Json, ResultLimit, RgPath, flags
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import (
     FAILED,
@@ -26,12 +29,11 @@ from ripwrap.cli.output import (
     print_json,
     print_refreshed,
 )
-from ripwrap.errors import spell
-from ripwrap.options import FileOptions
+from ripwrap.options import VISIBLE_FILES, FileOptions
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
-    from ripwrap.index import Index, RefreshResult
+    from ripwrap.index import CheckResult, Index, IndexStatus, RefreshResult
 
 Root = Annotated[str, Parameter(help="Folder of the files")]
 
@@ -93,7 +95,7 @@ class BuildOptions(IndexOptions):
 
     embedder: Annotated[
         str | None,
-        Parameter(metavar="NAME", help="Model, e.g. `wordllama`; leaves out hidden files, links"),
+        Parameter(metavar="NAME", help="Embedding model, e.g. `wordllama` [default: none]"),
     ] = None
     hybrid_weight: Annotated[
         float | None, Parameter(metavar="NUM", help="Weight of embeddings, 0 to 1", show_default="0.3")
@@ -102,7 +104,7 @@ class BuildOptions(IndexOptions):
 
 
 @index.command(usage="ripwrap index build [OPTIONS] [ROOT]")
-@flags(FileOptions)
+@flags(FileOptions, VISIBLE_FILES)
 def build(
     root: Root = ".",
     /,
@@ -134,7 +136,7 @@ def build(
 
 
 @index.command(usage="ripwrap index status [OPTIONS] [ROOT]")
-@flags(FileOptions)
+@flags(FileOptions, VISIBLE_FILES)
 def status(
     root: Root = ".",
     /,
@@ -143,13 +145,13 @@ def status(
     json: Json = False,
     **options: Unpack[FileOptions],
 ) -> int:
-    """Show what the index has.
+    """Show what the index has: its branches, and its models.
 
-    The exit code is 1 if it is not built.
+    The exit code is 1 if there is no index.
     """
     result = anyio.run(settings.existing(root, options).status)
-    print_json(result) if json else print_fields(result)
-    return FOUND if result.built else NOTHING
+    print_json(result) if json else print_fields(_with_flags(result))
+    return FOUND if result.views else NOTHING
 
 
 @index.command(usage="ripwrap index check [OPTIONS] [ROOT]")
@@ -159,12 +161,16 @@ def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json:
     The exit code is 2 if there is any.
     """
     result = anyio.run(settings.existing(root, {}).check)
-    if json:
-        print_json(result)
-    else:
-        messages = tuple(spell(message, spell_as_flag) for message in result.messages)
-        print_fields(result.model_copy(update={"messages": messages}))
+    print_json(result) if json else print_fields(_with_flags(result))
     return FOUND if result.ok else FAILED
+
+
+def _with_flags(result: "CheckResult | IndexStatus") -> "CheckResult | IndexStatus":
+    """Return a result with the options of its views as they are typed in a shell."""
+    views = tuple(
+        view.model_copy(update={"options": shlex.join(spell_file_flags(loads(view.options)))}) for view in result.views
+    )
+    return result.model_copy(update={"views": views})
 
 
 @index.command(usage="ripwrap index prune [OPTIONS] [ROOT]")
@@ -176,7 +182,7 @@ def prune(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json:
 
 
 @index.command(usage="ripwrap index search [OPTIONS] QUERY [ROOT]")
-@flags(FileOptions)
+@flags(FileOptions, VISIBLE_FILES)
 def search(
     query: str,
     root: Root = ".",
@@ -204,7 +210,7 @@ def search(
 
 
 @index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")
-@flags(FileOptions)
+@flags(FileOptions, VISIBLE_FILES)
 def watch(
     root: Root = ".",
     /,

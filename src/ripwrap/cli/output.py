@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
@@ -24,7 +25,8 @@ from rich.text import Text
 from ripwrap._display.console import heading, numbered_lines
 from ripwrap._display.html import Gaps
 from ripwrap._text import FsPath, plural, raw_bytes, shown
-from ripwrap.cli.flags import When
+from ripwrap.cli.flags import When, spell_as_flag
+from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Summary, TreeEntry
 from ripwrap.results import RankedChunk
 
@@ -75,12 +77,11 @@ def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type, 
 
 
 def _print_errors(summary: Summary) -> bool:
-    """Print what rg could not read or report; return whether there was any."""
-    for error in summary.errors:
+    """Print what rg could not read or report, without links to nothing; return whether there was any."""
+    errors = [error for error in summary.errors if not error.harmless]
+    for error in errors:
         complain(str(error))
-    if summary.dropped_records:
-        complain(f"matching lines that were too long and left out: {summary.dropped_records}")
-    return bool(summary.errors or summary.dropped_records)
+    return bool(errors)
 
 
 class _WarningPrinter(logging.Handler):
@@ -178,11 +179,20 @@ def print_refreshed(done: "RefreshResult") -> None:
 
 
 def print_fields(model: BaseModel) -> None:
-    """Print a line for each field that has a value."""
+    """Print a line for each field that has a value; for one of several models, a line each."""
     for name, value in model:
-        if value not in (None, (), ""):
-            line = f"{name.replace('_', ' ')}: {_format_value(value)}"
-            print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
+        for one in _split_models(value):
+            if one not in (None, (), ""):
+                line = f"{name.replace('_', ' ')}: {_format_value(one)}"
+                print(shown(line)) if sys.stdout.isatty() else _write(os.fsencode(f"{line}\n"))
+
+
+def _split_models(value: object) -> tuple[object, ...]:
+    """Return the models of a tuple, each for a line of its own, or else the value alone."""
+    if isinstance(value, tuple):
+        items = cast("tuple[object, ...]", value)
+        return items if any(isinstance(item, BaseModel) for item in items) else (items,)
+    return (value,)
 
 
 def _format_value(value: object) -> str:
@@ -191,7 +201,12 @@ def _format_value(value: object) -> str:
     if isinstance(value, tuple):
         return "; ".join(map(_format_value, cast("tuple[object, ...]", value)))
     if isinstance(value, BaseModel):
-        return ", ".join(f"{name} {_format_value(one)}" for name, one in value if one not in (None, (), ""))
+        said = ((name.replace("_", " "), one) for name, one in value if one not in (None, (), ""))
+        return ", ".join(f"{name} {_format_value(one)}" for name, one in said)
+    if isinstance(value, HintedText):
+        return value.spell(spell_as_flag)
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S} UTC"
     return f"{value:.2f}" if isinstance(value, float) else str(value)
 
 

@@ -17,6 +17,7 @@ from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits
 from ripwrap.index.models import (
     CheckResult,
     EmbeddingFailure,
+    IndexedModel,
     IndexStatus,
     IndexView,
     Progress,
@@ -26,21 +27,24 @@ from ripwrap.index.models import (
 )
 
 if TYPE_CHECKING:
-    from ripwrap.index.embeddings.registry import embedder
+    from ripwrap.index.embeddings.registry import DetectedProvider, detect, embedder
 
 __all__ = [
     "CheckResult",
     "Destination",
+    "DetectedProvider",
     "Embedder",
     "EmbeddingFailure",
     "Index",
     "IndexStatus",
     "IndexView",
+    "IndexedModel",
     "Limits",
     "Progress",
     "PruneResult",
     "RefreshResult",
     "Skipped",
+    "detect",
     "embedder",
 ]
 
@@ -60,11 +64,11 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of these
             message = f"ripwrap.index.{name} is deprecated; use ripwrap.index.{new.__name__}"
             warnings.warn(message, DeprecationWarning, stacklevel=2)
             return new
-        if name != "embedder":  # which loads an HTTP client
+        if name not in ("DetectedProvider", "detect", "embedder"):  # which load an HTTP client
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
-        from ripwrap.index.embeddings.registry import embedder
+        from ripwrap.index.embeddings import registry
 
-        return globals().setdefault(name, embedder)
+        return globals().setdefault(name, getattr(registry, name))
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

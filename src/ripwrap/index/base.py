@@ -6,7 +6,8 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
@@ -35,10 +36,10 @@ from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult
 from ripwrap.index.refresh import Chunker, refresh
 from ripwrap.index.search import search
 from ripwrap.index.storage.database import read_transaction
-from ripwrap.index.storage.files import FOLDER, own_files
+from ripwrap.index.storage.files import FOLDER, NAME, own_files
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
-from ripwrap.options import FileOptions, StrPath, check_limit, check_timeout
+from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ WINDOW_CHUNKER = Chunker("windows 1", lambda _, text: window_chunks(text))
 
 _TOKENIZER = f"{TOKENIZE} 2"
 """The tokenizer of full-text search, and the version of how identifiers are split."""
+
+_FILES_VERSION = "2"
+"""Version of the default choice of files. Version 1 had hidden files and followed links; their text is removed."""
 
 _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # while other processes refresh, too
@@ -88,13 +92,13 @@ class BaseIndex:
                 because hostile source may crash a parser. With another chunker, the index is rebuilt.
             embedder: The model for vectors: `"wordllama"` runs on this machine, without a network; `"provider:model"`,
                 e.g. `"openai:text-embedding-3-small"`, is sent the text of every chunk and query; `"auto"` is the first
-                provider that the environment configures, or an Ollama on this machine; or an `Embedder`. With `None`,
-                words alone are searched. Needs the extra `vectors`.
+                usable provider of `detect()`, or else wordllama; or an `Embedder`. With `None`, words alone are
+                searched. Needs the extra `vectors`; Google's models need the extra `google`.
             hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is .3, and .2 for a query that is nothing
                 but a name.
             rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
-            **options: rg's flags, which choose the files; see `FileOptions`. With an embedder, hidden files (such as
-                `.env`) and links are left out, unless `hidden=True` and `follow=True` are given.
+            **options: rg's flags, which choose the files; see `FileOptions`. Hidden files (such as `.env`) are left out
+                and links are not followed, unless `hidden=True` and `follow=True` are given.
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
@@ -105,15 +109,14 @@ class BaseIndex:
         """
         if hybrid_weight is not None and not 0 <= hybrid_weight <= 1:
             raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {hybrid_weight}"))
-        if embedder is not None:  # hidden files may have secrets, and links lead elsewhere
-            options = {"hidden": False, "follow": False, **options}
-        self._command = files_command(os.path.realpath(root), (), options, _ARGUMENTS)
+        self._command = files_command(os.path.realpath(root), (), {**VISIBLE_FILES, **options}, _ARGUMENTS)
         self._root = Path(self._command.cwd)
         self._rg = rg
         self._lock_of_loop: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_INDEX_NUMBERS)}")
         self._chunker = _make_chunker(chunker)
         self._options = json.dumps([one for one in self._command.arguments if not one.startswith(_ORDER_FLAGS)])
-        versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER}
+        versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER, "files": _FILES_VERSION}
+        self._location = location
         project = location == "project"
         self._store = Store(
             _index_folder(self._root, location), versions, ignored=project, named=location is not None and not project
@@ -164,10 +167,26 @@ class BaseIndex:
 
     async def _get_status(self, run: Runner) -> IndexStatus:
         info = None if self._hybrid is None else self._hybrid.info()
-        return await run.call(lambda: maintenance.get_status(self._store, self._current_view(), info))
+
+        def read() -> IndexStatus:
+            status = maintenance.get_status(self._store, self._current_view(), info)
+            return status if status.views else status.model_copy(update={"messages": tuple(self._notes_of_others())})
+
+        return await run.call(read)
+
+    def _notes_of_others(self) -> Iterator[HintedText]:
+        """Yield a note if there is an index of this folder in the other usual location."""
+        with suppress(RipwrapError):  # the cache cannot be trusted
+            if self._location in (None, "project"):
+                other = "project" if self._location is None else None
+                folder = _index_folder(self._root, other)
+                hint = Hint("location", other, kind="pass" if other else "omit")
+                way = ("; pass " if other else "; leave out ", hint, " to use it")
+                if (folder / NAME).is_file():
+                    yield HintedText(f"There is an index in {shown(str(folder))}", way, ".")
 
     async def _check(self, run: Runner) -> CheckResult:
-        return await run.call(lambda: maintenance.check_index(self._store)[0])
+        return await run.call(lambda: maintenance.check_index(self._store, self._current_view())[0])
 
     async def _prune(self, run: Runner) -> PruneResult:
         return await run.call(lambda: maintenance.prune(self._store))

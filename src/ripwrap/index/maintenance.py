@@ -1,14 +1,15 @@
 """Status, check and pruning of an index."""
 
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText
 from ripwrap.index.branches import is_gone
-from ripwrap.index.models import CheckResult, EmbedderInfo, IndexStatus, IndexView, PruneResult
+from ripwrap.index.models import CheckResult, EmbedderInfo, IndexedModel, IndexStatus, IndexView, PruneResult
 from ripwrap.index.storage.database import check, check_error, checkpoint, decode_text, is_damage, write_transaction
 from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
@@ -25,7 +26,7 @@ Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
 
 
 def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
-    """Return the status of an index; a damaged one, or one of another version, counts as none."""
+    """Return the status of an index, whichever chunker made it; one that is damaged, or has other tables, is none."""
     import sqlite3
 
     about = None
@@ -35,7 +36,8 @@ def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> Index
 
 
 def _status(database: "Connection", store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus | None:
-    if versions_of(database) != store.versions:
+    versions = versions_of(database)
+    if store.why_untrusted(database, versions):
         return None
     number = number_of(database, view)
     changed = database.execute("SELECT changed FROM view WHERE id = ?", (number,)).fetchone()
@@ -48,12 +50,16 @@ def _status(database: "Connection", store: Store, view: View, embedder: Embedder
         "SELECT count(*) FROM tree WHERE view = ? AND blob IS NOT NULL AND blob NOT IN (SELECT blob FROM chunk)",
         (number,),
     ).fetchone()[0]
-    about = {
+    about: dict[str, Any] = {
         "built": changed is not None,
+        "outdated": versions != store.versions,
         "files": files + empty,
         "chunks": chunks,
-        "views": tuple(_views(database, number)),
-        "changed_at": None if changed is None else datetime.fromtimestamp(changed[0] / 1e9, UTC),
+        "chunker": versions.get("chunker", ""),
+        "views": _views(database, view),
+        "models": _models(database),
+        "messages": tuple(_why_outdated(store, versions)),
+        "changed_at": None if changed is None else _time_of(changed[0]),
     }
     if embedder is not None:
         known = model_of(database, embedder.name).dimension
@@ -64,27 +70,59 @@ def _status(database: "Connection", store: Store, view: View, embedder: Embedder
     return _empty_status(store, view, embedder).model_copy(update=about)
 
 
-def _views(database: "Connection", current: int | None) -> list[IndexView]:
+def _views(database: "Connection", current: View) -> tuple[IndexView, ...]:
     rows = database.execute(
-        "SELECT id, name, root, options, (SELECT count(*) FROM tree WHERE view = view.id) FROM view"
-        " ORDER BY root, name, options"
+        "SELECT root, options, name, changed, (SELECT count(*) FROM tree WHERE view = view.id),"
+        " (SELECT count(chunk.id) FROM tree JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = view.id)"
+        " FROM view ORDER BY root, name, options"
     )
-    return [
+    return tuple(
         IndexView(
-            name=shown(decode_text(name)), root=decode_text(root), options=options, files=files, current=row == current
+            name=shown(decode_text(name)),
+            root=decode_text(root),
+            options=options,
+            files=files,
+            chunks=chunks,
+            changed_at=_time_of(changed),
+            current=(root, options, name) == current.key,
         )
-        for row, name, root, options, files in rows
-    ]
+        for root, options, name, changed, files, chunks in rows
+    )
+
+
+def _models(database: "Connection") -> tuple[IndexedModel, ...]:
+    rows = database.execute(
+        "SELECT name, dimension, (SELECT count(*) FROM vec WHERE vec.model = model.name) FROM model ORDER BY name"
+    )
+    return tuple(IndexedModel(name=name, dimension=dimension, vectors=vectors) for name, dimension, vectors in rows)
+
+
+def _time_of(nanoseconds: int) -> datetime:
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
+
+
+def _why_outdated(store: Store, versions: Mapping[str, str]) -> Iterator[HintedText]:
+    """Yield why the next refresh rebuilds an index, if it does."""
+    made, wanted = versions.get("chunker", ""), store.versions["chunker"]
+    if made != wanted:
+        name = made.partition(" ")[0]
+        other = name in ("syntax", "windows") and name != wanted.partition(" ")[0]
+        keep = (", unless you pass ", Hint("chunker", name)) if other else ""
+        yield HintedText(f"Its chunker was {made}, and is now {wanted}: the next ", _REFRESH, " rebuilds it", keep, ".")
+    elif versions != store.versions:
+        yield HintedText("It was made by another version of ripwrap: the next ", _REFRESH, " rebuilds it.")
 
 
 def _empty_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
     return IndexStatus(
         built=False,
+        outdated=False,
         files=0,
         chunks=0,
         bytes=store.files.size(),
         view=shown(view.name),
         views=(),
+        models=(),
         location=str(store.folder),
         schema_version=SCHEMA_VERSION,
         chunker=store.versions["chunker"],
@@ -93,15 +131,21 @@ def _empty_status(store: Store, view: View, embedder: EmbedderInfo | None) -> In
         lacking=0,
         changed_at=None,
         sent=() if embedder is None else (embedder.destination,),
+        messages=(),
     )
 
 
-def check_index(store: Store) -> tuple[CheckResult, Remedy]:
-    """Check an index, and return the result with the way to fix it; change nothing."""
+def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
+    """Check an index, and return the result with the way to fix it; change nothing.
+
+    Args:
+        store: The index.
+        view: The current view.
+    """
     import sqlite3
 
     try:
-        found = store.read_only(lambda database: _check_database(database, store))
+        found = store.read_only(lambda database: _check_database(database, store, view))
     except sqlite3.Error as error:
         if is_damage(error):
             return _unsound(f"{error}", HintedText(f"The index cannot be read: {error}; ", _REBUILD)), "rebuild"
@@ -133,7 +177,7 @@ def _result(
     )
 
 
-def _check_database(database: "Connection", store: Store) -> tuple[CheckResult, Remedy]:
+def _check_database(database: "Connection", store: Store, view: View) -> tuple[CheckResult, Remedy]:
     checked = "\n".join(row for (row,) in database.execute("PRAGMA quick_check(5)"))
     if checked != "ok":
         return _unsound(checked, HintedText("The file is damaged; ", _REBUILD)), "rebuild"
@@ -147,20 +191,14 @@ def _check_database(database: "Connection", store: Store) -> tuple[CheckResult, 
     wrong: list[str] = [message for statement, message in _RULES if database.execute(statement).fetchone()[0]]
     wrong += _check_full_text(database)
     wrong_size = [_WRONG_SIZE_MESSAGE] if database.execute(f"SELECT count(*) {_WRONG_SIZE}").fetchone()[0] else []
-    notes = [
-        HintedText(
-            f"It was made with {name} {versions.get(name)}, and {wanted} is wanted: the next ",
-            _REFRESH,
-            " rebuilds it.",
-        )
-        for name, wanted in store.versions.items()
-        if versions.get(name) != wanted
-    ]
+    notes = list(_why_outdated(store, versions))
     if counts[4]:
         notes.append(HintedText(f"{counts[4]} contents are in no view; ", _PRUNE, " removes them."))
     files, blobs, chunks, indexed, orphans = counts
     messages = (*wrong, *wrong_size, *notes)
     result = _result(checked, (files, blobs, chunks, indexed, orphans), messages, ok=not wrong and not wrong_size)
+    about = {"chunker": versions.get("chunker", ""), "views": _views(database, view), "models": _models(database)}
+    result = result.model_copy(update=about)
     return result, "rebuild" if wrong else "prune" if wrong_size else "refresh"
 
 

@@ -16,6 +16,9 @@ def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
     return text if isinstance(text, HintedText) else check(text)
 
 
+Messages: TypeAlias = tuple[Annotated[str, WrapValidator(_keep_hints)], ...]
+"""Sentences, which may have hints."""
+
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
@@ -105,6 +108,8 @@ class IndexView(BaseModel, frozen=True):
         root: Folder.
         options: Options of `Index` that chose the files, as JSON.
         files: Number of files, with those that are skipped.
+        chunks: Number of chunks of these files.
+        changed_at: Time of the last refresh that wrote to the view.
         current: True if this is the view that is searched now.
     """
 
@@ -112,35 +117,56 @@ class IndexView(BaseModel, frozen=True):
     root: FsPath
     options: str
     files: int
+    chunks: int
+    changed_at: datetime
     current: bool
+
+
+class IndexedModel(BaseModel, frozen=True):
+    """Embedding model that has vectors in an index.
+
+    Attributes:
+        name: Model, as `provider:model`.
+        dimension: Numbers of a vector.
+        vectors: Number of vectors, of all views; equal chunks share one.
+    """
+
+    name: str
+    dimension: int
+    vectors: int
 
 
 class IndexStatus(BaseModel, frozen=True):
     """Status of an index, as of the last refresh.
 
     Attributes:
-        built: True if the current view was ever indexed.
+        built: True if the current view was ever indexed, with whichever chunker.
+        outdated: True if the next refresh rebuilds the index, because another chunker or version made it.
         files: Number of files of the current view with text in the index.
         chunks: Number of chunks of these files.
         bytes: Size of the index on disk, with all views.
         view: Name of the current view.
         views: All views.
+        models: All embedding models that have vectors in the index, with those of other calls.
         location: Folder of the index.
         schema_version: Version of the tables.
-        chunker: Name and version of what splits files.
+        chunker: Name and version of what split the files in the index; without an index, of what would.
         model: Embedding model, as `provider:model`; `None` without an embedder.
         dimension: Numbers of a vector; `None` until that is known.
         lacking: Number of texts of the current view without a vector; 0 without a model.
         changed_at: Time of the last refresh that wrote to the current view; `None` if there was none.
         sent: Sentences that say what is sent where; empty without a model, because then nothing leaves the machine.
+        messages: Notes, each with what to do.
     """
 
     built: bool
+    outdated: bool
     files: int
     chunks: int
     bytes: int
     view: str
     views: tuple[IndexView, ...]
+    models: tuple[IndexedModel, ...]
     location: FsPath
     schema_version: int
     chunker: str
@@ -149,6 +175,7 @@ class IndexStatus(BaseModel, frozen=True):
     lacking: int
     changed_at: datetime | None
     sent: tuple[str, ...]
+    messages: Messages
 
 
 class CheckResult(BaseModel, frozen=True):
@@ -162,6 +189,9 @@ class CheckResult(BaseModel, frozen=True):
         chunks: Number of chunks.
         indexed: Number of chunks in full-text search; equal to `chunks` in a sound index.
         orphans: Number of contents that no view has; `prune()` removes them.
+        chunker: Name and version of what split the files; empty if there is no index, or it cannot be read.
+        views: All views.
+        models: All embedding models that have vectors.
         messages: Problems and notes, each with what to do.
     """
 
@@ -172,7 +202,10 @@ class CheckResult(BaseModel, frozen=True):
     chunks: int
     indexed: int
     orphans: int
-    messages: tuple[Annotated[str, WrapValidator(_keep_hints)], ...]
+    messages: Messages
+    chunker: str = ""
+    views: tuple[IndexView, ...] = ()
+    models: tuple[IndexedModel, ...] = ()
 
 
 class PruneResult(BaseModel, frozen=True):

@@ -188,6 +188,7 @@ class Workspace:
         Raises:
             AccessDeniedError: `path` is outside of the roots.
             FileNotFoundError: `path` does not exist.
+            PermissionError: A directory on the way to `path` cannot be entered.
             ValueError: An argument is invalid or unknown.
             PatternError, GlobError, UnknownTypeError, SearchError: rg rejects the search, or fails.
             BinaryError: There is no rg, or it does not run.

@@ -1,14 +1,15 @@
 """Fit a page of matches or paths into `max_chars`, and say what is left out: pure."""
 
+import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from ripwrap import _text
-from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.round_robin import shares
-from ripwrap._text import plural
+from ripwrap._text import in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
 from ripwrap.workspace.results import ContentMatch, GrepContentResult, ToolResult, printable
@@ -119,21 +120,23 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool) -> st
     return said if end >= total else f"{said} offset={end} gives the next; a narrower pattern or path gives fewer."
 
 
-def notes_of(end: Exit | None, ended_after: float | None, location: Location) -> Iterator[str]:
-    """Yield notes about the end of rg: it was stopped at its time limit, or could not read a path.
+def notes_of(errors: Iterable[PathError], ended_after: float | None, location: Location) -> Iterator[str]:
+    """Yield notes about the end of a search: it was stopped at its time limit, or could not read a path.
 
     Args:
-        end: Exit of rg; `None` if rg did not run.
+        errors: Paths that could not be read, relative to the directory that rg runs in, in any order.
         ended_after: Time limit in seconds, if it was reached.
         location: Location of the search. Errors about other paths are left out: rg reads ignore files above a root and
             quotes lines that it cannot parse.
     """
     if ended_after is not None:
-        seconds = f"{ended_after:g} seconds"
+        seconds = in_seconds(ended_after)
         yield f"The search was stopped after {seconds}, so there may be more; narrow it, e.g. with path."
-    errors = [error for error in end.path_errors() if location.has(error.path)] if end else []
-    if errors:
-        yield f"{plural(len(errors), 'path')} could not be read, the first: {_path_error_text(errors[0])}."
+    own = [error for error in errors if location.has(error.path) and not error.harmless]
+    if own:
+        first = min(own, key=lambda error: path_order(os.fsencode(error.path or "")))
+        named = first.model_copy(update={"path": location.shown(first.path or "")})
+        yield f"{plural(len(own), 'path')} could not be read, the first: {_path_error_text(named)}."
 
 
 def _path_error_text(error: PathError) -> str:

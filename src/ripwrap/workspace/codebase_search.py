@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ripgrep.runner import Runner
-from ripwrap._text import plural, shown
+from ripwrap._text import in_seconds, plural, shown
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import CodebaseSearchArguments
@@ -43,7 +43,7 @@ async def run_codebase_search(
                 if scope.timeout is None:
                     raise
                 notes.append(
-                    f"The index could not be refreshed within {scope.timeout:g} seconds, so it was not used; "
+                    f"The index could not be refreshed within {in_seconds(scope.timeout)}, so it was not used; "
                     "index_codebase has no time limit."
                 )
         ranking: Ranking = "index"

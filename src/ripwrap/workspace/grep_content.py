@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, cast
 
 from ripwrap._concurrency import CANCELLED
@@ -20,7 +20,7 @@ from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.round_robin import RoundRobinCollector
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import plural, shown
+from ripwrap._text import nothing_found, plural, shown
 from ripwrap.errors import CapabilityError, Hint, PatternError, SearchError
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
@@ -133,6 +133,10 @@ class Query:
             options["pcre2"] = True
         return cast("SearchOptions", options)
 
+    def ended_after(self, *, timed_out: bool) -> float | None:
+        """Return the time limit in seconds, if the search or the listing before it reached it."""
+        return self.scope.timeout if timed_out or self.incomplete else None
+
     def command(self, options: Mapping[str, object], mode: Mode = "json") -> Command:
         """Return the command for a search with other options, in the same scope."""
         merged = {**self.scope.options, **options}
@@ -195,9 +199,9 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     explained = "" if found.matches or not page.exact else await _explained(run, query)
     much = amount(found, None if page.exact else query.scope.timeout)
     answer = GrepContentResult(
-        **_about(query, found.end, timed_out=found.timed_out, notes=_omissions(found)),
+        **_about(query, found.end, timed_out=found.timed_out, notes=_omissions(query, found)),
         files=tuple(FileHits(path=location.shown(file.path), count=file.total_matches) for file in files),
-        message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(found)}{explained}",
+        message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(query, found)}{explained}",
         matches=(),
         truncated=False,
         next_offset=None,
@@ -230,11 +234,11 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
     return fit_to_budget(page, found, answer, settings.max_chars)
 
 
-def _nothing(found: RoundRobinMatchCollector) -> str:
+def _nothing(query: Query, found: RoundRobinMatchCollector) -> str:
     """Return the sentence that no match is shown."""
     if found.dropped_records:
         return "No match can be shown, because the lines are too long; output_mode=count counts them."
-    return "No matches found."
+    return f"{nothing_found('matches', query.ended_after(timed_out=found.timed_out))}."
 
 
 def _page(query: Query, window: PageRequest, found: RoundRobinMatchCollector, files: Sequence[FileMatches]) -> Page:
@@ -252,10 +256,13 @@ def _page(query: Query, window: PageRequest, found: RoundRobinMatchCollector, fi
     )
 
 
-def _omissions(found: RoundRobinMatchCollector) -> Iterator[str]:
+def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
     """Yield a note for each kind of match that is not shown."""
     if found.dropped_records:
-        yield f"{plural(found.dropped_records, 'line')} left out, too long to show."
+        location, allowed = query.scope.location, query.allowed
+        names = (path for path in found.dropped if location.has(path) and (allowed is None or allowed(path)))
+        where = "".join(f", e.g. in {printable(location.shown(path))[:MAX_NAME_CHARS]}" for path in islice(names, 1))
+        yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
         yield f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte."
 
@@ -280,7 +287,8 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
         else FileHits(path=location.shown(item.path), count=item.count)
         for item in found.items()[offset:]
     )
-    exact = not (found.timed_out or query.incomplete)
+    ended_after = query.ended_after(timed_out=found.timed_out)
+    exact = ended_after is None
     explained = "" if found.total or not exact else await _explained(run, query)
 
     def answer(count: int) -> GrepContentResult:
@@ -291,7 +299,7 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
             files=hits[:count],
             truncated=found.total > end or not exact,
             next_offset=end if found.total > end and count else None,
-            message=said if found.total else f"No matches found.{explained}",
+            message=said if found.total else f"{nothing_found('matches', ended_after)}.{explained}",
             matches=(),
             total_matches=found.counted if counting else None,
             files_matched=found.total,
@@ -347,6 +355,8 @@ async def _add_literal(run: Runner, query: Query, error: PatternError) -> None:
         found = await run.collect(step)
     except SearchError:
         return
+    if found.timed_out and not found.matches:
+        return
     least = "at least " if found.timed_out else ""
     lines, files = plural(found.matches, "line"), plural(found.files, "file")
     error.add_note(f"As plain text the pattern matches {least}{lines} in {files} (fixed_strings=True).")
@@ -378,11 +388,14 @@ def source(path: str) -> list[str] | None:
 def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
     """Return the fields that every answer of this tool has."""
     location = query.scope.location
-    ended_after = query.scope.timeout if timed_out or query.incomplete else None
     return {
         "root": shown(location.cwd),
         "path": location.name,
         "query": query.arguments.pattern,
         "output_mode": query.arguments.output_mode,
-        "notes": (*notes, *notes_of(end, ended_after, location), *query.scope.notes),
+        "notes": (
+            *notes,
+            *notes_of(end.path_errors() if end else (), query.ended_after(timed_out=timed_out), location),
+            *query.scope.notes,
+        ),
     }

@@ -66,7 +66,7 @@ class _RootIndex(BaseIndex):
         return await self._get_status(run)
 
     async def check(self, run: Runner) -> tuple[CheckResult, Remedy]:
-        result = await run.call(lambda: check_index(self._store))
+        result = await run.call(lambda: check_index(self._store, self._current_view()))
         self._unsound = result[1] == "rebuild"
         return result
 
@@ -184,13 +184,14 @@ class Indexes:
         roots: list[RootStatus] = []
         for root, index in self._all():
             told = await index.status(run)
-            about = told.model_dump(include={"built", "files", "chunks", "bytes", "model", "changed_at", "sent"})
+            same = set(RootStatus.model_fields) & set(IndexStatus.model_fields) - {"messages"}
             branches = tuple(sorted({view.name for view in told.views if view.root == root}))
-            roots.append(RootStatus(root=shown(root), branch=told.view, branches=branches, **about))
-        missing = sum(not root.built for root in roots)
-        message = (
-            "index_codebase builds what is not built." if missing else "codebase_search refreshes the index first."
-        )
+            messages = tuple(spell(message, _spell_as_tool) for message in told.messages)
+            about = told.model_dump(include=same)
+            roots.append(RootStatus(root=shown(root), branch=told.view, branches=branches, messages=messages, **about))
+        message = "codebase_search refreshes the index first."
+        if any(root.outdated or not root.built for root in roots):
+            message = "index_codebase builds what is not built or is outdated."
         return IndexStatusResult(**self._common(message), roots=tuple(roots))
 
     async def index_health_check(self, run: Runner) -> IndexHealthResult:

@@ -9,12 +9,11 @@ from typing import cast
 from ripwrap._operations.tree import EXCLUDE, Children, Directory, Order, arrange, in_order
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import plural, shown
+from ripwrap._text import nothing_found, plural, shown
 from ripwrap.errors import BinaryError
-from ripwrap.models import TreeEntry
+from ripwrap.models import PathError, TreeEntry
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import FindFilesArguments, LsArguments, TreeArguments
 from ripwrap.workspace.budget import listed, notes_of, shortened
@@ -73,7 +72,9 @@ async def run_find_files(
         items = await run.call(partial(_by_age, scope.location.cwd, listing)) if newest else listing.items()
         paths = [scope.location.shown(one) for one in items[offset:end]]
         exact = not (listing.timed_out or cut)
-        nothing = "No files found." if listing.total or not exact else await _why_none(run, scope, files)
+        nothing = f"{nothing_found('files', None if exact else scope.timeout)}."
+        if exact and not listing.total:
+            nothing = await _why_none(run, scope, files)
 
         def answer(count: int) -> FindFilesResult:
             more = listing.total > offset + count
@@ -87,7 +88,7 @@ async def run_find_files(
                 truncated=more or not exact,
                 next_offset=offset + count if more and count else None,
                 message=listed(listing.total, "file", offset, count, exact=exact) if listing.total else nothing,
-                notes=_notes(scope, listing.end, timed_out=not exact),
+                notes=_notes(scope, listing.errors, timed_out=not exact),
             )
 
         return shortened(answer, len(paths), settings.max_chars)
@@ -104,7 +105,7 @@ async def _why_none(run: Runner, scope: Scope, files: FileFilter) -> str:
         Step(command, lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed), EXPLAIN_SECONDS)
     )
     if not listing.total:
-        return "No files found, hidden and ignored ones included."
+        return "No files found." if listing.errors else "No files found, hidden and ignored ones included."
     much = ("at least " if listing.timed_out else "") + plural(listing.total, "file")
     first = printable(scope.location.shown(listing.items()[0]))[:MAX_NAME_CHARS]
     return (
@@ -165,6 +166,7 @@ def _tree_result(
 ) -> ListResult:
     """Return the tree with as many entries as limit and budget allow, with all first-level directories if they fit."""
     location, exact = scope.location, not tree.timed_out
+    ended_after = None if exact else scope.timeout
     floor = sum(child is not None for child in tree.root.values())
     # Arrange only as many entries as the budget may have room for.
     most = min(max(limit, floor), settings.max_chars // MIN_ENTRY_CHARS)
@@ -185,12 +187,12 @@ def _tree_result(
             exact=exact,
             truncated=cut or not exact,
             next_offset=None,
-            message=_message(tree, entries, limit, exact=exact, cut=cut),
+            message=_message(tree, entries, limit, ended_after, cut=cut),
             notes=notes,
             engine=engine,
         )
 
-    notes = _notes(scope, tree.end, timed_out=tree.timed_out)
+    notes = _notes(scope, tree.errors, timed_out=tree.timed_out)
     if engine == "python" and settings.follow:
         notes = (*notes, "Links were not followed, because that needs rg.")
     if floor <= most:
@@ -220,10 +222,12 @@ def _entry(location: Location, tree: TreeCollector, entry: TreeEntry) -> ListEnt
     )
 
 
-def _message(tree: TreeCollector, entries: Sequence[ListEntry], limit: int, *, exact: bool, cut: bool) -> str:
+def _message(
+    tree: TreeCollector, entries: Sequence[ListEntry], limit: int, ended_after: float | None, *, cut: bool
+) -> str:
     if not entries and not tree.skipped:
-        return "No files found."
-    parts = [f"{'' if exact else 'at least '}{plural(tree.total, 'file')}"]
+        return f"{nothing_found('files', ended_after)}."
+    parts = [f"{'' if ended_after is None else 'at least '}{plural(tree.total, 'file')}"]
     if tree.skipped:
         parts.append(f"{plural(tree.skipped, 'file')} of common kinds ({', '.join(COMMON_FILES)}) not listed")
     if tree.folded:
@@ -236,9 +240,9 @@ def _message(tree: TreeCollector, entries: Sequence[ListEntry], limit: int, *, e
     return text[0].upper() + text[1:]
 
 
-def _notes(scope: Scope, end: Exit | None, *, timed_out: bool) -> tuple[str, ...]:
+def _notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool) -> tuple[str, ...]:
     ended_after = scope.timeout if timed_out else None
-    return (*notes_of(end, ended_after, scope.location), *scope.notes)
+    return (*notes_of(errors, ended_after, scope.location), *scope.notes)
 
 
 def _without_ignore_file(location: Location) -> frozenset[str]:

@@ -320,26 +320,32 @@ class RootStatus(BaseModel, frozen=True):
     Attributes:
         root: Path of the root.
         built: True if the index has the current branch of the root.
+        outdated: True if another version made the index; `index_codebase` rebuilds it.
         files: Number of indexed files.
         chunks: Number of chunks of these files.
         bytes: Size on disk in bytes, with all branches.
         branch: Current branch of the root.
         branches: Branches in the index.
+        chunker: Name and version of what split the files.
         model: Embedding model; `None` if the index has no embeddings.
         changed_at: Time of the last change.
         sent: Data that leaves the machine, and its receivers; empty if none does.
+        messages: Notes, each with what to do.
     """
 
     root: str
     built: bool
+    outdated: bool
     files: int
     chunks: int
     bytes: int
     branch: str
     branches: tuple[str, ...]
+    chunker: str
     model: str | None
     changed_at: datetime | None
     sent: tuple[str, ...]
+    messages: tuple[str, ...]
 
 
 class IndexStatusResult(ToolResult, frozen=True):
@@ -354,13 +360,19 @@ class IndexStatusResult(ToolResult, frozen=True):
     def _body(self) -> Iterator[str]:
         for one in self.roots:
             name = f"{printable(one.root)} ({printable(one.branch)})"
-            if not one.built:
-                yield f"{name}: not built"
-                continue
-            changed = f", changed {one.changed_at:%Y-%m-%d %H:%M:%S} UTC" if one.changed_at else ""
-            model = f", model {printable(one.model)}" if one.model else ""
-            yield f"{name}: {one.files} files, {one.chunks} chunks, {one.bytes} bytes{model}{changed}"
+            if one.built:
+                yield f"{name}: {_indexed(one)}"
+            else:
+                others = ", ".join(map(printable, one.branches))
+                yield f"{name}: not built{f'; the index has {others}' if others else ''}"
             yield from (f"  sent: {printable(what)}" for what in one.sent)
+            yield from (f"  {printable(message)}" for message in one.messages)
+
+
+def _indexed(one: RootStatus) -> str:
+    changed = f", changed {one.changed_at:%Y-%m-%d %H:%M:%S} UTC" if one.changed_at else ""
+    model = f", model {printable(one.model)}" if one.model else ""
+    return f"{one.files} files, {one.chunks} chunks, {one.bytes} bytes{model}{changed}"
 
 
 class RootHealth(BaseModel, frozen=True):

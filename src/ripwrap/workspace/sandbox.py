@@ -78,19 +78,13 @@ class Sandbox:
         Raises:
             AccessDeniedError: The path leads out of the roots.
             FileNotFoundError: The path does not exist, or a root is gone.
+            PermissionError: A directory on the way to the path cannot be entered.
             ValueError: The text cannot be a path.
         """
-        if "\0" in path:
-            raise ValueError("a NUL character cannot be part of a path; remove it")
-        try:
-            os.fsencode(path)
-        except UnicodeEncodeError:
-            raise ValueError(f"{path!r} has a character that no path can have; remove it") from None
+        _check_text(path)
         self._check_roots()
         several = len(self.roots) > 1
-        if os.path.normpath(path) == os.curdir:
-            if not several:
-                return Location(self.roots[0], (os.curdir,), "")
+        if several and os.path.normpath(path) == os.curdir:
             common = self._common()
             return Location(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
         candidates = [held for held in map(self._held, self._readings(path)) if held]
@@ -100,12 +94,24 @@ class Sandbox:
                 path=path,
                 roots=self.roots,
             )
+        denied: PermissionError | None = None
         for root, relative in candidates:
             target = os.path.join(root, relative)
-            if os.path.lexists(target):
-                if not os.path.isdir(target) and os.path.exists(target) and not os.path.isfile(target):
-                    raise ValueError(f"{shown(path)} is neither a file nor a directory; pass one of these")
-                return Location(root, (relative,), root if several else "")
+            try:
+                os.lstat(target)
+            except PermissionError as error:
+                denied = error
+                continue
+            except OSError:
+                continue
+            if not os.path.isdir(target) and os.path.exists(target) and not os.path.isfile(target):
+                raise ValueError(f"{shown(path)} is neither a file nor a directory; pass one of these")
+            return Location(root, (relative,), root if several else "")
+        if denied is not None:
+            raise PermissionError(
+                f"{shown(path)} cannot be read: {denied.strerror}; change its permissions and those of the directories "
+                "above it, or pass another path"
+            )
         if re.search(r"[*?\[{]", path):
             raise FileNotFoundError(
                 f"{shown(path)} does not exist; path must be one file or directory; pass a glob as file_pattern"
@@ -157,6 +163,15 @@ class Sandbox:
                 raise FileNotFoundError(
                     f"the root {shown(root)} does not exist any more, or is not the same directory; restore it"
                 )
+
+
+def _check_text(path: str) -> None:
+    if "\0" in path:
+        raise ValueError("a NUL character cannot be part of a path; remove it")
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise ValueError(f"{path!r} has a character that no path can have; remove it") from None
 
 
 def below(path: PurePath, root: PurePath) -> str | None:

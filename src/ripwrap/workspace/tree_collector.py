@@ -4,11 +4,14 @@ import fnmatch
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.tree import Directory, directory_at, plant_parts
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import Intake
+from ripwrap._ripgrep.stderr import path_error
+from ripwrap.models import PathError
 from ripwrap.options import FileOptions
 from ripwrap.workspace.scope import Progress, Scope, escaped
 
@@ -76,7 +79,6 @@ class TreeCollector(Intake[str]):
 
     def add(self, path: str) -> None:
         """Add a path, relative to the directory that rg runs in."""
-        self._any = True
         if self._scope.allowed is not None and not self._scope.allowed(path):
             return
         start, (*parents, name) = self._parts(path)
@@ -125,6 +127,11 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
         tree.timed_out = deadline is not None and time.monotonic() > deadline
         return tree.timed_out or cancelled.is_set()
 
+    errors: list[PathError] = []
+
+    def report(start: str, name: str, error: OSError) -> None:
+        errors.append(path_error(os.path.normpath(os.path.join(start, name)), error))
+
     for path in location.paths:
         # With several roots, each is walked separately, so that ignore files above it are not read.
         alone = location.several
@@ -139,8 +146,10 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
             max_depth=options.get("max_depth"),
             one_file_system=options.get("one_file_system", False),
             stop=stop,
+            report=partial(report, path if alone else ""),
         ):
             tree.add(os.path.normpath(os.path.join(path, name)) if alone else name)
+    tree.errors = tuple(errors)
     return tree
 
 

@@ -1,6 +1,5 @@
 """List files without rg, for `ls` only: the files that `rg --files` lists without following links."""
 
-import logging
 import os
 import stat
 import sys
@@ -10,8 +9,6 @@ from dataclasses import dataclass
 from ripwrap.errors import GlobError
 from ripwrap.options import EXCLUDED
 from ripwrap.workspace.ignore_files import IgnoreStack, Rule, Rules, match_text
-
-_LOGGER = logging.getLogger("ripwrap")
 
 NAME_SURROGATE_TAG = 0x20000000
 """Bit of a Windows reparse tag that marks a file that stands for another one (`IsReparseTagNameSurrogate`)."""
@@ -27,11 +24,12 @@ def walk(
     max_depth: int | None,
     one_file_system: bool,
     stop: Callable[[], bool],
+    report: Callable[[str, OSError], object],
 ) -> Iterator[str]:
     """Yield the paths of files below a folder, relative to the root, depth first, in each folder by name.
 
     Only ignore files in the root or below it are read, but not those that are links out of it. A folder that cannot be
-    read is logged and left out.
+    read is reported and left out.
 
     Args:
         root: Real path of a folder.
@@ -42,6 +40,7 @@ def walk(
         max_depth: Number of levels below `sub` to list; `None` is no limit.
         one_file_system: Do not enter folders on another file system than that of `sub`.
         stop: Function that is called before each folder and file; the listing ends when it returns True.
+        report: Function that is called with each path that cannot be read, relative to the root, and the error.
 
     Raises:
         GlobError: One of `exclude` does not parse.
@@ -53,6 +52,7 @@ def walk(
         excluded=Rules(rule for glob in (*exclude, *EXCLUDED) if (rule := _parse_exclude(f"!{glob}"))),
         max_depth=max_depth,
         device=os.stat(os.path.join(root, sub)).st_dev if one_file_system else None,
+        report=report,
     )
     return walker.walk(sub, stop)
 
@@ -74,6 +74,7 @@ class _Walker:
     excluded: Rules
     max_depth: int | None
     device: int | None
+    report: Callable[[str, OSError], object]
 
     def walk(self, sub: str, stop: Callable[[], bool]) -> Iterator[str]:
         if os.path.isfile(os.path.join(self.root, sub)):
@@ -98,14 +99,18 @@ class _Walker:
             with os.scandir(os.path.join(self.root, folder.path)) as scanned:
                 entries.extend(scanned)
         except OSError as error:
-            _LOGGER.debug("%s", error)
+            self.report(folder.path or os.curdir, error)
         if not self.no_ignore:
             ignores = ignores.entered(self.root, folder.path, {entry.name for entry in entries})
         for entry in sorted(entries, key=lambda entry: os.fsencode(entry.name)):
             if stop():
                 return
             path = os.path.join(folder.path, entry.name)
-            is_folder = _is_folder(entry)
+            try:
+                is_folder = _is_folder(entry)
+            except OSError as error:
+                self.report(path, error)
+                continue
             if is_folder is not None and not self._is_left_out(entry, path, ignores, is_folder=is_folder):
                 yield _Entry(path, folder.depth + 1, ignores if is_folder else None)
 
@@ -122,7 +127,8 @@ class _Walker:
         # Not `entry.stat()`, which does not know the device on Windows.
         try:
             return os.lstat(os.path.join(self.root, folder)).st_dev == self.device
-        except OSError:
+        except OSError as error:
+            self.report(folder, error)
             return False
 
 
@@ -135,15 +141,11 @@ def _parse_exclude(line: str) -> Rule | None:
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool | None:
     """Return True for a folder, False for a file, `None` for others: links, junctions on Windows, FIFOs."""
-    try:
-        if sys.platform == "win32" and entry.stat(follow_symlinks=False).st_reparse_tag & NAME_SURROGATE_TAG:
-            return None
-        if entry.is_dir(follow_symlinks=False):
-            return True
-        return False if entry.is_file(follow_symlinks=False) else None
-    except OSError as error:
-        _LOGGER.debug("%s", error)
+    if sys.platform == "win32" and entry.stat(follow_symlinks=False).st_reparse_tag & NAME_SURROGATE_TAG:
         return None
+    if entry.is_dir(follow_symlinks=False):
+        return True
+    return False if entry.is_file(follow_symlinks=False) else None
 
 
 def _is_hidden(entry: "os.DirEntry[str]") -> bool:

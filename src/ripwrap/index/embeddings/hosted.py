@@ -44,7 +44,9 @@ KEYS: dict[str, tuple[str, ...]] = {
 }
 """Environment variables that may have the key of a provider."""
 
-RETIRED = "GitHub has retired Copilot's embeddings API; name another provider."
+# GitHub retired another API on 2026-07-30, that of GitHub Models (https://docs.github.com/en/github-models). Other
+# programs use the endpoint `/embeddings` of Copilot (https://docs.litellm.ai/docs/providers/github_copilot).
+UNDOCUMENTED = "GitHub does not document Copilot's embeddings API for other programs, and may change it."
 
 T = TypeVar("T")
 
@@ -69,7 +71,7 @@ class Hosted:
         self._local = False
         url = self._url(self._make_model()[1])
         self._local = url is not None and is_loopback(url)
-        note = RETIRED if provider == "github-copilot" else ""
+        note = UNDOCUMENTED if provider == "github-copilot" else ""
         if url is None:
             note = "Its package may download the model."
         self.destination: Destination = Destination(
@@ -147,9 +149,7 @@ class Hosted:
 
     def _translate_setup_error(self, error: Exception) -> EmbeddingError:
         if isinstance(error, ImportError):
-            extra = re.search(r"pydantic-ai-slim\[[\w-]+\]", str(error))
-            packages = f'"ripwrap[vectors]" "{extra[0]}"' if extra else '"ripwrap[vectors]"'
-            return self._make_error(f"a package is missing: pip install {packages}")
+            return self._make_error(f"a package is missing: pip install {_packages(self._provider, error)}")
         if isinstance(error, ValueError):
             return self._make_error(f"{error}")
         keys = KEYS.get(self._provider)
@@ -170,7 +170,7 @@ class Hosted:
 
     def _make_error(self, what: str, reason: EmbedReason = "setup", **told: Any) -> EmbeddingError:
         verb = "cannot be used" if reason == "setup" else "failed"
-        note = f". {RETIRED}" if self._provider == "github-copilot" else ""
+        note = f". {UNDOCUMENTED}" if self._provider == "github-copilot" else ""
         message = remove_secrets(f"{self.name} {verb}: {what}{note}")
         return EmbeddingError(message, provider=self._provider, reason=reason, **told)
 
@@ -245,6 +245,17 @@ def remove_secrets(text: str) -> str:
         if _SECRET_NAME.search(name.upper()) and len(value) >= 8:
             text = text.replace(value, "***")
     return redact(text)
+
+
+def _packages(provider: str, error: ImportError) -> str:
+    """Return what `pip install` must be given for a provider, after an import that failed."""
+    if provider in ("google", "google-cloud"):
+        return '"ripwrap[google]"'
+    packages = ["ripwrap[vectors]"]
+    extra = re.search(r"pydantic-ai-slim\[[\w-]+\]", str(error))
+    if extra is not None and extra[0] != "pydantic-ai-slim[openai]":  # which the extra `vectors` installs
+        packages.append(extra[0])
+    return " ".join(f'"{package}"' for package in packages)
 
 
 def _make_direct_client(limits: Limits) -> Any:

@@ -4,15 +4,17 @@ Nothing leaves the machine, unless the caller names a hosted provider, or `'auto
 """
 
 import difflib
+import logging
 import os
 import re
 from importlib.util import find_spec
+from itertools import takewhile
 
 import httpx
 from pydantic import BaseModel
 
 from ripwrap.errors import EmbeddingError
-from ripwrap.index.embeddings.hosted import KEYS, RETIRED, Hosted, is_loopback, ollama_url
+from ripwrap.index.embeddings.hosted import KEYS, UNDOCUMENTED, Hosted, is_loopback, ollama_url
 from ripwrap.index.embeddings.protocol import Embedder, Limits
 from ripwrap.index.embeddings.wordllama import WordLlama
 
@@ -37,17 +39,22 @@ _OLLAMA_TIMEOUT = 0.3  # seconds; a server on this machine lists its models at o
 _EMBEDDING_MODEL_NAME = re.compile(r"embed|minilm|(^|/)bge|(^|/)e5|(^|/)gte", re.IGNORECASE)
 
 
-class Found(BaseModel, frozen=True):
-    """Result of looking for a provider.
+_LOGGER = logging.getLogger("ripwrap")
+
+
+class DetectedProvider(BaseModel, frozen=True):
+    """Provider of embeddings that `'auto'` considers.
 
     Attributes:
         provider: Name of the provider.
-        embedder: Name for `embedder()`; `None` if the provider cannot be used.
+        embedder: Name for `embedder()`; `None` if `'auto'` does not use the provider.
+        configured: True if the environment configures it, also if it cannot be used because a package is missing.
         why: Reason: what was found, or what is missing.
     """
 
     provider: str
     embedder: str | None
+    configured: bool
     why: str
 
 
@@ -56,9 +63,9 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
 
     Args:
         named: `provider:model`, such as 'openai:text-embedding-3-small' or 'ollama:nomic-embed-text'. A provider alone
-            has a default model. 'wordllama' or `None`, the default, needs no network. 'auto' is the first of Copilot,
-            OpenAI, Google and an Ollama on this machine that is set up, or else wordllama. An object that is an
-            `Embedder` is returned as it is.
+            has a default model. 'wordllama' or `None`, the default, needs no network. 'auto' is the first of
+            `detect()` that can be used, or else wordllama; it logs its choice, and warns of a provider that is
+            configured and lacks a package. An object that is an `Embedder` is returned as it is.
         limits: Limits of requests, in place of those of the provider; an object keeps its own.
 
     Raises:
@@ -70,15 +77,25 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
             raise TypeError(f"an embedder must be a name or an Embedder, got {type(named).__name__}")
         return named
     name = "wordllama" if named is None else named.strip()
-    if name == "auto":
-        name = next((found.embedder for found in detect() if found.embedder), "wordllama")
+    return _choose(limits) if name == "auto" else _make(name, limits)
+
+
+def detect() -> tuple[DetectedProvider, ...]:
+    """Return which providers `'auto'` can use, in this order: Copilot, OpenAI, Google, Ollama.
+
+    A provider can be used if the environment configures it and its package is installed. The environment is read, and
+    an Ollama on this machine is asked for its models, for 0.3 seconds at most. Nothing of a project is sent, and no
+    other machine is asked. GitHub does not document Copilot's embeddings API, so `'auto'` uses Copilot only where the
+    environment has the address of a server for it, e.g. in `GITHUB_COPILOT_BASE_URL`.
+    """
+    return (_detect_copilot(), _detect_hosted("openai"), _detect_hosted("google"), _detect_ollama())
+
+
+def _make(name: str, limits: Limits | None) -> Hosted | WordLlama:
     provider, _, model = name.partition(":")
     provider = _PROVIDER_ALIASES.get(provider.lower(), provider.lower())
     if provider == "wordllama":
         return _make_wordllama(model)
-    if find_spec("pydantic_ai") is None:
-        how = 'it needs the package pydantic-ai-slim: pip install "ripwrap[vectors]"'
-        raise EmbeddingError(f"{name} cannot be used: {how}", provider=provider)
     _check_known(provider, name)
     model = model or MODELS.get(provider, "")
     if not model:
@@ -86,13 +103,22 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
     return Hosted(provider, model, limits=limits)
 
 
-def detect() -> tuple[Found, ...]:
-    """Return which providers can be used, in this order: Copilot, OpenAI, Google, Ollama.
-
-    The environment is read, and an Ollama on this machine is asked for its models, for 0.3 seconds at most. Nothing of
-    a project is sent, and no other machine is asked.
-    """
-    return (_detect_copilot(), _detect_hosted("openai"), _detect_hosted("google"), _detect_ollama())
+def _choose(limits: Limits | None) -> Hosted | WordLlama:
+    """Return the embedder that `'auto'` means; log why, and add the reason to its destination."""
+    detected = detect()
+    passed = [*takewhile(lambda one: one.embedder is None, detected)]
+    if len(passed) < len(detected):
+        chosen, why = _make(detected[len(passed)].embedder or "", limits), detected[len(passed)].why
+    else:
+        chosen, why = _make("wordllama", limits), "no provider can be used"
+    _LOGGER.info("embedder 'auto' is %s: %s", chosen.name, why)
+    for one in passed:
+        level = logging.WARNING if one.configured else logging.INFO
+        _LOGGER.log(level, "embedder 'auto' does not use %s: %s", one.provider, one.why)
+    unused = ", ".join(f"{one.provider} ({one.why})" for one in passed if one.configured)
+    notes = (f"Chosen by 'auto': {why}.", f"Not used: {unused}." if unused else "", chosen.destination.note)
+    chosen.destination = chosen.destination.model_copy(update={"note": " ".join(filter(None, notes))})
+    return chosen
 
 
 def _make_wordllama(model: str) -> WordLlama:
@@ -102,64 +128,85 @@ def _make_wordllama(model: str) -> WordLlama:
 
 
 def _check_known(provider: str, name: str) -> None:
-    """Check that a provider is known.
+    """Check that a provider is known: to ripwrap, or to pydantic-ai, if that is installed.
 
     Raises:
         EmbeddingError: The provider is unknown.
     """
+    known = ["auto", "wordllama", *MODELS, *_OTHER_PROVIDERS]
+    if provider in known[2:]:
+        return
+    others = ", and all providers of pydantic-ai"
+    if find_spec("pydantic_ai") is None:
+        others += ' once it is installed: pip install "ripwrap[vectors]"'
+    elif _is_known_to_pydantic_ai(provider.removeprefix("gateway/")):
+        return
+    close = difflib.get_close_matches(provider, known, 1)
+    hint = f"did you mean {close[0]!r}? " if close and close[0] != provider else ""
+    message = f"unknown embedder {name!r}; {hint}known are {', '.join(known)}{others}"
+    raise EmbeddingError(message, provider=provider)
+
+
+def _is_known_to_pydantic_ai(provider: str) -> bool:
     from pydantic_ai.providers import infer_provider_class
 
     try:
-        infer_provider_class(provider.removeprefix("gateway/"))
+        infer_provider_class(provider)
     except ImportError:  # a known provider without its package; `Hosted` names the package
-        pass
-    except ValueError as error:
-        known = ["wordllama", *MODELS, *_OTHER_PROVIDERS]
-        close = difflib.get_close_matches(provider, known, 1)
-        hint = f"did you mean {close[0]!r}? " if close else ""
-        raise EmbeddingError(
-            f"unknown provider of embeddings {provider!r} in {name!r}; {hint}"
-            f"known are {', '.join(known)}, and all of pydantic-ai",
-            provider=provider,
-        ) from error
+        return True
+    except ValueError:
+        return False
+    return True
 
 
 def _find_key(provider: str) -> str | None:
     return next((key for key in KEYS[provider] if os.environ.get(key)), None)
 
 
-def _detect_hosted(provider: str) -> Found:
+def _detect_hosted(provider: str) -> DetectedProvider:
     key = _find_key(provider)
     if key is None:
-        return Found(provider=provider, embedder=None, why=f"not set: {', '.join(KEYS[provider])}")
-    return Found(provider=provider, embedder=f"{provider}:{MODELS[provider]}", why=f"{key} is set")
+        return _not_configured(provider, f"not set: {', '.join(KEYS[provider])}")
+    return _configured(f"{provider}:{MODELS[provider]}", f"{key} is set")
 
 
-def _detect_copilot() -> Found:
-    """Look for Copilot, which works only with the address of another server: GitHub has retired this API."""
-    found = _detect_hosted("github-copilot")
-    elsewhere = ("GITHUB_COPILOT_BASE_URL", "COPILOT_API_URL", "GITHUB_COPILOT_API_BASE")
-    if found.embedder is None or any(os.environ.get(name) for name in elsewhere):
-        return found
-    return Found(provider=found.provider, embedder=None, why=f"{found.why}, but: {RETIRED}")
+def _detect_copilot() -> DetectedProvider:
+    provider = "github-copilot"
+    addresses = ("GITHUB_COPILOT_BASE_URL", "COPILOT_API_URL", "GITHUB_COPILOT_API_BASE")
+    key = _find_key(provider)
+    if key is None or any(os.environ.get(name) for name in addresses):
+        return _detect_hosted(provider)
+    return _not_configured(provider, f"{key} is set, but not {' or '.join(addresses)}. {UNDOCUMENTED}")
 
 
-def _detect_ollama() -> Found:
+def _detect_ollama() -> DetectedProvider:
+    provider = "ollama"
     url = ollama_url().removesuffix("/v1")
     if not is_loopback(url):
-        return Found(
-            provider="ollama", embedder=None, why="OLLAMA_HOST is another machine; name the provider to use it"
-        )
+        return _not_configured(provider, "OLLAMA_HOST is another machine; name the provider to use it")
     try:
         with httpx.Client(trust_env=False, timeout=_OLLAMA_TIMEOUT) as client:
             listed = client.get(f"{url}/api/tags").raise_for_status().json()["models"]
         names = [str(model["name"]).removesuffix(":latest") for model in listed]
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
-        return Found(provider="ollama", embedder=None, why=f"no answer on this machine ({type(error).__name__})")
+        return _not_configured(provider, f"no answer on this machine ({type(error).__name__})")
     embeds = sorted(
-        (name for name in names if _EMBEDDING_MODEL_NAME.search(name)), key=lambda name: name != MODELS["ollama"]
+        (name for name in names if _EMBEDDING_MODEL_NAME.search(name)), key=lambda name: name != MODELS[provider]
     )
     if not embeds:
-        why = f"it has no model that embeds: ollama pull {MODELS['ollama']}"
-        return Found(provider="ollama", embedder=None, why=why)
-    return Found(provider="ollama", embedder=f"ollama:{embeds[0]}", why="it runs on this machine")
+        return _not_configured(provider, f"it has no model that embeds: ollama pull {MODELS[provider]}")
+    return _configured(f"{provider}:{embeds[0]}", "it runs on this machine")
+
+
+def _not_configured(provider: str, why: str) -> DetectedProvider:
+    return DetectedProvider(provider=provider, embedder=None, configured=False, why=why)
+
+
+def _configured(name: str, why: str) -> DetectedProvider:
+    """Return a provider that the environment configures; it can be used if its embedder can be made."""
+    provider, _, model = name.partition(":")
+    try:
+        Hosted(provider, model)
+    except EmbeddingError as error:
+        return DetectedProvider(provider=provider, embedder=None, configured=True, why=f"{why}, but {error}")
+    return DetectedProvider(provider=provider, embedder=name, configured=True, why=why)

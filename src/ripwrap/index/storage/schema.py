@@ -113,7 +113,11 @@ def create_tables(database: "Connection") -> None:
 
 
 def clear_content(database: "Connection") -> None:
-    """Delete all content but vectors, which depend on nothing but a text and a model."""
+    """Delete all content but vectors, which depend on nothing but a text and a model.
+
+    Deleted text is overwritten, because it may be of files that are no longer indexed.
+    """
+    database.execute("PRAGMA secure_delete = ON")
     for table in _CONTENT_TABLES:
         database.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
     database.execute("INSERT INTO fts(fts) VALUES ('delete-all')")

@@ -264,7 +264,7 @@ class Store:
         self._is_made(database, versions)
         if versions != self.versions:
             if self._read_only:
-                raise _StaleError("it was made by another chunker or tokenizer")
+                raise _StaleError("it was made by another chunker or version")
             with write_transaction(database):
                 self._fill(database)
         self._checked = True
@@ -296,7 +296,7 @@ class Store:
         elif versions == self.versions:
             return
         else:
-            _LOGGER.info("the index in %s was made by another chunker or tokenizer, and is rebuilt", self.folder)
+            _LOGGER.info("the index in %s was made by another chunker or version, and is rebuilt", self.folder)
             clear_content(database)
             mark = mark_of(database)
         database.execute("DELETE FROM meta")

@@ -1,0 +1,85 @@
+"""`ripwrap index`, run in this process: what each command prints, and its exit code."""
+
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ripwrap.cli.app import run
+from ripwrap.index.storage.files import NAME
+
+Plant = Callable[..., Path]
+
+
+@pytest.fixture
+def printed(plant: Plant, home: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Return a function that runs a command on an index of one file, and returns what it prints."""
+    root = plant({"a.py": "class Jar:\n    pass\n", ".env": "COOKIE=1\n"})
+
+    def printed(*arguments: str, location: str | None = f"--location={home}", code: int = 0) -> str:
+        assert run(["index", *arguments, str(root), *([location] if location else [])]) == code
+        return capfd.readouterr().out
+
+    return printed
+
+
+def rows(text: str, name: str) -> list[str]:
+    return re.findall(rf"^{name}: (.*)$", text, re.MULTILINE)
+
+
+def test_status_and_check_have_a_row_for_each_view(printed: Callable[..., str]) -> None:
+    """Issue 19, line 11: after `build --hidden`, `status` said 'built: no' and printed rg's arguments as JSON."""
+    assert printed("status", code=1).startswith("built: no\n")
+    printed("build", "--chunker=windows", "--hidden", "-g*.py", "-g.env", "--require-git", "--threads=1")
+    for command in ("status", "check"):
+        (row,) = rows(printed(command, "--chunker=windows"), "views")
+        assert "options '--glob=*.py' --glob=.env --hidden --require-git, files 2, chunks 2, " in row
+        assert row.endswith("current no")
+    printed("build", "--chunker=windows")
+    for command in ("status", "check"):
+        first, second = rows(printed(command, "--chunker=windows"), "views")
+        assert "options" not in first and first.endswith("current yes") and second.endswith("current no")
+
+
+def test_status_and_check_show_an_index_of_another_chunker(printed: Callable[..., str], home: Path) -> None:
+    """Issue 19, line 11: after `build` with another chunker, `status` said 'built: no'."""
+    printed("build", "--chunker=windows")
+    with sqlite3.connect(home / NAME) as database:
+        database.execute("UPDATE meta SET value = 'syntax 1, semble-grammars 0' WHERE key = 'chunker'")
+        database.execute("INSERT INTO model VALUES ('toy:model', 2, 0)")
+        database.execute("INSERT INTO vec SELECT digest, 'toy:model', x'00000000' FROM chunk")
+    database.close()
+    text = printed("status", "--chunker=windows")
+    assert text.startswith("built: yes\noutdated: yes\nfiles: 1\nchunks: 1\n")
+    for said in (text, printed("check", "--chunker=windows")):
+        assert rows(said, "chunker") == ["syntax 1, semble-grammars 0"]
+        assert rows(said, "models") == ["name toy:model, dimension 2, vectors 1"]
+        assert len(rows(said, "views")) == 1
+        (message,) = rows(said, "messages")
+        assert message.startswith("Its chunker was syntax 1, semble-grammars 0, and is now windows ")
+        assert message.endswith(": the next `ripwrap index build` rebuilds it, unless you pass --chunker=syntax.")
+
+
+@pytest.mark.extra
+def test_status_after_a_build_with_windows_shows_it(printed: Callable[..., str]) -> None:
+    """Issue 19, line 11: `build --chunker windows`, then `status` said 'built: no'."""
+    pytest.importorskip("tree_sitter")
+    pytest.importorskip("semble_grammars")
+    printed("build", "--chunker=windows")
+    text = printed("status")
+    assert text.startswith("built: yes\noutdated: yes\n")
+    assert text.endswith(" rebuilds it, unless you pass --chunker=windows.\n")
+
+
+def test_status_names_an_index_in_the_other_location(
+    printed: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 19, line 11: after `build --location project`, `status` showed nothing of it."""
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
+    printed("build", location="--location=project")
+    (message,) = rows(printed("status", location=None, code=1), "messages")
+    assert re.fullmatch(r"There is an index in .*/\.ripwrap; pass --location=project to use it\.", message)
+    printed("build", location=None)
+    assert rows(printed("status", location=None), "messages") == []

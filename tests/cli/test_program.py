@@ -1,0 +1,149 @@
+"""`python -m ripwrap` as a program: its exit, closed streams, Ctrl-C, and missing packages."""
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ripwrap.index import RefreshResult
+from support.cli import RIPWRAP, output
+from support.waiting import until_blocking
+
+pytestmark = pytest.mark.slow
+
+Plant = Callable[..., Path]
+RunningIn = Callable[[Path], list[psutil.Process]]
+
+
+def test_program_without_stdout_says_so(plant: Plant) -> None:
+    command = f"{sys.executable} -m ripwrap files >&-"
+    closed = subprocess.run(command, shell=True, cwd=plant({"f": ""}), stderr=subprocess.PIPE, check=False)
+    assert (closed.returncode, closed.stderr) == (2, b"ripwrap: stdout is closed: there is nowhere to print to\n")
+
+
+def test_program_on_a_terminal_prints_headings_and_colors(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    leader, follower = pty.openpty()
+    done = subprocess.run(
+        [*RIPWRAP, "search", "needle"],
+        cwd=plant({"a.py": "needle\n"}),
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        check=False,
+    )
+    os.close(follower)
+    printed = os.read(leader, 65536)  # it is short and waits in the terminal
+    os.close(leader)
+    assert done.returncode == 0
+    assert printed == b"\x1b[35ma.py\x1b[0m\r\n\x1b[32m1\x1b[0m:\x1b[1;31mneedle\x1b[0m\r\n"
+
+
+def test_closed_pipe_ends_a_search_quietly(plant: Plant, running_in: RunningIn) -> None:
+    folder = plant({"dense": "needle\n" * 500_000})
+    command = [*RIPWRAP, "search", "needle"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as program:
+        assert program.stdout is not None and program.stderr is not None
+        assert program.stdout.readline() == b"dense:1:needle\n"
+        program.stdout.close()
+        assert program.stderr.read() == b""
+    assert program.returncode == 0
+    assert running_in(folder) == []
+
+
+@pytest.mark.python
+def test_ctrl_c_ends_a_search_quietly(plant: Plant, running_in: RunningIn) -> None:
+    folder = plant({"file": "needle\n"})
+    os.mkfifo(folder / "fifo")
+    command = [*RIPWRAP, "search", "needle", "file", "fifo", "--threads=1"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        until_blocking(lambda: running_in(folder) or program.poll() is not None)
+        os.killpg(program.pid, signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=30)
+    assert (program.returncode, stderr) == (130, b"")
+    assert stdout in (b"", b"file:1:needle\n")
+    assert running_in(folder) == []
+
+
+@pytest.mark.python
+def test_ctrl_c_at_the_start_of_rg_ends_rg(plant: Plant, running_in: RunningIn) -> None:
+    folder = plant({})
+    os.mkfifo(folder / "fifo")
+    code = """if True:
+        import signal, sys
+        from ripwrap.__main__ import main
+        from ripwrap._ripgrep.process import BlockingChild
+        BlockingChild.__enter__ = lambda child: signal.raise_signal(signal.SIGINT)
+        sys.argv[1:] = ["search", "needle", "fifo"]
+        main()
+        """
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    assert running_in(folder) == []
+
+
+@pytest.mark.python
+def test_ignored_ctrl_c_does_not_end_a_search(plant: Plant, running_in: RunningIn) -> None:
+    folder = plant({})
+    os.mkfifo(folder / "fifo")
+    command = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *RIPWRAP, "search", "needle", "fifo"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        until_blocking(lambda: running_in(folder) or program.poll() is not None)
+        os.killpg(program.pid, signal.SIGINT)
+        (folder / "fifo").write_bytes(b"needle\n")
+        stdout, stderr = program.communicate(timeout=30)
+    assert (program.returncode, stdout, stderr) == (0, b"fifo:1:needle\n", b"")
+
+
+@pytest.mark.python
+def test_ctrl_c_twice_ends_an_index_build_quietly(plant: Plant, tmp_path: Path) -> None:
+    folder = plant({f"{number}.py": f"def cookie{number}(): ...\n" * 20 for number in range(3_000)})
+    command = [*RIPWRAP, "index", "build", f"--location={tmp_path / 'home'}", "--chunker=windows"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        until_blocking((tmp_path / "home" / "index.sqlite3-wal").exists)
+        for _ in range(2):
+            os.killpg(program.pid, signal.SIGINT)
+            signal.sigtimedwait([], 0.005)
+        stdout, stderr = program.communicate(timeout=30)
+    assert (stdout, stderr) == (b"", b"")
+    assert program.returncode in (130, -signal.SIGINT)  # the latter if Python has already removed its handlers
+    assert output(*command[3:], cwd=folder).startswith("3000 added, ")
+
+
+def test_command_without_its_extra_names_the_extra(folder: Path) -> None:
+    code = "import sys; sys.modules['cyclopts'] = None; from ripwrap.__main__ import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == 'ripwrap: the command line needs cyclopts: pip install "ripwrap[cli]"\n'
+
+
+@pytest.mark.extra
+def test_index_watch_prints_each_refresh_and_ends_quietly(plant: Plant, tmp_path: Path, running_in: RunningIn) -> None:
+    pytest.importorskip("watchfiles")
+    folder = plant({"a.py": "a\n"})
+    command = [*RIPWRAP, "index", "watch", "--json", f"--location={tmp_path / 'home'}"]
+    with subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+    ) as program:
+        assert program.stdout is not None
+        assert RefreshResult.model_validate_json(program.stdout.readline()).added == 1
+        (folder / "b.py").write_text("b\n")
+        assert RefreshResult.model_validate_json(program.stdout.readline()).added == 1
+        os.killpg(program.pid, signal.SIGINT)
+        stdout, stderr = program.communicate(timeout=30)
+    assert (program.returncode, stdout, stderr) == (130, b"", b"")
+    assert running_in(folder) == []

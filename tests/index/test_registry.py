@@ -1,0 +1,125 @@
+"""Which embedder a name means, and which one `'auto'` chooses."""
+
+import logging
+import sys
+from pathlib import Path
+
+import pytest
+
+from ripwrap import EmbeddingError, index, sync
+from ripwrap.index import detect, embedder
+from ripwrap.index.embeddings.protocol import describe
+from support.embeddings import Provider
+
+KEY = "not-a-real-key-0123456789"
+
+
+@pytest.fixture
+def no_google(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the package google-genai, also from modules that were imported before."""
+    for name in ("pydantic_ai.providers.google", "pydantic_ai.embeddings.google"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "google.genai", None)
+
+
+@pytest.fixture
+def no_pydantic_ai(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide pydantic-ai, as if the extra `vectors` were not installed."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "pydantic_ai"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+
+
+def test_detect_is_public() -> None:
+    """Issue 19, line 12: users can ask what `'auto'` would choose, and why."""
+    assert {"detect", "DetectedProvider"} <= set(index.__all__)
+    assert [type(one) for one in detect()] == [index.DetectedProvider] * 4
+    assert [(one.provider, one.configured) for one in detect()] == [
+        ("github-copilot", False),
+        ("openai", False),
+        ("google", False),
+        ("ollama", False),
+    ]
+
+
+@pytest.mark.usefixtures("no_pydantic_ai")
+def test_unknown_embedder_error_names_the_known_ones_without_the_extra() -> None:
+    """Issue 19, line 12: no package makes an unknown name known."""
+    with pytest.raises(EmbeddingError) as caught:
+        embedder("bogus")
+    known = "auto, wordllama, github-copilot, openai, google, ollama, voyageai, cohere"
+    assert f"{caught.value}".startswith(f"unknown embedder 'bogus'; known are {known}")
+    assert 'pip install "ripwrap[vectors]"' in f"{caught.value}"  # for the other providers of pydantic-ai
+    with pytest.raises(EmbeddingError, match="unknown embedder 'opnai:x'; did you mean 'openai'"):
+        embedder("opnai:x")
+    with pytest.raises(EmbeddingError, match="unknown embedder 'auto:x'"):
+        embedder("auto:x")
+
+
+@pytest.mark.usefixtures("no_pydantic_ai")
+@pytest.mark.parametrize(
+    ("name", "extra"), [("openai", "vectors"), ("google", "google"), ("ollama:x", "vectors"), ("gemini", "google")]
+)
+def test_known_provider_without_its_package_names_the_extra(name: str, extra: str) -> None:
+    with pytest.raises(
+        EmbeddingError, match=rf'cannot be used: a package is missing: pip install "ripwrap\[{extra}\]"$'
+    ):
+        embedder(name)
+
+
+@pytest.mark.usefixtures("no_pydantic_ai")
+def test_key_of_a_provider_without_its_package_is_detected_and_not_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 19, line 12: a key alone is not enough."""
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    found = {one.provider: one for one in detect()}["google"]
+    assert (found.embedder, found.configured) == (None, True)
+    assert found.why.startswith("GOOGLE_API_KEY is set, but google:gemini-embedding-001 cannot be used")
+    assert found.why.endswith('pip install "ripwrap[google]"')
+
+
+@pytest.mark.extra
+@pytest.mark.usefixtures("no_google")
+def test_auto_passes_over_a_provider_without_its_package_and_says_why(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Issue 19, line 12: `'auto'` with GOOGLE_API_KEY and without google-genai takes the next provider."""
+    pytest.importorskip("openai")
+    pytest.importorskip("pydantic_ai")
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    monkeypatch.setenv("OLLAMA_HOST", provider.url)
+    with caplog.at_level(logging.INFO, "ripwrap"):
+        chosen = embedder("auto")
+    assert chosen.name == "ollama:nomic-embed-text"
+    why = "GOOGLE_API_KEY is set, but google:gemini-embedding-001 cannot be used: a package is missing: "
+    why += 'pip install "ripwrap[google]"'
+    warned = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+    assert warned == [f"embedder 'auto' does not use google: {why}"]
+    assert "embedder 'auto' is ollama:nomic-embed-text: it runs on this machine" in caplog.text
+    note = f"Chosen by 'auto': it runs on this machine. Not used: google ({why})."
+    assert note in str(describe(chosen))
+
+
+@pytest.mark.extra
+@pytest.mark.usefixtures("no_google")
+def test_status_says_why_auto_has_chosen_an_embedder(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 19, line 12: the status shows the choice with its reason."""
+    for package in ("numpy", "openai", "pydantic_ai"):
+        pytest.importorskip(package)
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    monkeypatch.setenv("OLLAMA_HOST", provider.url)
+    with sync.Index(tmp_path, location=tmp_path / "home", embedder="auto") as found:
+        status = found.status()
+    assert status.model == "ollama:nomic-embed-text"
+    (sent,) = status.sent
+    assert "Chosen by 'auto': it runs on this machine. Not used: google (GOOGLE_API_KEY is set, but" in sent
+
+
+def test_copilot_is_chosen_by_auto_only_with_the_address_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 19, line 12: what GitHub retired was GitHub Models; Copilot's own API is alive and undocumented."""
+    monkeypatch.setenv("COPILOT_GITHUB_TOKEN", KEY)
+    found = detect()[0]
+    assert (found.embedder, found.configured) == (None, False)
+    assert "GitHub does not document Copilot's embeddings API" in found.why
+    assert "retired" not in found.why
