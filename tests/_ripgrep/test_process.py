@@ -400,43 +400,43 @@ def test_program_that_exits_with_a_suspended_search_leaves_no_rg(
     assert running_in(blocked) == []
 
 
-def answers(stand_in: Path, colour: str) -> list[Match]:
+def answers(stand_in: Path, api: str) -> list[Match]:
     """Return all matches of a stand-in through the blocking or the async API."""
-    if colour == "sync":
+    if api == "sync":
         return list(sync.search("x", rg=stand_in))
 
     async def collect() -> list[Match]:
         return [match async for match in ripwrap.search("x", rg=stand_in)]
 
-    return anyio.run(collect, backend=colour)
+    return anyio.run(collect, backend=api)
 
 
 @pytest.mark.usefixtures("leaks_nothing")
-@pytest.mark.parametrize("colour", ["asyncio", "trio", "sync"])
+@pytest.mark.parametrize("api", ["asyncio", "trio", "sync"])
 class TestMisbehaviour:
-    def test_rg_killed_by_a_signal_raises_and_names_the_signal(self, stand_in: StandIn, colour: str) -> None:
+    def test_rg_killed_by_a_signal_raises_and_names_the_signal(self, stand_in: StandIn, api: str) -> None:
         rg = stand_in("killed(9)")
         with pytest.raises(SearchError, match="killed by signal 9") as caught:
-            answers(rg, colour)
+            answers(rg, api)
         assert caught.value.returncode == -9
         assert caught.value.argv[0] == str(rg)
 
-    def test_unknown_exit_code_raises_with_rgs_stderr(self, stand_in: StandIn, colour: str) -> None:
+    def test_unknown_exit_code_raises_with_rgs_stderr(self, stand_in: StandIn, api: str) -> None:
         rg = stand_in("print('who knows', file=sys.stderr); exits_halfway(3)")
         with pytest.raises(SearchError, match="who knows") as caught:
-            answers(rg, colour)
+            answers(rg, api)
         assert (caught.value.returncode, caught.value.stderr) == (3, "who knows\n")
 
     @pytest.mark.fact(28)
-    def test_exit_without_a_summary_raises(self, stand_in: StandIn, colour: str) -> None:
+    def test_exit_without_a_summary_raises(self, stand_in: StandIn, api: str) -> None:
         with pytest.raises(SearchError, match="exit code 0 and no message"):
-            answers(stand_in(""), colour)
+            answers(stand_in(""), api)
         with pytest.raises(SearchError, match="exit code 1 and no message"):
-            answers(stand_in("sys.exit(1)"), colour)
+            answers(stand_in("sys.exit(1)"), api)
 
     @pytest.mark.fact(2)
     def test_stdin_is_closed_and_ripgrep_variables_are_not_inherited(
-        self, stand_in: StandIn, colour: str, monkeypatch: pytest.MonkeyPatch
+        self, stand_in: StandIn, api: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("RIPGREP_CONFIG_PATH", "/evil")
         monkeypatch.setenv("RIPGREP_INDEX_PATH", "/evil")
@@ -447,7 +447,7 @@ class TestMisbehaviour:
             "assert 'PATH' in os.environ\n"
             "end()"
         )
-        assert answers(rg, colour) == []
+        assert answers(rg, api) == []
 
 
 def blocking(rg: "str | Path | RgBinary | None" = None, **options: object) -> list[Match]:
