@@ -130,8 +130,10 @@ FsPath = Annotated[str, _TextOrBytes(_path_from_envelope)]
 
 
 def plural(number: int, noun: str, ending: str = "s") -> str:
-    """Return a number with its noun: `1 file`, `2 files`."""
-    return f"{number} {noun}{'' if number == 1 else ending}"
+    """Return a number with its noun: `1 file`, `2 files`, `3 directories`."""
+    if number == 1:
+        return f"1 {noun}"
+    return f"{number} {noun[:-1]}ies" if noun.endswith(("ry", "ty")) else f"{number} {noun}{ending}"
 
 
 def nothing_found(noun: str, within: float | None) -> str:

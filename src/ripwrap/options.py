@@ -28,6 +28,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "limit": ("head_limit", "max_results", "max_entries"),
     "file_pattern": ("glob", "include", "include_pattern", "-g"),
     "file_type": ("type", "-t"),
+    "entry_type": ("type", "-t", "-type"),
     "case_insensitive": ("-i", "ignore_case"),
     "fixed_strings": ("-F", "literal", "literal_text"),
     "multiline": ("-U",),
@@ -81,11 +82,10 @@ class Flag:
     since: tuple[int, ...] = ()
 
 
-EXCLUDED = (".git", ".ripgrep/")
-"""Globs of what is left out without `include_git`; `.ripgrep/` is the index of rg after 15.2 (ripgrep#1497)."""
-
 MAX_THREADS = 1024
 """Threads of one rg. It starts all that are asked for before it searches, and takes all memory for 99,999,999."""
+EXCLUDED = (".git", ".ripgrep/")
+"""Globs of what is left out without `include_git`; `.ripgrep/` is the index of rg after 15.2 (ripgrep#1497)."""
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Threads: TypeAlias = Annotated[int, Field(ge=0, le=MAX_THREADS)]

@@ -47,6 +47,15 @@ def test_directories_of_a_level_share_the_budget_equally() -> None:
     )
 
 
+def test_directories_of_a_level_are_taken_row_by_row() -> None:
+    """Issue 19, line 22: the first of each parent, then the second; opencode takes them parent by parent."""
+    paths = [*names("a/p/", 2), "a/q/0", *names("b/r/", 2), "b/s/0"]
+    assert drawn(paths, 6 + 2) == (
+        "a/\n    p/\n        0\n        [1 truncated]\n    q/\n        [1 truncated]\n"
+        "b/\n    r/\n        0\n        [1 truncated]\n    s/\n        [1 truncated]"
+    )
+
+
 def test_unused_budget_goes_to_larger_directories() -> None:
     assert drawn([*names("a/", 5), "b/x"], 2 + 4) == "a/\n    0\n    1\n    2\n    [2 truncated]\nb/\n    x"
 

@@ -157,8 +157,9 @@ def test_not_found_error_lists_every_place_and_how_to_install(monkeypatch: pytes
     ],
 )
 def test_install_hint_matches_the_platform(platform: str, ways: list[str]) -> None:
+    """Issue 19, line 22: the hint did not have the address of the releases."""
     text = resolver.how_to_install(platform)
-    for way in [*ways, 'pip install "ripwrap[bin]"']:
+    for way in [*ways, 'pip install "ripwrap[bin]"', "https://github.com/BurntSushi/ripgrep/releases"]:
         assert way in text
 
 

@@ -92,6 +92,7 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "grep_content", {"pattern": pattern, "output_mode": "count"}
         yield "grep_content", {"pattern": "secret", "file_pattern": pattern, "output_mode": "files_with_matches"}
         yield "find_files", {"pattern": pattern}
+        yield "find_files", {"pattern": pattern, "entry_type": "any"}
         yield "ls", {"ignore": [pattern]}
 
 
@@ -102,6 +103,7 @@ def walk(root: str, rg: str) -> int:
         workspace.grep_content("(")
         workspace.grep_content("secret", sections=True)
         workspace.ls(ignore=["x"])
+        workspace.find_files("x", entry_type="any")
     answers = 0
     os.path.lexists(BEGIN)
     for name, arguments in calls():

@@ -46,6 +46,12 @@ WHERE = st.sampled_from(["", "a/", "a/Z/", "build/", "Z/"])
 KIND = st.sampled_from([".gitignore", ".ignore", ".rgignore"])
 
 
+@pytest.fixture(autouse=True)
+def in_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the folder of most tests the current one, so that `ls` has no need to name it."""
+    monkeypatch.chdir(folder)
+
+
 def texts(root: Path, path: str = ".", **arguments: Any) -> tuple[str, str]:
     """Return the text with rg and the text without; fail if anything else in the two results differs."""
     by_rg = sync.Workspace(root, rg=rgs.provide("15.2.0")).ls_result(path, **arguments)
@@ -253,16 +259,16 @@ def test_every_listing_names_what_could_not_be_read(rg: RgBinary, folder: Path, 
         "Error: {} cannot be read: Permission denied; change its permissions and those of the directories above it, or "
         "pass another path"
     )
-    ends = {
-        ".": f"(1 file. 2 paths {denied.format('part/hidden')})",
-        "part": f"(1 file. 1 path {denied.format('part/hidden')})",
+    says = {
+        ".": f"(1 file. 2 paths {denied.format('part/hidden')}",
+        "part": f"(1 file. 1 path {denied.format('part/hidden')}",
         "secret": f"No files found. 1 path {denied.format('secret')}",
         "secret/x": blocked.format("secret/x"),
         "secret/no": blocked.format("secret/no"),
     }
     expected = [
-        *(([one], tool, path, end) for tool in ("ls", "tree", "find_files") for path, end in ends.items()),
-        ([part, two], "ls", ".", f"(1 file. 2 paths {denied.format(f'{part}/hidden')})"),
+        *(([one], tool, path, words) for tool in ("ls", "tree", "find_files") for path, words in says.items()),
+        ([part, two], "ls", ".", f"(1 file. 2 paths {denied.format(f'{part}/hidden')}"),
         ([shut], "ls", ".", blocked.format(".")),
     ]
     by_rg = [(roots, rg.path, tool, path) for roots, tool, path, _ in expected]
@@ -275,6 +281,64 @@ def test_every_listing_names_what_could_not_be_read(rg: RgBinary, folder: Path, 
     finally:
         for path in closed:
             path.chmod(0o700)
-    ended = zip(texts, (end for *_, end in expected), strict=False)
-    assert [text for text, end in ended if not text.endswith(end)] == []
+    said = zip(texts, (words for *_, words in expected), strict=False)
+    assert [text for text, words in said if words not in text] == []
     assert texts[len(by_rg) :] == [text for text, (*_, tool, _) in zip(texts, by_rg, strict=False) if tool == "ls"]
+
+
+@pytest.mark.parametrize("tool", ["ls", "tree"])
+def test_limit_of_zero_shows_no_entries_and_the_number_of_files(rg: RgBinary, plant: Plant, tool: str) -> None:
+    """Issue 19, line 7: `ls(limit=0)` showed every first-level directory."""
+    root = plant({"a/b": "", "c/d": "", "e": ""})
+    for program in (rg, root / "none") if tool == "ls" else (rg,):
+        asked = sync.Workspace(root, rg=program)
+        assert getattr(asked, tool)(limit=0) == "3 files; limit=0 shows none of them."
+        result = getattr(asked, f"{tool}_result")(limit=0)
+        assert (result.entries, result.total_files, result.truncated) == ((), 3, True)
+    plant({"empty/.h": ""})
+    assert getattr(sync.Workspace(root, rg=rg), tool)("empty", limit=0) == "No files found."
+
+
+@pytest.mark.parametrize("tool", ["ls", "tree"])
+def test_folder_with_nothing_but_folders_lists_these(rg: RgBinary, plant: Plant, tool: str) -> None:
+    """Issue 19, line 22: 'No files found.' was all that was said of such a folder."""
+    root = plant({"top/.hid/x": "", "top/a/.h": "", "top/skip/y": "", ".gitignore": "skip/\n", "other/f": ""})
+    (root / "top/a/b/c").mkdir(parents=True)
+    (root / "top/d").mkdir()
+    (root / "top/out").symlink_to("/etc")
+    said = "(No files found in these directories.)"
+    for program in (rg, root / "none") if tool == "ls" else (rg,):
+        show = getattr(sync.Workspace(root, rg=program), tool)
+        if tool == "tree":
+            assert show("top") == f"a/\n    b/\n        c/\nd/\n\n{said}"
+            continue
+        assert show("top") == f"- top/\n  - a/\n    - b/\n      - c/\n  - d/\n\n{said}"
+        assert show("top", ignore=["b"], include_hidden=True).startswith("- top/\n  - .hid/\n    - x\n")
+        assert show("top", ignore=["b"]) == f"- top/\n  - a/\n  - d/\n\n{said}"
+        shallow = "(No files found in these directories; directories at the last level have further entries.)"
+        assert show("top", max_depth=1) == f"- top/\n  - a/\n  - d/\n\n{shallow}"
+        assert show("top/d") == "No files found."
+
+
+def test_ls_of_everything_names_roots_that_a_caller_cannot_know(rg: RgBinary, folder: Path, plant: Plant) -> None:
+    """Issue 19, line 22: with several roots only those with files were named, with one root none."""
+    plant({"one/a": "", "two/.hidden": "", "three/b": ""})
+    one, two = folder / "one", folder / "two"
+    for program in (rg, folder / "none"):
+        both = sync.Workspace(one, two, rg=program)
+        assert both.ls().endswith(f"(1 file. Allowed directories: {one}, {two}.)")
+        assert "Allowed" not in both.ls(str(one)) + both.ls("a")
+        single = sync.Workspace(one, rg=program)
+        assert single.ls() == f"- ./\n  - a\n\n(1 file. Allowed directory: {one}.)"
+        assert "Allowed" not in single.ls("a")
+        assert "Allowed" not in sync.Workspace(folder, rg=program).ls()
+        assert "Allowed" not in sync.Workspace(".", rg=program).ls()
+
+
+def test_names_of_many_roots_leave_room_for_entries(rg: RgBinary, plant: Plant) -> None:
+    root = plant({f"root{number:03}/file": "" for number in range(100)})
+    text = sync.Workspace(*sorted(root.iterdir()), rg=rg, max_chars=2000).ls()
+    assert len(text) <= 2000
+    assert text.count("  - ") > 5
+    assert f"Allowed directories: {root}/root000, " in text
+    assert text.endswith(" more.)")

@@ -445,7 +445,8 @@ def test_paths_of_several_roots_are_absolute_and_can_be_passed_back(rg: RgBinary
         assert [match.file for match in asked.grep_content_result("x", path).matches] == [path]
     assert asked.find_files_result(path="sub").files == (str(folder / "one/sub/b.py"),)
     assert asked.ls() == (
-        f"- ./\n  - {folder}/one/\n    - sub/\n      - b.py\n    - a.py\n  - {folder}/two/\n    - c.py\n\n(3 files.)"
+        f"- ./\n  - {folder}/one/\n    - sub/\n      - b.py\n    - a.py\n  - {folder}/two/\n    - c.py\n\n"
+        f"(3 files. Allowed directories: {folder}/one, {folder}/two.)"
     )
     assert asked.grep_content("x", str(folder / "three")).startswith("Error: ")
 
@@ -499,6 +500,26 @@ def _any_rg() -> str:
     return str(rgs.provide("15.2.0"))
 
 
+def test_missing_rg_is_a_warning_only_if_a_tool_needs_it(
+    shop: Path, no_rg: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Issue 19, line 22: `ls`, which works without rg, logged a warning with the ways to install rg."""
+    asked = sync.Workspace(shop)
+
+    def warned(text: str) -> tuple[bool, int]:
+        return text.startswith("Error: "), sum(record.levelname == "WARNING" for record in caplog.records)
+
+    with caplog.at_level("DEBUG", "ripwrap"):
+        assert warned(asked.ls()) == (False, 0)
+        assert any("ls works without rg" in record.message for record in caplog.records)
+        assert warned(asked.find_files(entry_type="directory")) == (False, 0)
+        assert warned(asked.tree()) == (True, 1)
+        assert warned(asked.grep_content("x")) == (True, 1)
+        assert warned(asked.ls()) == (False, 1)
+    (warning,) = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert "https://github.com/BurntSushi/ripgrep/releases\n" in warning
+
+
 def test_failed_download_of_rg_is_not_retried_at_every_call(
     shop: Path, no_rg: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -546,6 +567,16 @@ def test_empty_listing_names_the_timeout(stand_in: Callable[..., Path], shop: Pa
     asked = sync.Workspace(shop, rg=stand_in("time.sleep(60)"), timeout=0.2)
     for text in (asked.find_files(), asked.ls(), asked.tree()):
         assert text.startswith("No files found within 0.2 seconds. ")
+
+
+def test_timeout_of_a_ranking_names_no_argument_that_agents_lack(stand_in: Callable[..., Path], shop: Path) -> None:
+    """Issue 19, Python spelling in errors that reach agents: 'timeout=0.2 seconds …; allow more time'."""
+    slow = stand_in("import time\ntime.sleep(60)")
+    asked = sync.Workspace(shop, rg=slow, timeout=0.2)
+    said = "rg was stopped after 0.2 seconds, before all files were counted; search fewer files"
+    assert asked.codebase_search("taxes") == f"Error: {said}"
+    with pytest.raises(TimeoutError, match=f"{said}, or pass a larger timeout$"):
+        asked.codebase_search_result("taxes")
 
 
 def test_guarded_root_is_searched_with_limits_and_a_note(

@@ -22,6 +22,7 @@ from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
+from ripwrap.errors import Hint, HintedText
 from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import RankedChunk
 
@@ -147,9 +148,8 @@ class _Deadline:
         if CANCELLED.get().is_set():
             raise TimeoutError("the ranking was cancelled")
         if self.timeout is not None and time.monotonic() > self.begun + self.timeout:
-            raise TimeoutError(
-                f"the ranking took more than timeout={self.timeout} seconds; allow more time, or search fewer files"
-            )
+            said = f"the ranking took more than {self.timeout:g} seconds; search fewer files"
+            raise TimeoutError(HintedText(said, (", or pass a larger ", Hint("timeout", kind="correct"))))
 
 
 def _rank_files(request: RankRequest, hits: TermCounts, deadline: _Deadline) -> list[RankedChunk]:

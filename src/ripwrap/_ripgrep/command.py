@@ -160,9 +160,9 @@ def spell_file_flags(arguments: Collection[str]) -> list[str]:
         arguments: Arguments of a `files_command()` for `rank()` or an index.
     """
     usual = files_command(os.curdir, (), VISIBLE_FILES).arguments
-    ours = [*usual, *_exclude({"iglob": "*"}), f"--glob={_NOT_HIDDEN}"]
-    given = [one for one in arguments if one not in ours]
-    opposites = {"--no-require-git": "--require-git", next(_exclude({})): "--include-git"}
+    added = {f"--glob={_NOT_HIDDEN}", *_exclude({"iglob": True})}
+    given = [one for one in arguments if one not in usual and one not in added]
+    opposites = {"--no-require-git": "--require-git", f"--glob=!{EXCLUDED[0]}": "--include-git"}
     return [*given, *(opposite for flag, opposite in opposites.items() if flag not in arguments)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.framing import MAX_RECORD
-from ripwrap.errors import DecodeError
+from ripwrap.errors import DecodeError, Hint, HintedText
 
 Words = Callable[[str], Collection[str]]
 
@@ -95,9 +95,8 @@ class TermCounts:
         """
         self.end = end
         if timed_out and not end.partial:
-            raise TimeoutError(
-                f"rg was stopped after timeout={self._timeout} seconds, before all files were counted; allow more time"
-            )
+            said = f"rg was stopped after {self._timeout} seconds, before all files were counted; search fewer files"
+            raise TimeoutError(HintedText(said, (", or pass a larger ", Hint("timeout", kind="correct"))))
         if self._path is not None:
             self._counts.update(self._rest.split(b"\n"))
             self._close_file()

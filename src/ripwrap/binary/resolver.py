@@ -106,7 +106,8 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
 def how_to_install(platform: str = sys.platform) -> str:
     """Return the ways to install rg on a platform (`sys.platform`), a line each."""
     system = _INSTALL_COMMANDS.get(platform, ("your system's package manager, package ripgrep",))
-    return "\n".join(f"  {way}" for way in ('pip install "ripwrap[bin]"', *system))
+    ways = ('pip install "ripwrap[bin]"', *system, f"a release: {BASE_URL.removesuffix('/download')}")
+    return "\n".join(f"  {way}" for way in ways)
 
 
 async def install(

@@ -29,6 +29,7 @@ from ripwrap.options import ALIASES, suggest
 
 OutputMode: TypeAlias = Literal["content", "files_with_matches", "count"]
 FileOrder: TypeAlias = Literal["path", "newest"]
+EntryType: TypeAlias = Literal["file", "directory", "any"]
 
 MAX_NUMBER = 1_000_000
 """Largest number that a tool takes."""
@@ -63,6 +64,7 @@ class GrepContentOptions(_VisibilityOptions, total=False):
 class FindFilesOptions(_VisibilityOptions, total=False):
     """Options of `find_files()` besides `pattern` and `path`."""
 
+    entry_type: EntryType
     sort: FileOrder
     limit: int
     offset: int
@@ -112,6 +114,9 @@ TOOL_NAMES = {
 }
 """Other names of the tools, in lower case."""
 
+_ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
+"""Other values of `entry_type`: those of find, fd and other tools."""
+
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments without effect: answers always have line numbers, and an explanation is a remark of the model."""
 
@@ -138,6 +143,10 @@ def _join_globs(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip().startswith('["'):
         value = _parse_strings(value)
     return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
+
+
+def _parse_entry_type(value: Any) -> Any:
+    return _ENTRY_TYPES.get(value, value) if isinstance(value, str) else value
 
 
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
@@ -213,7 +222,10 @@ class FindFilesArguments(ToolArguments, frozen=True):
     pattern: str = Field(
         "*", description="A glob, e.g. `*.py` (at any depth), `src/**/*.ts` or `test_*.{py,pyi}`; `*` is every file."
     )
-    path: str = Field(".", description="The directory to look in; `.` is everything.")
+    path: str = Field(".", description="The directory to look in, or a file; `.` is everything.")
+    entry_type: Annotated[EntryType, BeforeValidator(_parse_entry_type)] = Field(
+        "file", description="What to find: `file`, `directory` or `any`; default `file`."
+    )
     sort: FileOrder = Field(
         "path", description="`path` sorts by path, `newest` puts the most recently changed files first."
     )

@@ -12,8 +12,9 @@ from ripwrap._ripgrep.round_robin import shares
 from ripwrap._text import in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
-from ripwrap.workspace.results import ContentMatch, GrepContentResult, ToolResult, printable
+from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult, printable
 from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
 NAMES_SHARE = 2 / 3
 """Part of the budget that names of files may take."""
@@ -137,6 +138,16 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, location: L
         first = min(own, key=lambda error: path_order(os.fsencode(error.path or "")))
         named = first.model_copy(update={"path": location.shown(first.path or "")})
         yield f"{plural(len(own), 'path')} could not be read, the first: {_path_error_text(named)}."
+
+
+def scope_notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool, engine: Engine) -> tuple[str, ...]:
+    """Return the notes of a listing: its end, what could not be read, and what its scope says."""
+    ended_after = scope.timeout if timed_out else None
+    notes = [
+        "Links were not followed, because that needs rg." if note == FOLLOW_NOTE and engine == "python" else note
+        for note in scope.notes
+    ]
+    return (*notes_of(errors, ended_after, scope.location), *notes)
 
 
 def _path_error_text(error: PathError) -> str:

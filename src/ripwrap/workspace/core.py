@@ -41,8 +41,9 @@ from ripwrap.workspace.dispatch import (
     TOOLS,
     ToolDispatcher,
 )
+from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content
-from ripwrap.workspace.listing import run_find_files, run_ls, run_tree
+from ripwrap.workspace.listing import run_ls, run_tree
 from ripwrap.workspace.results import (
     CodebaseSearchResult,
     FindFilesResult,
@@ -100,7 +101,8 @@ class Workspace:
             guard: Limit the search to one file system, a few levels and a shorter time in `/`, in a home directory, in
                 `/proc` and similar directories, and on network file systems. The answer says so.
             timeout: Seconds that rg may take; the answer then has the results until then. A call runs rg once, or twice
-                if a glob has a slash, and takes up to 5 seconds more to find out why nothing was found. If an index
+                if a glob has a slash, and takes up to 5 seconds more to find out why nothing was found. `ls` and
+                `tree` may take the same time again to list the directories of a folder without files. If an index
                 cannot be refreshed in this time, the files are ranked without it, which may take the same time again.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
@@ -218,20 +220,22 @@ class Workspace:
         pattern: str = "*",
         path: str = ".",
         *,
+        entry_type: Literal["file", "directory", "any"] = "file",
         sort: Literal["path", "newest"] = "path",
         limit: int = 100,
         offset: int = 0,
         include_hidden: bool = False,
         include_ignored: bool = False,
     ) -> str:
-        """Find files by name, with a glob.
+        """Find files or directories by name, with a glob.
 
-        The answer has one path on each line. The last line, in parentheses, gives the number of all files and how to
-        get the next. Hidden files and files that .gitignore excludes are left out.
+        The answer has one path on each line; a directory ends in a slash. The last line, in parentheses, gives the
+        number of all files and how to get the next. Hidden files and files that .gitignore excludes are left out.
 
         Args:
             pattern (str): A glob, e.g. `*.py` (at any depth), `src/**/*.ts` or `test_*.{py,pyi}`; `*` is every file.
-            path (str): The directory to look in; `.` is everything.
+            path (str): The directory to look in, or a file; `.` is everything.
+            entry_type (str): What to find: `file`, `directory` or `any`; default `file`.
             sort (str): `path` sorts by path, `newest` puts the most recently changed files first.
             limit (int): Maximum number of files to list; default 100.
             offset (int): Number of files to skip, for the next page; the previous answer gives it.
@@ -243,6 +247,7 @@ class Workspace:
                 await self.find_files_result(
                     pattern,
                     path,
+                    entry_type=entry_type,
                     sort=sort,
                     limit=limit,
                     offset=offset,

@@ -24,8 +24,9 @@ from ripwrap.workspace.arguments import (
     tool_name,
 )
 from ripwrap.workspace.codebase_search import run_codebase_search
+from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content, spell_as_argument
-from ripwrap.workspace.listing import run_find_files, run_ls, run_tree
+from ripwrap.workspace.listing import run_ls, run_tree
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Progress, Settings
 
@@ -68,14 +69,15 @@ MISTAKES = (RipwrapError, ValueError, OSError)
 class MissingRgRunner:
     """Runner that remembers a missing rg between the calls of a workspace.
 
-    The first `BinaryError` is logged. For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches fail at once
-    with the same error, and do not try the download again.
+    For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches fail at once with the same error, and do not
+    try the download again. Each absence of rg is logged once, if a tool cannot do without rg.
     """
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._error: BinaryError | None = None
         self._retry_at = 0.0
+        self._logged = False
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
@@ -88,6 +90,7 @@ class MissingRgRunner:
             self._remember(error)
             raise
         self._error = None
+        self._logged = False
         return collector
 
     async def call(self, work: Callable[[], T], *, seconds: float | None = None, lock: Lock | None = None) -> T:
@@ -102,9 +105,13 @@ class MissingRgRunner:
         """Let other tasks run."""
         await self._runner.checkpoint()
 
+    def log(self, text: str) -> None:
+        """Log why there is no rg, unless this absence has been logged."""
+        if not self._logged:
+            _LOGGER.warning("%s", text)
+        self._logged = True
+
     def _remember(self, error: BinaryError) -> None:
-        if self._error is None:
-            _LOGGER.warning("%s", without_rg(error))
         self._error = error
         if isinstance(error, DownloadFailedError) and time.monotonic() >= self._retry_at:
             self._retry_at = time.monotonic() + RETRY_DOWNLOAD_AFTER
@@ -135,7 +142,7 @@ class ToolDispatcher:
         if settings.max_line < MIN_MAX_LINE:
             raise ValueError(f"max_line must be at least {MIN_MAX_LINE}, got {settings.max_line}")
         self.settings = settings
-        self.runner: Runner = MissingRgRunner(runner)
+        self.runner = MissingRgRunner(runner)
         self._has_index = index is not False
         self.names: tuple[str, ...] = (*TOOLS,) if self._has_index else (*SEARCH_TOOLS,)
         self._index_location = None if isinstance(index, bool) else index
@@ -201,11 +208,11 @@ class ToolDispatcher:
 
     def error_text(self, error: Exception) -> str:
         """Return the text of an error, with what to do next."""
-        said = (
-            without_rg(error)
-            if isinstance(error, BinaryError)
-            else "\n".join((spell_error(error, spell_as_argument), *getattr(error, "__notes__", ())))
-        )
+        if isinstance(error, BinaryError):
+            said = without_rg(error)
+            self.runner.log(said)
+        else:
+            said = "\n".join((spell_error(error, spell_as_argument), *getattr(error, "__notes__", ())))
         return self._cut(f"Error: {said}")
 
     def _cut(self, text: str) -> str:

@@ -1,117 +1,33 @@
-"""Tools `find_files`, `ls` and `tree`: listings that fit the budget. `ls` also works without rg."""
+"""Tools `ls` and `tree`: listings that fit the budget. `ls` also works without rg."""
 
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import cast
+from itertools import accumulate
 
 from ripwrap._operations.tree import EXCLUDE, Children, Directory, Order, arrange, in_order
 from ripwrap._ripgrep.command import files_command
-from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import nothing_found, plural, shown
 from ripwrap.errors import BinaryError
-from ripwrap.models import PathError, TreeEntry
+from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions
-from ripwrap.workspace.arguments import FindFilesArguments, LsArguments, TreeArguments
-from ripwrap.workspace.budget import listed, notes_of, shortened
-from ripwrap.workspace.results import Engine, FindFilesResult, Layout, ListEntry, ListResult, printable
+from ripwrap.workspace.arguments import LsArguments, TreeArguments
+from ripwrap.workspace.budget import scope_notes, shortened
+from ripwrap.workspace.results import Engine, Layout, ListEntry, ListResult, printable
 from ripwrap.workspace.sandbox import Location
-from ripwrap.workspace.scope import (
-    NO_LIMIT,
-    FileFilter,
-    Progress,
-    Scope,
-    Settings,
-    exclude_options,
-    file_filter,
-    open_scope,
-    visible_paths,
-)
-from ripwrap.workspace.tree_collector import COMMON_FILES, TreeCollector, walk_tree
-
-EXPLAIN_SECONDS = 5.0
-"""Seconds for finding out why no file was found."""
-
-MAX_NAME_CHARS = 300
-"""Maximum number of characters that are shown of the name of a file that would be listed."""
-
-MIN_FILE_CHARS = 2
-"""Minimum number of characters that a file takes in an answer."""
+from ripwrap.workspace.scope import Progress, Scope, Settings, exclude_options, open_scope
+from ripwrap.workspace.tree_collector import COMMON_FILES, TreeCollector, add_folders, walk_tree
 
 MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
 
+ROOTS_SHARE = 4
+"""Part of the budget that names of the roots may take: one in this number."""
+
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOGGER = logging.getLogger("ripwrap")
-
-
-async def run_find_files(
-    run: Runner, settings: Settings, arguments: FindFilesArguments, progress: Progress | None = None
-) -> FindFilesResult:
-    """Find the files of a location that a glob matches."""
-    with open_scope(
-        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
-    ) as scope:
-        files = file_filter(scope.location, arguments.pattern)
-        allowed, cut = await visible_paths(run, scope, files)
-        newest, offset = arguments.sort == "newest", arguments.offset
-        end = offset + min(arguments.limit, settings.max_chars // MIN_FILE_CHARS)
-        most = NO_LIMIT if newest else end
-        command = files_command(scope.location.cwd, scope.location.paths, {**scope.options, **files.options})
-        listing = await run.collect(
-            Step(
-                command,
-                lambda: ListingCollector(PathDecoder(), most, allowed=allowed, progress=progress),
-                scope.timeout,
-            )
-        )
-        # Not `rg --sortr=modified`: before rg 14 it sorts directories only, and files of one age come in any order.
-        items = await run.call(partial(_by_age, scope.location.cwd, listing)) if newest else listing.items()
-        paths = [scope.location.shown(one) for one in items[offset:end]]
-        exact = not (listing.timed_out or cut)
-        nothing = f"{nothing_found('files', None if exact else scope.timeout)}."
-        if exact and not listing.total:
-            nothing = await _why_none(run, scope, files)
-
-        def answer(count: int) -> FindFilesResult:
-            more = listing.total > offset + count
-            return FindFilesResult(
-                root=shown(scope.location.cwd),
-                path=scope.location.name,
-                pattern=arguments.pattern,
-                files=tuple(paths[:count]),
-                total_files=listing.total,
-                exact=exact,
-                truncated=more or not exact,
-                next_offset=offset + count if more and count else None,
-                message=listed(listing.total, "file", offset, count, exact=exact) if listing.total else nothing,
-                notes=_notes(scope, listing.errors, timed_out=not exact),
-            )
-
-        return shortened(answer, len(paths), settings.max_chars)
-
-
-async def _why_none(run: Runner, scope: Scope, files: FileFilter) -> str:
-    """Return the message that there are no files, with the number of hidden and ignored files."""
-    if scope.options.get("hidden") and scope.options.get("no_ignore"):
-        return "No files found."
-    options = {name: value for name, value in scope.options.items() if name != "ignore_file"}
-    everything = cast("FileOptions", {**options, **files.options, "hidden": True, "no_ignore": True})
-    command = files_command(scope.location.cwd, scope.location.paths, everything)
-    listing = await run.collect(
-        Step(command, lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed), EXPLAIN_SECONDS)
-    )
-    if not listing.total:
-        return "No files found." if listing.errors else "No files found, hidden and ignored ones included."
-    much = ("at least " if listing.timed_out else "") + plural(listing.total, "file")
-    first = printable(scope.location.shown(listing.items()[0]))[:MAX_NAME_CHARS]
-    return (
-        f"No files found. There would be {much} with hidden and ignored files included (include_hidden=True, "
-        f"include_ignored=True), first {first}."
-    )
 
 
 async def run_ls(
@@ -132,6 +48,8 @@ async def run_ls(
             _LOGGER.debug("ls works without rg: %s", error)
             engine = "python"
             tree = await run.call(partial(walk_tree, scope, new, options))
+        if tree.is_empty:
+            tree = await run.call(partial(add_folders, tree, scope, options))
         return await run.call(partial(_tree_result, settings, scope, tree, arguments.limit, engine=engine, layout="ls"))
 
 
@@ -146,19 +64,9 @@ async def run_tree(
         common = () if arguments.include_ignored else _without_ignore_file(scope.location)
         new = partial(TreeCollector, scope, 0, EXCLUDE, progress, common=common)
         tree = await run.collect(Step(command, new, scope.timeout))
+        if tree.is_empty:
+            tree = await run.call(partial(add_folders, tree, scope, scope.options))
         return await run.call(partial(_tree_result, settings, scope, tree, arguments.limit, engine="rg", layout="tree"))
-
-
-def _by_age(cwd: str, listing: ListingCollector[str]) -> list[str]:
-    """Return the files, the last changed first, and files of one age by path."""
-
-    def negative_mtime(path: str) -> float:
-        try:
-            return -os.lstat(os.path.join(cwd, path)).st_mtime
-        except OSError:
-            return 0.0
-
-    return sorted(listing.items(), key=negative_mtime)
 
 
 def _tree_result(
@@ -167,7 +75,7 @@ def _tree_result(
     """Return the tree with as many entries as limit and budget allow, with all first-level directories if they fit."""
     location, exact = scope.location, not tree.timed_out
     ended_after = None if exact else scope.timeout
-    floor = sum(child is not None for child in tree.root.values())
+    floor = sum(child is not None for child in tree.root.values()) if limit else 0
     # Arrange only as many entries as the budget may have room for.
     most = min(max(limit, floor), settings.max_chars // MIN_ENTRY_CHARS)
     ordered: dict[int, Children] = {}
@@ -176,8 +84,8 @@ def _tree_result(
         return ordered.get(id(directory)) or ordered.setdefault(id(directory), in_order(directory))
 
     def result(arranged: Iterable[TreeEntry]) -> ListResult:
-        entries = tuple(_entry(location, tree, entry) for entry in arranged)
-        cut = any(entry.truncated for entry in entries)
+        entries = tuple(_entry(location, tree, entry) for entry in arranged) if limit else ()
+        cut = any(entry.truncated for entry in entries) or (not limit and bool(tree.root))
         return ListResult(
             root=shown(location.cwd),
             path=location.name,
@@ -192,15 +100,34 @@ def _tree_result(
             engine=engine,
         )
 
-    notes = _notes(scope, tree.errors, timed_out=tree.timed_out)
-    if engine == "python" and settings.follow:
-        notes = (*notes, "Links were not followed, because that needs rg.")
+    notes = scope_notes(scope, tree.errors, timed_out=tree.timed_out, engine=engine)
+    if layout == "ls":
+        notes = (*notes, *_roots_note(settings, location))
     if floor <= most:
         fitted = shortened(lambda count: result(arrange(tree.root, max(count, floor), order)), most, settings.max_chars)
         if len(str(fitted)) <= settings.max_chars:
             return fitted
     # The lines `[N truncated]` of many directories take the room: leave them out.
     return shortened(lambda count: result(_first_level(tree.root, count, order)), min(floor, most), settings.max_chars)
+
+
+def _roots_note(settings: Settings, location: Location) -> Iterator[str]:
+    """Yield a note with the roots, if they are what is listed and a caller cannot know what `.` is."""
+    roots = settings.sandbox.roots
+    if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
+        return
+    names = [printable(shown(root)) for root in roots]
+    room = settings.max_chars // ROOTS_SHARE
+    count = max(1, sum(length <= room for length in accumulate(len(name) + 2 for name in names)))
+    more = f" and {len(names) - count} more" if count < len(names) else ""
+    yield f"Allowed {'directory' if len(names) == 1 else 'directories'}: {', '.join(names[:count])}{more}."
+
+
+def _is_current(folder: str) -> bool:
+    try:
+        return os.path.samefile(folder, os.curdir)
+    except OSError:
+        return False  # the current directory is gone
 
 
 def _first_level(root: Directory, count: int, order: Order) -> Iterator[TreeEntry]:
@@ -225,24 +152,24 @@ def _entry(location: Location, tree: TreeCollector, entry: TreeEntry) -> ListEnt
 def _message(
     tree: TreeCollector, entries: Sequence[ListEntry], limit: int, ended_after: float | None, *, cut: bool
 ) -> str:
-    if not entries and not tree.skipped:
+    if not tree.root and not tree.skipped:
         return f"{nothing_found('files', ended_after)}."
-    parts = [f"{'' if ended_after is None else 'at least '}{plural(tree.total, 'file')}"]
+    if tree.total or tree.skipped or tree.closed:
+        parts = [f"{'' if ended_after is None else 'at least '}{plural(tree.total, 'file')}"]
+    else:
+        parts = [f"{nothing_found('files', ended_after).lower()} in these directories"]
+    if not limit:
+        parts.append("limit=0 shows none of them")
     if tree.skipped:
         parts.append(f"{plural(tree.skipped, 'file')} of common kinds ({', '.join(COMMON_FILES)}) not listed")
     if tree.folded:
         parts.append("directories at the last level have further entries")
     text = "; ".join(parts) + "."
-    if cut and sum(not entry.truncated for entry in entries) < limit:
+    if cut and limit and sum(not entry.truncated for entry in entries) < limit:
         text += " [N truncated] marks N entries left out to save space; find_files lists all files, in pages."
-    elif cut:
+    elif cut and limit:
         text += " [N truncated] marks N entries left out; pass their directory as path, or a larger limit, to see them."
     return text[0].upper() + text[1:]
-
-
-def _notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool) -> tuple[str, ...]:
-    ended_after = scope.timeout if timed_out else None
-    return (*notes_of(errors, ended_after, scope.location), *scope.notes)
 
 
 def _without_ignore_file(location: Location) -> frozenset[str]:

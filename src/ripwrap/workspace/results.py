@@ -31,7 +31,8 @@ class ToolResult(BaseModel, ABC, frozen=True):
         next_offset: Value of `offset` for the next page; `None` if there is none, or if no offset reaches it.
         message: Summary of what was found and what was left out, and how to get the rest.
         notes: Further facts: limits that were set, paths that could not be read.
-        engine: Program that did the work: `rg`, or `python` if there is no rg.
+        engine: Program that did the work: `rg`, or `python` if there is no rg, or for directories, which rg does not
+            list.
     """
 
     root: str
@@ -159,8 +160,8 @@ class FindFilesResult(ToolResult, frozen=True):
 
     Attributes:
         pattern: Glob.
-        files: Files of this page.
-        total_files: Number of all files.
+        files: Files and directories of this page; a directory ends in a slash.
+        total_files: Number of all files and directories that were found.
         exact: True if the search ran to its end, so that the number is final.
     """
 

@@ -26,6 +26,7 @@ PathFilter: TypeAlias = Callable[[str], bool]
 NO_LIMIT = 2**62
 """Number of items to collect if the caller wants all."""
 
+FOLLOW_NOTE = "Links were followed; files outside of the roots are left out."
 MATCH_ALL_GLOBS = frozenset({"", "*", "**", "**/*", "*.*"})
 TYPE_NAME = "ripwrap"
 """Name of the file type that stands for the globs of a call."""
@@ -93,8 +94,7 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
     options: FileOptions = {"hidden": hidden, "follow": settings.follow, "no_ignore": ignored}
     scope = Scope(location, options, settings.timeout)
     if settings.follow:
-        note = "Links were followed; files outside of the roots are left out."
-        scope = replace(scope, notes=(note,), allowed=partial(_holds, settings.sandbox, location.cwd))
+        scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=partial(_holds, settings.sandbox, location.cwd))
     if settings.guard:
         scope = _apply_guard_limits(scope)
     if settings.outer_ignore:
@@ -145,7 +145,7 @@ def _apply_guard_limits(scope: Scope) -> Scope:
 
 async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[PathFilter | None, bool]:
     """Return the filter for paths that rg prints, and True if the time was too short to list all of them."""
-    if not files.overrides:
+    if not files.overrides or (scope.options.get("hidden") and scope.options.get("no_ignore")):
         return scope.allowed, False
     # rg's --glob overrides ignore files (ripgrep#865), so only the files that rg lists without it are visible.
     types = {name: value for name, value in files.options.items() if name in ("type", "type_add")}
@@ -181,6 +181,24 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
     return FileFilter(_excluding(options, location, without), overrides=bool(only), names=tuple(names))
 
 
+def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
+    """Return the globs of files and directories that a pattern asks for, and the options that exclude others.
+
+    The globs are relative to the directory that rg runs in, and without a slash match names at any depth. No glob asks
+    for everything. A glob that ends in a slash asks for directories.
+    """
+    globs = comma_separated(pattern)
+    only = [
+        anchored + "/" * one.endswith("/")
+        for one in globs
+        if not one.startswith("!")
+        for anchored in _anchored(_plain(one.rstrip("/")), location)
+    ]
+    if not MATCH_ALL_GLOBS.isdisjoint(globs):
+        only = []
+    return only, _excluding({}, location, [_plain(one) for one in globs if one.startswith("!")])
+
+
 def exclude_options(location: Location, globs: Sequence[str]) -> FileOptions:
     """Return the options that exclude what globs match. Globs with a slash start from `location`."""
     return _excluding({}, location, [_plain(f"!{one.removeprefix('!')}") for one in globs])
@@ -200,7 +218,7 @@ def _anchored(glob: str, location: Location) -> list[str]:
         raise ValueError(f"{shown(glob)} leads out of the searched directory; pass a directory as path instead")
     if "/" not in glob.rstrip("/"):
         return [glob]
-    starts = ("" if path == os.curdir else f"{escaped(path)}/" for path in location.paths)
+    starts = ("" if path in ("", os.curdir) else f"{escaped(path)}/" for path in location.paths)
     return [f"/{start}{glob.lstrip('/')}" for start in starts]
 
 

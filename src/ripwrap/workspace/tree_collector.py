@@ -2,18 +2,13 @@
 
 import fnmatch
 import os
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
 
-from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.tree import Directory, directory_at, plant_parts
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import Intake
-from ripwrap._ripgrep.stderr import path_error
-from ripwrap.models import PathError
 from ripwrap.options import FileOptions
-from ripwrap.workspace.scope import Progress, Scope, escaped
+from ripwrap.workspace.scope import Progress, Scope
 
 COMMON_DIRECTORIES = frozenset(
     {
@@ -70,6 +65,11 @@ class TreeCollector(Intake[str]):
         self._common = common
         self._progress = progress
 
+    @property
+    def is_empty(self) -> bool:
+        """True if the whole location was listed, and nothing in it."""
+        return not (self.root or self.skipped or self.timed_out)
+
     def feed(self, chunk: bytes) -> None:
         """Add the paths in a chunk of rg's output."""
         for path in self._decoder.feed(chunk):
@@ -78,7 +78,7 @@ class TreeCollector(Intake[str]):
             self._progress(self.total)
 
     def add(self, path: str) -> None:
-        """Add a path, relative to the directory that rg runs in."""
+        """Add a path, relative to the directory that rg runs in. A path of a directory ends in a separator."""
         if self._scope.allowed is not None and not self._scope.allowed(path):
             return
         start, (*parents, name) = self._parts(path)
@@ -94,6 +94,10 @@ class TreeCollector(Intake[str]):
             if any(fnmatch.fnmatchcase(name, glob) for glob in COMMON_FILES):
                 self.skipped += 1
                 return
+        if not name:
+            self.folded = self.folded or 0 < self._max_depth < len(parents)
+            directory_at(self.root, levels)
+            return
         self.total += 1
         if self._max_depth and len(parents) >= self._max_depth:
             self.folded = True
@@ -116,48 +120,21 @@ class TreeCollector(Intake[str]):
 
 def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptions) -> TreeCollector:
     """Return the tree of a location without rg; block until it is complete, or at most for the scope's time limit."""
-    from ripwrap.workspace.walk import walk  # pathspec, only now
+    from ripwrap.workspace.walk import ScopeWalk  # pathspec, only now
 
-    tree = new()
-    location = scope.location
-    cancelled = CANCELLED.get()
-    deadline = time.monotonic() + scope.timeout if scope.timeout is not None else None
-
-    def stop() -> bool:
-        tree.timed_out = deadline is not None and time.monotonic() > deadline
-        return tree.timed_out or cancelled.is_set()
-
-    errors: list[PathError] = []
-
-    def report(start: str, name: str, error: OSError) -> None:
-        errors.append(path_error(os.path.normpath(os.path.join(start, name)), error))
-
-    for path in location.paths:
-        # With several roots, each is walked separately, so that ignore files above it are not read.
-        alone = location.several
-        root, sub = (os.path.join(location.cwd, path), os.curdir) if alone else (location.cwd, path)
-        globs = options.get("glob", ())
-        for name in walk(
-            root,
-            sub,
-            hidden=options.get("hidden", False),
-            no_ignore=options.get("no_ignore", False),
-            exclude=list(_relative_excludes(path if alone else "", [globs] if isinstance(globs, str) else globs)),
-            max_depth=options.get("max_depth"),
-            one_file_system=options.get("one_file_system", False),
-            stop=stop,
-            report=partial(report, path if alone else ""),
-        ):
-            tree.add(os.path.normpath(os.path.join(path, name)) if alone else name)
-    tree.errors = tuple(errors)
+    tree, walk = new(), ScopeWalk(scope, options)
+    for path in walk.paths():
+        tree.add(path)
+    tree.errors, tree.timed_out = tuple(walk.errors), walk.timed_out
     return tree
 
 
-def _relative_excludes(root: str, globs: Sequence[str]) -> Iterator[str]:
-    """Yield rg's excluding globs relative to a root, without those that start from another root."""
-    start = f"/{escaped(root)}/" if root else "/"
-    for glob in globs:
-        if not glob.startswith("!/"):
-            yield glob.removeprefix("!")
-        elif glob[1:].startswith(start):
-            yield f"/{glob[1 + len(start) :]}"
+def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> TreeCollector:
+    """Add the folders of a location in which rg lists no file; block as `walk_tree()` does."""
+    from ripwrap.workspace.walk import ScopeWalk
+
+    walk = ScopeWalk(scope, options)
+    for path in walk.paths(folders=True):
+        tree.add(path)
+    tree.timed_out = walk.timed_out
+    return tree

@@ -1,17 +1,106 @@
-"""List files without rg, for `ls` only: the files that `rg --files` lists without following links."""
+"""List files and directories without rg: the files that `rg --files` lists without following links."""
 
 import os
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from ripwrap._concurrency import CANCELLED
+from ripwrap._ripgrep.stderr import path_error
 from ripwrap.errors import GlobError
-from ripwrap.options import EXCLUDED
+from ripwrap.models import PathError
+from ripwrap.options import EXCLUDED, FileOptions
 from ripwrap.workspace.ignore_files import IgnoreStack, Rule, Rules, match_text
+from ripwrap.workspace.scope import Scope, escaped
 
 NAME_SURROGATE_TAG = 0x20000000
 """Bit of a Windows reparse tag that marks a file that stands for another one (`IsReparseTagNameSurrogate`)."""
+
+
+class ScopeWalk:
+    """Walk through a scope.
+
+    Attributes:
+        errors: Paths that could not be read, with rg's messages.
+        timed_out: True if the walk was stopped at the time limit of the scope.
+    """
+
+    def __init__(self, scope: Scope, options: FileOptions) -> None:
+        self.errors: list[PathError] = []
+        self.timed_out = False
+        self._location = scope.location
+        self._options = options
+        self._timeout = scope.timeout
+
+    def paths(self, *, folders: bool = False) -> Iterator[str]:
+        """Yield the paths of files, relative to the directory that rg runs in; with `folders` also those of folders.
+
+        Each step blocks. The path of a folder ends in a separator.
+
+        Raises:
+            GlobError: A glob of the options does not parse.
+        """
+        options, cancelled = self._options, CANCELLED.get()
+        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+
+        def stop() -> bool:
+            self.timed_out = deadline is not None and time.monotonic() > deadline
+            return self.timed_out or cancelled.is_set()
+
+        for path in self._location.paths:
+            # With several roots, each is walked separately, so that ignore files above it are not read.
+            alone = self._location.several
+            root, sub = (os.path.join(self._location.cwd, path), os.curdir) if alone else (self._location.cwd, path)
+            start, globs = path if alone else "", options.get("glob", ())
+            for name in walk(
+                root,
+                sub,
+                hidden=options.get("hidden", False),
+                no_ignore=options.get("no_ignore", False),
+                exclude=list(_relative_excludes(start, [globs] if isinstance(globs, str) else globs)),
+                max_depth=options.get("max_depth"),
+                one_file_system=options.get("one_file_system", False),
+                folders=folders,
+                stop=stop,
+                report=partial(self._report, start),
+            ):
+                yield os.path.join(start, name)
+
+    def _report(self, start: str, name: str, error: OSError) -> None:
+        self.errors.append(path_error(os.path.normpath(os.path.join(start, name)), error))
+
+
+class GlobFilter:
+    """Filter of paths, as a walk yields them, by globs."""
+
+    def __init__(self, globs: Sequence[str], excluded: Sequence[str] = ()) -> None:
+        """Let the paths pass that one of the globs matches, or without globs all, but for excluded ones.
+
+        Raises:
+            GlobError: A glob does not parse.
+        """
+        self._rules = _parse_globs(globs, "") if globs else None
+        self._excluded = _parse_globs(excluded)
+
+    def __call__(self, path: str) -> bool:
+        """Return whether a path passes; that of a folder ends in a separator."""
+        text, is_folder = match_text(path.rstrip(os.sep)), path.endswith(os.sep)
+        if self._excluded.is_ignored(text, is_folder=is_folder) is not None:
+            return False
+        return self._rules is None or self._rules.is_ignored(text, is_folder=is_folder) is not None
+
+
+def _relative_excludes(root: str, globs: Sequence[str]) -> Iterator[str]:
+    """Yield rg's excluding globs relative to a root, without those that start from another root."""
+    start = f"/{escaped(root)}/" if root else "/"
+    for glob in globs:
+        if not glob.startswith("!/"):
+            yield glob.removeprefix("!")
+        elif glob[1:].startswith(start):
+            yield f"/{glob[1 + len(start) :]}"
 
 
 def walk(
@@ -23,6 +112,7 @@ def walk(
     exclude: Sequence[str],
     max_depth: int | None,
     one_file_system: bool,
+    folders: bool = False,
     stop: Callable[[], bool],
     report: Callable[[str, OSError], object],
 ) -> Iterator[str]:
@@ -39,6 +129,7 @@ def walk(
         exclude: Globs of files and folders to leave out, as after rg's `--glob=!`; `EXCLUDED` always is.
         max_depth: Number of levels below `sub` to list; `None` is no limit.
         one_file_system: Do not enter folders on another file system than that of `sub`.
+        folders: Yield folders below `sub`, too, each before its content, with a separator at its end.
         stop: Function that is called before each folder and file; the listing ends when it returns True.
         report: Function that is called with each path that cannot be read, relative to the root, and the error.
 
@@ -49,9 +140,10 @@ def walk(
         root=root,
         hidden=hidden,
         no_ignore=no_ignore,
-        excluded=Rules(rule for glob in (*exclude, *EXCLUDED) if (rule := _parse_exclude(f"!{glob}"))),
+        excluded=_parse_globs((*exclude, *EXCLUDED)),
         max_depth=max_depth,
         device=os.stat(os.path.join(root, sub)).st_dev if one_file_system else None,
+        folders=folders,
         report=report,
     )
     return walker.walk(sub, stop)
@@ -74,6 +166,7 @@ class _Walker:
     excluded: Rules
     max_depth: int | None
     device: int | None
+    folders: bool
     report: Callable[[str, OSError], object]
 
     def walk(self, sub: str, stop: Callable[[], bool]) -> Iterator[str]:
@@ -87,9 +180,12 @@ class _Walker:
             entry = waiting.pop()
             if entry.ignores is None:
                 yield entry.path
-            elif stop():
+                continue
+            if stop():
                 return
-            elif entry.depth != self.max_depth:
+            if self.folders and entry.depth:
+                yield entry.path + os.sep
+            if entry.depth != self.max_depth:
                 waiting.extend(reversed(list(self._list(entry, entry.ignores, stop))))
 
     def _list(self, folder: _Entry, ignores: IgnoreStack, stop: Callable[[], bool]) -> Iterator[_Entry]:
@@ -132,11 +228,16 @@ class _Walker:
             return False
 
 
-def _parse_exclude(line: str) -> Rule | None:
+def _parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
+    """Return rules for what globs match; `mark` is what rg's flag has before a glob, as an error quotes it."""
+    return Rules(rule for glob in globs if (rule := _parse_glob(glob, mark)))
+
+
+def _parse_glob(glob: str, mark: str) -> Rule | None:
     try:
-        return Rule.parse(line, allow_unclosed=False)
+        return Rule.parse(f"!{glob}", allow_unclosed=False)  # with `!`, because `#` would begin a comment
     except ValueError as error:
-        raise GlobError(f"error parsing glob '{line}': {error}") from error
+        raise GlobError(f"error parsing glob '{mark}{glob}': {error}") from error
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool | None:

@@ -1,0 +1,249 @@
+"""Tool `find_files`: files, as rg lists them, or directories, in pages that fit the budget."""
+
+import os
+import stat
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import cast
+
+from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.decoder import PathDecoder
+from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.runner import Runner, Step
+from ripwrap._text import nothing_found, plural, shown
+from ripwrap.models import PathError
+from ripwrap.options import FileOptions
+from ripwrap.workspace.arguments import EntryType, FindFilesArguments
+from ripwrap.workspace.budget import listed, scope_notes, shortened
+from ripwrap.workspace.results import Engine, FindFilesResult, printable
+from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.scope import (
+    NO_LIMIT,
+    Progress,
+    Scope,
+    Settings,
+    entry_globs,
+    file_filter,
+    open_scope,
+    visible_paths,
+)
+
+EXPLAIN_SECONDS = 5.0
+"""Seconds for finding out why no file was found."""
+
+MAX_NAME_CHARS = 300
+"""Maximum number of characters that are shown of the name of a file that would be listed."""
+
+MIN_FILE_CHARS = 2
+"""Minimum number of characters that a file takes in an answer."""
+
+NOUNS = {"file": ("file", "files"), "directory": ("directory", "directories"), "any": ("entry", "entries")}
+"""Nouns for an `entry_type`, in the singular and the plural."""
+
+UNSEEN = {"hidden": ("hidden", "include_hidden=True"), "no_ignore": ("ignored", "include_ignored=True")}
+"""Kind of files that each of rg's options includes, and the argument of the tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Paths that `find_files` found.
+
+    Attributes:
+        paths: First paths, relative to the directory that rg runs in; that of a directory ends in a separator.
+        total: Number of all paths.
+        errors: Paths that could not be read.
+        exact: True if the search ran to its end.
+        engine: Program that found them.
+    """
+
+    paths: Sequence[str]
+    total: int
+    errors: Sequence[PathError]
+    exact: bool
+    engine: Engine
+
+
+async def run_find_files(
+    run: Runner, settings: Settings, arguments: FindFilesArguments, progress: Progress | None = None
+) -> FindFilesResult:
+    """Find the files or directories of a location that a glob matches."""
+    with open_scope(
+        settings, arguments.path, hidden=arguments.include_hidden, ignored=arguments.include_ignored
+    ) as scope:
+        location, entry_type = scope.location, arguments.entry_type
+        newest, offset = arguments.sort == "newest", arguments.offset
+        end = offset + min(arguments.limit, settings.max_chars // MIN_FILE_CHARS)
+        found = await _find(run, scope, arguments, NO_LIMIT if newest else end, progress)
+        # Not `rg --sortr=modified`: before rg 14 it sorts directories only, and files of one age come in any order.
+        items = await run.call(partial(_by_age, location.cwd, found.paths)) if newest else found.paths
+        paths = [_shown_entry(location, one) for one in items[offset:end]]
+        nothing = "" if found.total else await _why_none(run, scope, arguments, found)
+
+        def answer(count: int) -> FindFilesResult:
+            more = found.total > offset + count
+            much = listed(found.total, NOUNS[entry_type][0], offset, count, exact=found.exact)
+            return FindFilesResult(
+                root=shown(location.cwd),
+                path=location.name,
+                pattern=arguments.pattern,
+                files=tuple(paths[:count]),
+                total_files=found.total,
+                exact=found.exact,
+                truncated=more or not found.exact,
+                next_offset=offset + count if more and count else None,
+                message=nothing or much,
+                notes=scope_notes(scope, found.errors, timed_out=not found.exact, engine=found.engine),
+                engine=found.engine,
+            )
+
+        return shortened(answer, len(paths), settings.max_chars)
+
+
+async def _find(
+    run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: Progress | None = None
+) -> _Found:
+    """Return what matches: at least `most` paths, and the number of all."""
+    if arguments.entry_type == "file" and not _is_file(scope.location):
+        return await _find_files(run, scope, arguments.pattern, most, progress)
+    found = await run.call(partial(_find_entries, scope, arguments.pattern, arguments.entry_type))
+    if progress is not None:
+        progress(found.total)
+    return found
+
+
+def _is_file(location: Location) -> bool:
+    return os.path.isfile(os.path.join(location.cwd, location.paths[0]))
+
+
+def _wider(scope: Scope, names: Iterable[str], seconds: float) -> Scope:
+    """Return the scope with hidden or ignored files, whose listing may take this long."""
+    added = dict.fromkeys(names, True)
+    kept = {name: value for name, value in scope.options.items() if name != "ignore_file" or "no_ignore" not in added}
+    return replace(scope, options=cast("FileOptions", {**kept, **added}), timeout=seconds)
+
+
+async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progress: Progress | None = None) -> _Found:
+    """Return the files that match, as rg lists them."""
+    files = file_filter(scope.location, pattern)
+    allowed, cut = await visible_paths(run, scope, files)
+    command = files_command(scope.location.cwd, scope.location.paths, {**scope.options, **files.options})
+    listing = await run.collect(
+        Step(
+            command,
+            lambda: ListingCollector(PathDecoder(), most, allowed=allowed, progress=progress),
+            scope.timeout,
+        )
+    )
+    return _Found(listing.items(), listing.total, listing.errors, not (listing.timed_out or cut), "rg")
+
+
+def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
+    """Return what matches, without rg; block until all is found.
+
+    rg does not list directories, and lists a file that it is given whatever the glob is.
+    """
+    from ripwrap.workspace.walk import GlobFilter, ScopeWalk  # pathspec, only now
+
+    location, allowed = scope.location, scope.allowed
+    if _is_file(location):  # a glob with a slash may start from its folder or from the root
+        location = replace(location, paths=(os.path.dirname(location.paths[0]), os.curdir))
+    globs, excluded = entry_globs(location, pattern)
+    matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob", ())])
+    walk = ScopeWalk(scope, {**scope.options, **excluded})
+    found = [
+        path
+        for path in walk.paths(folders=entry_type != "file")
+        if (entry_type != "directory" or path.endswith(os.sep)) and matches(path) and (not allowed or allowed(path))
+    ]
+    found.sort(key=lambda path: path_order(os.fsencode(path)))
+    return _Found(found, len(found), walk.errors, not walk.timed_out, "python")
+
+
+def _shown_entry(location: Location, path: str) -> str:
+    return f"{location.shown(path.rstrip(os.sep))}/" if path.endswith(os.sep) else location.shown(path)
+
+
+async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, found: _Found) -> str:
+    """Return the message that nothing was found, with what there would be with other arguments."""
+    noun, nouns = NOUNS[arguments.entry_type]
+    nothing = nothing_found(nouns, None if found.exact else scope.timeout)
+    if not found.exact:
+        return f"{nothing}."
+    if _is_file(scope.location):
+        is_what = "is a file" if arguments.entry_type == "directory" else f"does not match {arguments.pattern}"
+        return f"{nothing}: {printable(f'{scope.location.name} {is_what}')[:MAX_NAME_CHARS]}."
+    deadline = time.monotonic() + EXPLAIN_SECONDS
+    everything = _wider(scope, UNSEEN, EXPLAIN_SECONDS)
+    said = f"{nothing}."
+    if names := [name for name in UNSEEN if not scope.options.get(name)]:
+        more = await _find(run, everything, arguments, 1)
+        if more.total:
+            for name in names if len(names) > 1 else ():
+                alone = await _find(run, _wider(scope, [name], max(deadline - time.monotonic(), 0)), arguments, 1)
+                if alone.total:
+                    more, names = alone, [name]
+                    break
+            much = ("" if more.exact else "at least ") + plural(more.total, noun)
+            first = printable(_shown_entry(scope.location, more.paths[0]))[:MAX_NAME_CHARS]
+            kinds = " and ".join(UNSEEN[name][0] for name in names)
+            ways = ", ".join(UNSEEN[name][1] for name in names)
+            said = f"{nothing}. There would be {much} with {kinds} {nouns} included ({ways}), first {first}."
+        elif not more.errors:
+            said = f"{nothing}, hidden and ignored ones included."
+    if arguments.entry_type != "file":
+        return said
+    everything = _wider(scope, UNSEEN, max(deadline - time.monotonic(), 0))
+    directory = await _directory_named(run, everything, arguments.pattern)
+    if directory is None:
+        return said
+    name = printable(scope.location.shown(directory))[:MAX_NAME_CHARS]
+    return f"{said} {name} is a directory: pass it as path to list its files, or entry_type=directory to find it."
+
+
+async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | None:
+    """Return the first directory that a pattern matches and that is not empty, or a directory of just this path."""
+    from ripwrap.workspace.walk import GlobFilter  # pathspec, only now
+
+    globs, excluded = entry_globs(scope.location, pattern)
+    if not globs:
+        return None
+    if (path := await run.call(partial(_top_directory, scope.location, pattern.rstrip("/")))) is not None:
+        return path
+    inside = [f"{'' if '/' in glob.rstrip('/') else '**/'}{glob.rstrip('/')}/**" for glob in globs]
+    options: FileOptions = {**scope.options, "glob": [*inside, *excluded.get("glob", ())]}
+    command = files_command(scope.location.cwd, scope.location.paths, options)
+    listing = await run.collect(
+        Step(command, lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed), scope.timeout)
+    )
+    matches = GlobFilter(globs)
+    for path in listing.items():
+        folders = [path[:place] for place, letter in enumerate(path) if letter == os.sep]
+        return next((folder for folder in folders if matches(folder + os.sep)), None)
+    return None
+
+
+def _top_directory(location: Location, name: str) -> str | None:
+    """Return the directory of this name in the location itself, which rg does not see if it is empty."""
+    if "/" in name or os.sep in name:  # a part may be a link to the outside
+        return None
+    for path in location.paths:
+        with suppress(OSError, ValueError):
+            if stat.S_ISDIR(os.lstat(os.path.join(location.cwd, path, name)).st_mode):
+                return os.path.normpath(os.path.join(path, name))
+    return None
+
+
+def _by_age(cwd: str, paths: Sequence[str]) -> list[str]:
+    """Return the paths, the last changed first, and those of one age in the same order."""
+
+    def negative_mtime(path: str) -> float:
+        try:
+            return -os.lstat(os.path.join(cwd, path)).st_mtime
+        except OSError:
+            return 0.0
+
+    return sorted(paths, key=negative_mtime)
