@@ -217,7 +217,8 @@ class TestNotebook:
         shown = Text(tree._repr_html_())
         assert shown.text == str(tree) == "d&/\n    [2 truncated]\ne"
         assert shown.tags == {"pre", "b", "span"}
-        assert tree.entries == tuple(sync.tree(cwd=folder, limit=2))
+        assert tuple(tree) == tree.entries == tuple(sync.tree(cwd=folder, limit=2))
+        assert (len(tree), len(Tree())) == (3, 0)
         assert pickle.loads(pickle.dumps(tree)).entries == copy.copy(tree).entries == tree.entries
         assert str(Tree()) == "" and Tree()._repr_html_() == Text.EMPTY_TREE
 

@@ -8,9 +8,9 @@ Pydantic's own string type refuses the surrogates of `os.fsdecode` (PEP 383).
 import base64
 import binascii
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, AnyStr
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -144,6 +144,11 @@ def nothing_found(noun: str, within: float | None) -> str:
         within: Time limit in seconds, if it was reached: then there may be some.
     """
     return f"No {noun} found" + ("" if within is None else f" within {in_seconds(within)}")
+
+
+def has_text(lines: Iterable[AnyStr]) -> bool:
+    """Return whether one of some lines is not blank."""
+    return any(line.strip() for line in lines)
 
 
 def in_seconds(number: float) -> str:

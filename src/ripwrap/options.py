@@ -51,7 +51,8 @@ def suggest(name: str, known: Collection[str]) -> str:
             return meant
     if name in ("ignore", *ALIASES["ignore"]) and "glob" in known:
         return 'glob="!…"'
-    return next(iter(difflib.get_close_matches(name, known, 1, cutoff=0.8)), "")
+    alike = [one for one in known if ("without" in one) == ("without" in name)]  # not the opposite
+    return next(iter(difflib.get_close_matches(name, alike, 1, cutoff=0.8)), "")
 
 
 OptionGroup: TypeAlias = Literal["pattern", "files", "output", "engine"]

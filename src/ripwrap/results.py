@@ -170,8 +170,8 @@ class RankedChunk(BaseModel, frozen=True):
 class Tree(BaseModel, frozen=True):
     """Tree of a directory, as `tree_text()` returns it.
 
-    `str()` gives its text: four spaces a level, `/` after a directory, no newline at the end. A notebook and a rich
-    console show directories in bold.
+    `len()` is the number of entries, and iteration goes over `entries`. `str()` gives its text: four spaces a level,
+    `/` after a directory, no newline at the end. A notebook and a rich console show directories in bold.
 
     Attributes:
         entries: Lines of the tree, in the order in which they are printed.
@@ -183,6 +183,15 @@ class Tree(BaseModel, frozen=True):
     def truncated(self) -> bool:
         """True if `limit` left something out."""
         return any(entry.truncated for entry in self.entries)
+
+    def __len__(self) -> int:
+        """Return the number of entries."""
+        return len(self.entries)
+
+    # See `GrepResult.__iter__()`.
+    def __iter__(self) -> Iterator[TreeEntry]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Iterate over the entries."""
+        return iter(self.entries)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.entries))

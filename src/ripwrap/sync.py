@@ -211,7 +211,8 @@ def grep(
         timeout: Seconds that rg may take, without its installation and the wait for its slot
             (`ripwrap.limit_processes()`); `None` is no limit.
         explain: If there is no match, try other options (ignored files, another case, the pattern as plain text, …)
-            and name in `message` those that find something. This takes up to 5 seconds more.
+            and name in `message` those that find something. With `hidden=False`, an answer with all visible matches
+            says how many more there are in hidden files. Either takes up to 5 seconds more.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.

@@ -458,8 +458,8 @@ class TestExplain:
                 "find",
                 {},
                 (
-                    "2 matches in 1 file with hidden and ignored files included (hidden=True, no_ignore=True), "
-                    "first in build/log.txt"
+                    "There would be 2 matches in 1 file with ignored files included (no_ignore=True), first in "
+                    "build/log.txt."
                 ),
             ),
             ("total", {}, "1 match in 1 file if case is ignored (ignore_case=True), first in src/a.py"),
@@ -491,9 +491,49 @@ class TestExplain:
 
     def test_explain_names_options_that_would_not_match(self, rg: RgBinary, tricky: Path) -> None:
         assert sync.grep("nowhere", cwd=tricky, rg=rg, explain=True).message == (
-            "No matches found. There would be none with hidden and ignored files included, if case is ignored or in "
-            "binary files either."
+            "No matches found. There would be none with ignored files included, if case is ignored or in binary files "
+            "either."
         )
+
+    @pytest.mark.parametrize(
+        ("files", "says"),
+        [
+            ({".env": "needle\n", "log": "needle\n"}, ("with hidden files included (hidden=True), first in .env",)),
+            ({"sub/log": "needle\n"}, ("with ignored files included (no_ignore=True), first in sub/log",)),
+            (
+                {".env": "needle\n", "sub/log": "needle\n"},
+                (
+                    "with hidden files included (hidden=True), first in .env",
+                    "with ignored files included (no_ignore=True), first in sub/log",
+                ),
+            ),
+            (
+                {".cache/sub/log": "needle\n"},
+                ("with hidden and ignored files included (hidden=True, no_ignore=True), first in .cache/sub/log",),
+            ),
+        ],
+    )
+    def test_explain_names_the_least_that_helps(
+        self, rg: RgBinary, plant: Plant, files: dict[str, str], says: tuple[str, ...]
+    ) -> None:
+        """Issue 19, line 17: `hidden=True, no_ignore=True` is named where one of them is enough."""
+        folder = plant({".ignore": "sub\nlog\n!/log\n", **files})
+        hidden: Any = {} if "log" not in files else {"glob": "!/log"}
+        message = sync.grep("needle", cwd=folder, rg=rg, explain=True, hidden=False, **hidden).message
+        wanted = "; ".join(f"1 match in 1 file {one}" for one in says)
+        assert message.startswith(f"No matches found. There would be {wanted}")
+
+    @pytest.mark.anyio
+    async def test_explain_counts_matches_in_hidden_files(self, rg: RgBinary, plant: Plant, anyio_backend: str) -> None:
+        """Issue 19, line 17: hidden files are left out in silence if something else matches."""
+        folder = plant({"a": "x\nx\n", ".env": "x\n", ".github/ci": "x\nx\n", ".ignore": "b\n", "b": "x\n"})
+        more = "2 matches in 1 file. 3 more matches in hidden files (hidden=True)."
+        assert (await ripwrap.grep("x", cwd=folder, rg=rg, explain=True, hidden=False)).message == more
+        assert sync.grep("x", cwd=folder, rg=rg, explain=True, hidden=False).message == more
+        # A page that is not the last says anyway that there is more; without `explain` nothing is searched twice.
+        assert "hidden" not in sync.grep("x", cwd=folder, rg=rg, explain=True, hidden=False, limit=1).message
+        assert "hidden" not in sync.grep("x", cwd=folder, rg=rg, hidden=False).message
+        assert "hidden" not in sync.grep("x", cwd=folder, rg=rg, explain=True).message
 
     def test_explain_adds_nothing_if_there_is_no_option_to_try(self, rg: RgBinary, folder: Path) -> None:
         options: Any = {"hidden": True, "no_ignore": True, "fixed_strings": True, "ignore_case": True, "text": True}

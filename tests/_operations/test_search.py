@@ -373,6 +373,7 @@ class TestErrors:
             [match async for match in ripwrap.search(pattern, cwd=folder, rg=rg, **options)]
         for words in says:
             assert words in str(caught.value)
+        assert "Consider enabling" not in str(caught.value)  # rg's advice, which the hint repeats
         assert caught.value.argv[0] == rg.path
         assert caught.value.returncode == 2
         assert caught.value.stderr

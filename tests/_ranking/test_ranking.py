@@ -415,6 +415,12 @@ def test_best_chunk_of_a_file_with_many_chunks_ranks_higher() -> None:
     assert best.reasons == ["BM25 0.9", "the best of 3 chunks of its file"]
 
 
+def test_bm25_of_about_zero_is_no_reason() -> None:
+    """Issue 19, line 14: `BM25 0.0` says nothing."""
+    assert [only("cookie", chunk("y.py", bm25=bm25)).reasons for bm25 in (0.0, 1e-6, 0.04)] == [[], [], []]
+    assert only("cookie", chunk("y.py", bm25=0.06)).reasons == ["BM25 0.1"]
+
+
 def test_test_code_ranks_lower_and_says_why() -> None:
     entry = only("cookie", chunk("tests/x.py", bm25=1.0))
     assert entry.score == pytest.approx((1.0 + COHERENCE_SCORE) * 0.3)

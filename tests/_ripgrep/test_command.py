@@ -11,7 +11,7 @@ from pydantic import ValidationError
 import ripwrap
 from ripwrap import sync
 from ripwrap._ripgrep.command import files_command, search_command
-from ripwrap.options import FileOptions, Flag, SearchOptions
+from ripwrap.options import FileOptions, Flag, SearchOptions, suggest
 
 DEFAULTS = ("--glob=!.git", "--glob=!.ripgrep/", "--hidden", "--follow", "--no-require-git")
 
@@ -195,6 +195,12 @@ def test_unknown_option_error_suggests_the_right_one(name: str, meant: str) -> N
     ]
 
 
+def test_opposite_option_is_not_suggested() -> None:
+    """Issue 19: for `--files-without-match`, the command line suggested `--files-with-matches`."""
+    assert suggest("files_without_match", ["files_with_matches", "files_without_matches"]) == "files_without_matches"
+    assert suggest("files_without_match", ["files_with_matches"]) == ""
+
+
 def test_suggestions_for_a_listing_are_arguments_that_it_has() -> None:
     with pytest.raises(ValidationError, match=r"did you mean paths\?"):
         ripwrap.files(path="x")  # type: ignore[call-arg]
@@ -208,11 +214,35 @@ def test_threads_above_1024_are_refused() -> None:
     """Issue 19, line 5: rg takes all memory for 99,999,999 threads (22 GB)."""
     assert "--threads=1024" in files_command(".", (), {"threads": 1024}).arguments
     for threads in (1025, 99_999_999):
-        with pytest.raises(ValidationError, match=rf"less than or equal to 1024 .*input_value={threads}") as caught:
+        with pytest.raises(ValidationError, match=f"threads must be .*1024.*, got {threads}") as caught:
             ripwrap.search("x", threads=threads)
         assert caught.value.error_count() == 1
         with pytest.raises(ValidationError, match="1024"):
             ripwrap.files(threads=threads)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (
+            {"max_filesize": "1MB"},
+            "max_filesize must be a number of bytes, or a string such as '50K', '80M' or '1G', got '1MB'",
+        ),
+        ({"type": None}, "type must be a string or a sequence of strings, got None"),
+        ({"glob": ["a", 1]}, "glob must be a string or a sequence of strings, got ['a', 1]"),
+        ({"ignore_file": 1}, "ignore_file must be a path or a sequence of paths, got 1"),
+        ({"max_count": -1}, "max_count must be an int, 0 or more, got -1"),
+        ({"hidden": "yes"}, "hidden must be True or False, got 'yes'"),
+        ({"replace": 1}, "replace must be a string, got 1"),
+        ({"engine": "re2"}, "engine must be 'default', 'pcre2' or 'auto', got 're2'"),
+    ],
+)
+def test_invalid_option_gives_one_sentence(options: Any, says: str) -> None:
+    """Issue 19: pydantic reported each member of a union, in its own words."""
+    with pytest.raises(ValidationError) as caught:
+        search_command("x", ".", (), options)
+    assert [error["msg"] for error in caught.value.errors()] == [says]
+    assert "pydantic.dev" not in str(caught.value)
 
 
 def test_problems_beside_an_unknown_option_are_reported_too() -> None:

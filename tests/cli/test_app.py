@@ -145,13 +145,17 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
     )
     shown = output("rank", "CookieJar", cwd=folder).splitlines()
     assert re.fullmatch(r"src/jar\.py:1-10  CookieJar  \d\.\d\d", shown[0])
-    assert shown[1].startswith('  defines "CookieJar"; path has "jar"; BM25 ')
+    assert shown[1] == '  defines "CookieJar"; path has "jar"'
     assert shown[2:9] == [
         "  1:class CookieJar:",
         "  2:    x = 1",
         *(f"  {number}:    y = 2" for number in range(3, 7)),
         "  … 4 more lines",
     ]
+    blank = plant({"c.py": "cookie\n" + "\n" * 8, "d.py": "cookie\n" * 7})
+    said = output("rank", "cookie", "c.py", cwd=blank)  # issue 19, line 14: no line for blank lines, nor for BM25 0.0
+    assert re.fullmatch(r"c\.py:1-9  \d\.\d\d\n  1:cookie\n" + "".join(f"  {n}:\n" for n in range(2, 7)) + "\n", said)
+    assert "\n  6:cookie\n  … 1 more line\n" in output("rank", "cookie", "d.py", cwd=blank)
     assert output("rank", "cookie jar", "src/b.js", "--limit=1", cwd=folder).startswith("src/b.js:1-1  ")
     (place,) = output("rank", "jar", "--json", "-g*.py", cwd=folder).splitlines()
     assert RankedChunk.model_validate_json(place).path == "src/jar.py"
@@ -204,7 +208,7 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
         (["search", "x", "file"], "/file is not a folder\n"),
         (["search", "?"], "there is no word in the query '?'"),
         (["files", "--threads=1025"], "ripwrap: --threads must be 1024 or less, got 1025\n"),
-        (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more"),
+        (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more, got -1\n"),
         (["build", "--rg=missing/rg"], "no such file"),
         (["build", "--location=file/below"], "could not make the folder"),
         (["build", "--location=file/below"], "; pass another --location\n"),
@@ -425,7 +429,8 @@ def test_mcp_command_without_its_extra_names_the_extra(folder: Path, monkeypatch
         (["search", "x", "--cwd", "missing"], "/folder/missing'"),
         (["search", "x", "--max-depth=-1"], "ripwrap: --max-depth must be a whole number, 0 or more, got -1\n"),
         (["files", "--threads=1025"], "ripwrap: --threads must be 1024 or less, got 1025\n"),
-        (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more"),
+        (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more, got -1\n"),
+        (["search", "x", "--files-without-match"], "option --files-without-match; see `ripwrap search --help`\n"),
         (["search", "x", "--sort=size"], "size"),
         (["search", "x", "--pre=sh"], "--pre"),
         (["search", "x", "--rg=missing/rg"], "no such file"),

@@ -266,6 +266,18 @@ def test_codebase_search_text_fits_the_budget(plant: Plant) -> None:
     assert all(len(line) < 60 for line in long.splitlines() if line.startswith("  1:"))
 
 
+def test_blank_lines_that_are_left_out_are_not_announced(plant: Plant) -> None:
+    """Issue 19, line 14: `[2 more lines]` stands for lines that are all blank, and `BM25 0.0` says nothing."""
+    root = plant({"jar.py": "def cookie():\n    return 1\n\n\n", "x.py": "cookie = 1\n" + "x = 2\n" * 70})
+    asked = sync.Workspace(root)
+    assert asked.codebase_search("cookie", path="jar.py").splitlines()[:-2] == [
+        *("jar.py:1-4 in cookie", '  score 4.20: defines "cookie"', "  1: def cookie():", "  2:     return 1"),
+    ]
+    (place,) = asked.codebase_search_result("cookie", path="jar.py").places
+    assert place.snippet == "def cookie():\n    return 1\n\n"
+    assert "\n  60: x = 2\n  [11 more lines]\n" in asked.codebase_search("cookie", path="x.py")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

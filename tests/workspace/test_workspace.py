@@ -47,7 +47,7 @@ def test_grep_content_groups_matches_by_file(api: str, rg: RgBinary, shop: Path)
         "  1: def pay(amount):  # TODO: cards\n"
         "  2-     return amount\n"
         "\n"
-        "(2 matches in 2 files.)"
+        "(2 matches in 2 files. 1 more match in hidden files (include_hidden=True).)"
     )
 
 
@@ -84,13 +84,79 @@ def test_gap_between_lines_is_marked(rg: RgBinary, plant: Plant) -> None:
 @pytest.mark.parametrize(
     ("mode", "text"),
     [
-        ("files_with_matches", "src/cart.py\nsrc/till.py\n\n(2 matching files.)"),
-        ("count", "src/cart.py: 1\nsrc/till.py: 1\n\n(2 matching files.)"),
+        ("files_with_matches", "src/cart.py\nsrc/till.py\n\n(2 matching files."),
+        ("count", "src/cart.py: 1\nsrc/till.py: 1\n\n(2 matching files with 2 matches."),
     ],
 )
 @pytest.mark.parametrize("api", APIS)
 def test_file_modes_name_files(api: str, rg: RgBinary, shop: Path, mode: str, text: str) -> None:
-    assert Asked(api, shop, rg=rg).grep_content("TODO", output_mode=mode) == text
+    hidden = " 1 more match in hidden files (include_hidden=True).)"
+    assert Asked(api, shop, rg=rg).grep_content("TODO", output_mode=mode) == text + hidden
+
+
+@pytest.mark.rg_matrix
+def test_matches_in_hidden_files_are_counted(rg: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 17: hidden files are left out in silence if something else matches."""
+    root = plant(
+        {
+            "seen": "x\n",
+            "sub/deep/seen": "x\n",
+            ".env": "x\n",
+            "sub/.github/flows/ci": "x\nx\n",
+            "sub/deep/.env": "x\n",
+            "sub/.gitignore": "build\n*.log\n!.shown\n",
+            "sub/.shown": "x\n",
+            "sub/build/.env": "x\n",
+            "sub/deep/.x.log": "x\n",
+        }
+    )
+    asked = sync.Workspace(root, rg=rg)
+    assert asked.grep_content("x").endswith(
+        "(3 matches in 3 files. 4 more matches in hidden files (include_hidden=True).)"
+    )
+    assert asked.grep_content("x", path="sub").endswith("3 more matches in hidden files (include_hidden=True).)")
+    # The rules of `sub` also hold below it.
+    assert asked.grep_content("x", path="sub/deep").endswith(" 1 more match in hidden files (include_hidden=True).)")
+    assert " 7 more matches in hidden" in asked.grep_content("x", include_ignored=True)
+    others: list[dict[str, Any]] = [
+        {"include_hidden": True},
+        {"path": "seen"},
+        {"path": "sub/.github"},
+        {"file_pattern": "seen"},
+        {"file_pattern": "/seen"},
+    ]
+    for arguments in others:
+        assert "more" not in asked.grep_content("x", **arguments)
+
+
+def test_matches_in_hidden_files_of_several_roots_are_counted(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"a/seen": "x\n", ".b/seen": "x\n", ".b/.env": "x\n", "c/.env": "x\n"})
+    text = sync.Workspace(root / "a", root / ".b", rg=rg).grep_content("x")
+    assert text.endswith("(2 matches in 2 files. 1 more match in hidden files (include_hidden=True).)")
+
+
+def test_only_complete_answers_search_hidden_files(stand_in: Callable[..., Path], rg: RgBinary, plant: Plant) -> None:
+    """A page that has a next one says anyway that there is more."""
+    root = plant({"a": "x\n" * 3, "b": "x\n", ".env": "x\n"})
+    log = root.parent / "log"
+    body = f"""
+        with open({str(log)!r}, "a") as file: file.write("run\\n")
+        os.execv({rg.path!r}, [{rg.path!r}, *sys.argv[1:]])
+    """
+    asked = sync.Workspace(root, rg=stand_in(body))
+    calls: list[tuple[dict[str, Any], int]] = [
+        ({}, 2),
+        ({"max_matches": 2}, 1),
+        ({"max_matches": 2, "offset": 2}, 2),
+        ({"max_files": 1}, 1),
+        ({"output_mode": "count", "max_matches": 1}, 1),
+        ({"output_mode": "count"}, 2),
+        ({"include_hidden": True}, 1),
+    ]
+    for arguments, runs in calls:
+        log.write_text("")
+        text = asked.grep_content("x", **arguments)
+        assert (len(log.read_text().split()), "1 more match in hidden files" in text) == (runs, runs == 2), arguments
 
 
 def test_file_modes_have_pages(rg: RgBinary, plant: Plant) -> None:
@@ -100,6 +166,7 @@ def test_file_modes_have_pages(rg: RgBinary, plant: Plant) -> None:
     while offset is not None:
         page = asked.grep_content_result("x", output_mode="count", max_matches=10, offset=offset)
         assert (page.files_matched, page.total_matches) == (25, 50)
+        assert " of 25 matching files with 50 matches." in page.message
         pages.append([file.path for file in page.files])
         offset = page.next_offset
     assert pages == [[f"{number:02}" for number in range(start, min(start + 10, 25))] for start in (0, 10, 20)]
@@ -108,13 +175,30 @@ def test_file_modes_have_pages(rg: RgBinary, plant: Plant) -> None:
 @pytest.mark.parametrize("api", APIS)
 def test_message_without_matches_says_what_would_match(api: str, rg: RgBinary, shop: Path) -> None:
     text = Asked(api, shop, rg=rg).grep_content("todo: matrix", case_insensitive=True)
-    assert text.startswith("No matches found. There would be 1 match in 1 file with hidden and ignored files included ")
-    assert "(include_hidden=True, include_ignored=True), first in .github/ci.yml" in text
+    assert text.startswith("No matches found. There would be 1 match in 1 file with hidden files included ")
+    assert "included (include_hidden=True), first in .github/ci.yml" in text
     assert "There would be 1 match in 1 file without" not in text
+    text = Asked(api, shop, rg=rg).grep_content("not this")
+    assert "1 match in 1 file with ignored files included (include_ignored=True), first in debug.log" in text
+    text = Asked(api, shop, rg=rg).grep_content("TODO", file_pattern="build/*")
+    assert "with hidden and ignored files included (include_hidden=True, include_ignored=True), first in build" in text
+    text = Asked(api, shop, rg=rg).grep_content("TODO", file_pattern="build/*", include_hidden=True)
+    assert "with ignored files included (include_ignored=True), first in build/out.py" in text
     text = Asked(api, shop, rg=rg).grep_content("PRICES", file_pattern="*.md")
     assert "There would be 1 match in 1 file in other files (without file_pattern), first in src/cart.py." in text
     text = Asked(api, shop, rg=rg).grep_content("prices", fixed_strings=True)
     assert "if case is ignored (case_insensitive=True)" in text
+
+
+def test_message_without_matches_names_a_binary_file(rg: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 17: the answer does not say that a file is binary if that is why nothing matched."""
+    asked = sync.Workspace(plant({"src/b.bin": b"\0\0\nbinary words\n"}), rg=rg)
+    assert asked.grep_content("binary words") == (
+        "No matches found. There would be 1 match in 1 file in binary files (to search one, pass it as path), first in "
+        "src/b.bin."
+    )
+    assert "1 match in 1 file. 1 file taken for binary" in asked.grep_content("binary words", path="src/b.bin")
+    assert "binary" not in asked.grep_content("nothing", path="src/b.bin")
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -398,13 +482,18 @@ def test_globs_match_directories_at_any_depth_and_whole_paths(rg: RgBinary, fold
     assert asked.find_files("../*").startswith("Error: ../* leads out of the searched directory")
 
 
-def test_find_files_hints_at_hidden_and_ignored_files(rg: RgBinary, shop: Path) -> None:
+def test_find_files_hints_at_hidden_and_ignored_files(rg: RgBinary, shop: Path, plant: Plant) -> None:
+    """Issue 19, line 17: both arguments are named where one of them is enough."""
     asked = sync.Workspace(shop, rg=rg)
     assert asked.find_files("*.yml") == (
-        "No files found. There would be 1 file with hidden and ignored files included (include_hidden=True, "
-        "include_ignored=True), first .github/ci.yml."
+        "No files found. There would be 1 file with hidden files included (include_hidden=True), first .github/ci.yml."
     )
-    assert asked.find_files("build/*", include_hidden=True).endswith("first build/out.py.")
+    assert "1 file with ignored files included (include_ignored=True), first debug.log" in asked.find_files("*.log")
+    for hidden in (False, True):
+        text = asked.find_files("build/*", include_hidden=hidden)
+        assert text.endswith("1 file with ignored files included (include_ignored=True), first build/out.py.")
+    both = sync.Workspace(plant({".git-cache/.ignore": "x\n", ".git-cache/x": ""}), rg=rg)
+    assert "hidden and ignored files included (include_hidden=True, include_ignored=True)" in both.find_files("x")
 
 
 def test_diagnosis_escapes_newlines_in_paths(rg: RgBinary, folder: Path, plant: Plant) -> None:
@@ -614,6 +703,53 @@ def test_names_that_are_not_utf8_are_shown_and_survive_json(rg: RgBinary, plant:
 def test_sections_name_the_enclosing_definition(rg: RgBinary, shop: Path) -> None:
     text = sync.Workspace(shop, rg=rg).grep_content("TODO", file_pattern="cart.py", context_lines=0, sections=True)
     assert text.splitlines()[:3] == ["File: src/cart.py", "  in lines 4-6: def total(items):", "  5:     # TODO: taxes"]
+
+
+NESTED = """\
+class Big:
+    SIZE = 1
+
+    @staticmethod
+    def method():
+        a = 1  # TODO
+        def inner():
+            return 2  # TODO
+        return inner  # TODO
+
+
+X = 1  # TODO
+
+@cache  # TODO
+def plain(): ...
+"""
+
+
+def test_heading_stands_where_the_lines_of_its_definition_begin(rg: RgBinary, plant: Plant) -> None:
+    """Issue 19, line 18: a heading stands above context that is not in its lines, and its name is not qualified."""
+    asked = sync.Workspace(plant({"a.py": NESTED}), rg=rg)
+    assert asked.grep_content("TODO", context_lines=1, sections=True).splitlines() == [
+        "File: a.py",
+        "  in Big.method, lines 5-9: def method():",
+        "  5-     def method():",
+        "  6:         a = 1  # TODO",
+        "  in Big.method.inner, lines 7-8: def inner():",
+        "  7-         def inner():",
+        "  8:             return 2  # TODO",
+        "  in Big.method, lines 5-9: def method():",
+        "  9:         return inner  # TODO",
+        "  outside of definitions:",
+        "  10-",
+        "  11-",
+        "  12: X = 1  # TODO",
+        "  13-",
+        "  in lines 15-15: def plain(): ...",
+        "  14: @cache  # TODO",
+        "  15- def plain(): ...",
+        "",
+        "(5 matches in 1 file.)",
+    ]
+    far = asked.grep_content("a = 1|inner  #", context_lines=2, sections=True).splitlines()
+    assert far[1:4] == ["  4-     @staticmethod", "  in Big.method, lines 5-9: def method():", "  5-     def method():"]
 
 
 def test_progress_is_reported(rg: RgBinary, shop: Path) -> None:

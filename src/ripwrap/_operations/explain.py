@@ -1,8 +1,8 @@
-"""Find reasons why a search found nothing: list searches that differ from it in one option each."""
+"""Find reasons why a search found nothing or too little: list searches that differ from it in an option or two."""
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from ripwrap.errors import Hint
@@ -22,11 +22,14 @@ class Probe:
         says: Difference from the search that found nothing, as the end of a sentence.
         hints: Options that the caller passes, or leaves out, to run this search; all of one kind.
         options: Options of the search.
+        narrower: Searches that change less. They are tried if this one finds something, and replace it if one of them
+            does, too.
     """
 
     says: str
     hints: tuple[Hint, ...]
     options: SearchOptions
+    narrower: tuple["Probe", ...] = ()
 
     def in_options(self) -> str:
         """Return the options that the caller of an operation passes or leaves out."""
@@ -40,8 +43,15 @@ def probes(patterns: Sequence[str], options: SearchOptions) -> Iterator[Probe]:
         limit = Hint("max_count", 0, "omit")
         yield Probe("if any match counted", (limit,), _without(options, ("max_count",)))
         return
-    if not (options.get("no_ignore") and options.get("hidden", True)):
-        yield _passing("with hidden and ignored files included", options, hidden=True, no_ignore=True)
+    hidden = () if options.get("hidden", True) else (_passing("with hidden files included", options, hidden=True),)
+    ignored = _passing("with ignored files included", options, no_ignore=True)
+    if options.get("no_ignore"):
+        yield from hidden
+    elif hidden:
+        both = _passing("with hidden and ignored files included", options, hidden=True, no_ignore=True)
+        yield replace(both, narrower=(*hidden, ignored))
+    else:
+        yield ignored
     if filters := [name for name in _FILTERS if name in options]:
         yield _omitting("in other files", options, filters)
     if not options.get("fixed_strings") and any(_SPECIAL.search(one) for one in patterns):

@@ -18,7 +18,7 @@ from ripwrap._ripgrep.page_collector import PageCollector, PageRequest
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import SearchError
+from ripwrap.errors import Hint, SearchError
 from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.results import GrepResult, StopReason
 
@@ -107,7 +107,8 @@ async def grep(
         timeout: Seconds that rg may take, without its installation and the wait for its slot
             (`ripwrap.limit_processes()`); `None` is no limit.
         explain: If there is no match, try other options (ignored files, another case, the pattern as plain text, …)
-            and name in `message` those that find something. This takes up to 5 seconds more.
+            and name in `message` those that find something. With `hidden=False`, an answer with all visible matches
+            says how many more there are in hidden files. Either takes up to 5 seconds more.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
@@ -211,9 +212,11 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     sentences = [message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
     if failed:
         sentences.append(f"{plural(len(failed), 'path')} could not be read, the first: {failed[0]}.")
-    if request.explain and not found.matches and found.exact:
+    if request.explain and found.exact and not found.matches:
         patterns = (query,) if isinstance(query, str) else query
         sentences.append(await explanation(run, patterns, request.options, request.step))
+    elif request.explain and found.exact and not more and not request.options.get("hidden", True):
+        sentences.append(await _hidden_matches(run, request, found.matches))
     return GrepResult(
         root=request.root,
         query=query,
@@ -228,6 +231,26 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
         dropped_records=found.dropped_records,
         message=" ".join(filter(None, sentences)),
     )
+
+
+async def _hidden_matches(run: Runner, request: GrepRequest, matches: int) -> str:
+    """Return how many more matches there are in hidden files; empty if there are none."""
+    options: SearchOptions = {**request.options, "hidden": True}
+    found = await run.collect(request.step(options, _FIRST_MATCH, _EXPLAIN_TIMEOUT))
+    return in_hidden_files(found, found.matches - matches, str(Hint("hidden", True)))
+
+
+def in_hidden_files(found: MatchCollector, matches: int, way: str) -> str:
+    """Return a sentence about more matches, in hidden files; empty if there are none.
+
+    Args:
+        found: Search of hidden files.
+        matches: Number of these matches.
+        way: Argument with which the caller gets them.
+    """
+    least = "" if found.exact else "at least "
+    said = f"{least}{plural(matches, 'more match', 'es')} in hidden files ({way})."
+    return said[0].upper() + said[1:] if matches > 0 else ""
 
 
 async def explanation(
@@ -252,29 +275,40 @@ async def explanation(
     would: list[str] = []
     would_not: list[str] = []
     late = ""
-    for probe in probes(patterns, options):
-        way = how(probe)
-        if way is None:
-            continue
+
+    async def found_by(probe: Probe) -> F | None:
+        """Return what a probe finds; `None` if it cannot be tried."""
+        nonlocal late
         left = deadline - time.monotonic()
+        if how(probe) is None:
+            return None
         if left <= 0:
             late = "There was not enough time to try more."
-            break
+            return None
         try:
-            found = await run.collect(search(probe.options, _FIRST_MATCH, left))
+            return await run.collect(search(probe.options, _FIRST_MATCH, left))
         except SearchError:
-            continue  # a probe may be an impossible search, e.g. for plain text with a newline
-        if found.matches:
-            first = name(os.fsdecode(found.blocks()[0].path))
-            much = amount(found, None if found.exact else left)
-            would.append(f"{much} {probe.says} ({way}), first in {first}")
-        elif found.exact:
+            return None  # a probe may be an impossible search, e.g. for plain text with a newline
+
+    for probe in probes(patterns, options):
+        found = await found_by(probe)
+        if found is not None and found.matches:
+            tried = [(one, await found_by(one)) for one in probe.narrower]
+            least = [(one, result) for one, result in tried if result is not None and result.matches]
+            would += [_would_be(result, one.says, how(one), name) for one, result in least or [(probe, found)]]
+        elif found is not None and found.exact:
             would_not.append(probe.says)
     if would:
         return f"There would be {'; '.join(would)}. {late}".rstrip()
     *first_ones, last = would_not or [""]
     ways = f"{', '.join(first_ones)} or {last}" if first_ones else last
     return f"There would be none {ways} either. {late}".rstrip() if would_not else late
+
+
+def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[[str], str]) -> str:
+    """Return the part of a sentence about what a probe found."""
+    first = name(os.fsdecode(found.blocks()[0].path))
+    return f"{amount(found, None if found.exact else 0)} {says} ({way}), first in {first}"
 
 
 def message(

@@ -41,6 +41,9 @@ COHERENCE_SCORE = 0.2
 REPEAT_FACTOR = 0.25
 """Factor of a chunk for each better chunk of its file."""
 
+LEAST_BM25 = 0.05
+"""BM25 from which it is a reason. In a few chunks that mostly have the same words it is close to 0 for all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -113,7 +116,7 @@ def _score(query: Query, candidate: Candidate, best: float) -> RankedCandidate:
     if words := words_in_path(candidate.path, query.words):
         entry.score += PATH_WORDS_SCORE * len(words) / len(query.words)
         entry.reasons.append("path has " + ", ".join(f'"{word}"' for word in words))
-    if candidate.bm25 or candidate.cosine is None:
+    if candidate.bm25 >= LEAST_BM25:
         entry.reasons.append(f"BM25 {candidate.bm25:.1f}")
     if candidate.cosine is not None:
         entry.reasons.append(f"cosine {candidate.cosine:.2f}")

@@ -9,15 +9,26 @@ this module sets a mode: of two mode flags rg silently takes the last one (rg-fa
 import itertools
 import os
 import re
+import reprlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, TypeVar, cast, get_args, get_type_hints
+from typing import Any, Literal, LiteralString, TypeAlias, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
-from pydantic_core.core_schema import ErrorType
 
-from ripwrap.options import EXCLUDED, VISIBLE_FILES, FileOptions, Flag, SearchOptions, StrPath, flag_of, suggest
+from ripwrap.options import (
+    EXCLUDED,
+    VISIBLE_FILES,
+    FileOptions,
+    Flag,
+    Paths,
+    SearchOptions,
+    Size,
+    StrPath,
+    flag_of,
+    suggest,
+)
 
 Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "count", "count-matches"]
 
@@ -177,24 +188,43 @@ def _validate(
     try:
         return adapter.validate_python(options)
     except ValidationError as error:
-        problems = error.errors()
-        if all(problem["type"] != "extra_forbidden" for problem in problems):
-            raise
-        explained = [_explain(problem, [*table, *arguments]) for problem in problems]
+        # Of a union pydantic reports a problem for each member.
+        problems = {str(problem["loc"][0]): problem for problem in error.errors()}
+        explained = [
+            _explain(name, problem, cast("Mapping[str, object]", options)[name], [*table, *arguments])
+            for name, problem in problems.items()
+        ]
         raise ValidationError.from_exception_data(error.title, explained) from None
 
 
-def _explain(problem: ErrorDetails, known: Collection[str]) -> InitErrorDetails:
-    """Return a problem as pydantic reports it; for an unknown option with the name that may be meant."""
-    kind: str | PydanticCustomError = problem["type"]
+def _explain(name: str, problem: ErrorDetails, value: object, known: Collection[str]) -> InitErrorDetails:
+    """Return one problem of an option, in one sentence that says what is allowed."""
+    kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
     if kind == "extra_forbidden":
-        name = str(problem["loc"][0])
         meant = suggest(name, known)
         text = "unknown option {name}; did you mean {meant}?" if meant else "unknown option {name}"
-        kind = PydanticCustomError("extra_forbidden", text, {"name": name, "meant": meant})
-    elif kind not in get_args(ErrorType):  # e.g. of a `Sequence`, which pydantic checks in Python
-        kind = PydanticCustomError("value_error", "{message}", {"message": problem["msg"]})
-    return InitErrorDetails(type=kind, loc=problem["loc"], input=problem["input"], ctx=problem.get("ctx", {}))
+        said = PydanticCustomError("extra_forbidden", text, {"name": name, "meant": meant})
+    else:
+        limits = problem.get("ctx", {})
+        allowed = _allowed(get_type_hints(SearchOptions, include_extras=True)[name].__origin__)
+        if kind == "less_than_equal":
+            allowed = f"{limits['le']} or less"
+        about = {**limits, "name": name, "allowed": allowed, "value": reprlib.repr(value)}
+        said = PydanticCustomError(kind, "{name} must be {allowed}, got {value}", about)
+    return InitErrorDetails(type=said, loc=(name,), input=value)
+
+
+def _allowed(kind: Any) -> str:
+    """Return which values an option of a type takes."""
+    if get_origin(kind) is Literal:
+        *others, last = map(repr, get_args(kind))
+        return f"{', '.join(others)} or {last}"
+    if kind == Size:
+        return "a number of bytes, or a string such as '50K', '80M' or '1G'"
+    if kind == Paths:
+        return "a path or a sequence of paths"
+    names = {bool: "True or False", int: "an int, 0 or more", str: "a string"}
+    return names.get(kind, "a string or a sequence of strings")
 
 
 def _fill_contexts(options: SearchOptions) -> SearchOptions:

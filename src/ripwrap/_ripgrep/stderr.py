@@ -137,6 +137,9 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
     ),
 )
 
+_RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
+"""Advice of rg in two lines, about its own flags; the hint repeats it."""
+
 _UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
 _PANIC = re.compile(_NO_THREAD.encode(), re.MULTILINE)
 
@@ -173,7 +176,7 @@ def failure(
     if suggestions:
         hint = HintedText(f"Did you mean {' or '.join(suggestions)}? ", hint)
     error = kind(
-        text or f"rg ended with exit code {returncode} and no message",
+        (_RG_ADVICE.sub("", text) if hint else text) or f"rg ended with exit code {returncode} and no message",
         argv=argv,
         returncode=returncode,
         stderr=stderr.decode("utf-8", "replace"),

@@ -12,6 +12,7 @@ from cyclopts import (
     UnknownCommandError,
     UnknownOptionError,
 )
+from cyclopts import ValidationError as InvalidValueError
 from pydantic import ValidationError
 from typing_extensions import TypedDict
 
@@ -36,8 +37,16 @@ def _output(help: str, **settings: Any) -> Parameter:  # noqa: A002 - cyclopts' 
 
 
 Json = Annotated[bool, _output("Print JSON, one value a line", show_default=False)]
-Limit = Annotated[int | None, _output("Results at most, over all files", metavar="NUM")]
-ResultLimit = Annotated[int | None, _output("Results at most", metavar="NUM")]
+
+
+def _check_limit(_: Any, value: int | None) -> None:
+    """Raise an error in the words of the command line; that of the library names `None`."""
+    if value is not None and value < 0:
+        raise ValueError(f"must be 0 or more, got {value}")
+
+
+Limit = Annotated[int | None, _output("Results at most, over all files", metavar="NUM", validator=_check_limit)]
+ResultLimit = Annotated[int | None, _output("Results at most", metavar="NUM", validator=_check_limit)]
 ListFiles = Annotated[bool, _output("Print only the paths of files that match", alias="-l", show_default=False)]
 CountLines = Annotated[bool, _output("Print only how many lines match in each file", alias="-c", show_default=False)]
 LineNumber = Annotated[bool, _output("Show line numbers", alias="-n", show_default="on")]
@@ -122,6 +131,8 @@ def usage_error(error: CycloptsError) -> str:
             argument = error.argument
             name = token.keyword or (argument.name if argument is not None else "value")
             return f"{name} must be {allowed}, got {token.value}"
+        case InvalidValueError(argument=argument) if argument is not None:
+            return f"{argument.name} {error.exception_message}"
         case _:
             return str(error)
 

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, AnyStr, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter
 from rich.console import Console
@@ -24,7 +24,7 @@ from rich.text import Text
 
 from ripwrap._display.console import heading, numbered_lines
 from ripwrap._display.html import Gaps
-from ripwrap._text import FsPath, plural, raw_bytes, shown
+from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown
 from ripwrap.cli.flags import When, spell_as_flag
 from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Summary, TreeEntry
@@ -139,25 +139,34 @@ def print_chunk(chunk: RankedChunk) -> None:
     where = f"{shown(chunk.path)}:{chunk.start_line}-{chunk.end_line}"
     symbol = f"  {shown(chunk.symbol)}" if chunk.symbol else ""
     console.print(Text.assemble((where, "magenta"), (symbol, "bold"), f"  {chunk.score:.2f}"))
-    console.print(Text("  " + "; ".join(chunk.reasons), "dim"))
+    if chunk.reasons:
+        console.print(Text("  " + "; ".join(chunk.reasons), "dim"))
     lines = chunk.text.removesuffix("\n").split("\n")
     for number, line in enumerate(lines[:_MAX_SNIPPET_LINES], chunk.start_line):
         console.print(Text.assemble((f"  {number}", "green"), ":", line.removesuffix("\r")[:_MAX_LINE_CHARS]))
-    if len(lines) > _MAX_SNIPPET_LINES:
-        console.print(Text(f"  … {len(lines) - _MAX_SNIPPET_LINES} more lines", "dim"))
+    if left_out := _left_out(lines):
+        console.print(Text(left_out, "dim"))
     console.print()
 
 
 def _print_plain(chunk: RankedChunk) -> None:
     symbol = b"  %b" % raw_bytes(chunk.symbol) if chunk.symbol else b""
     where = b"%b:%d-%d" % (os.fsencode(chunk.path), chunk.start_line, chunk.end_line)
-    _write(b"%b%b  %.2f\n  %b\n" % (where, symbol, chunk.score, os.fsencode("; ".join(chunk.reasons))))
+    _write(b"%b%b  %.2f\n" % (where, symbol, chunk.score))
+    if chunk.reasons:
+        _write(os.fsencode(f"  {'; '.join(chunk.reasons)}\n"))
     lines = raw_bytes(chunk.text).removesuffix(b"\n").split(b"\n")
     for number, line in enumerate(lines[:_MAX_SNIPPET_LINES], chunk.start_line):
         _write(b"  %d:%b\n" % (number, _cut(line.removesuffix(b"\r"))))
-    if len(lines) > _MAX_SNIPPET_LINES:
-        _write(f"  … {len(lines) - _MAX_SNIPPET_LINES} more lines\n".encode())
+    if left_out := _left_out(lines):
+        _write(f"{left_out}\n".encode())
     _write(b"\n")
+
+
+def _left_out(lines: Sequence[AnyStr]) -> str:
+    """Return how many lines of a chunk are not shown; empty if all of them are blank."""
+    rest = lines[_MAX_SNIPPET_LINES:]
+    return f"  … {plural(len(rest), 'more line')}" if has_text(rest) else ""
 
 
 def _cut(line: bytes) -> bytes:

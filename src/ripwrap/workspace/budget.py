@@ -9,7 +9,7 @@ from typing import TypeVar
 from ripwrap import _text
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.round_robin import shares
-from ripwrap._text import in_seconds, plural
+from ripwrap._text import has_text, in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
 from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult, printable
@@ -101,7 +101,7 @@ def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
     return answer_of(fits)
 
 
-def listed(total: int, noun: str, offset: int, count: int, *, exact: bool) -> str:
+def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, matches: int = 0) -> str:
     """Return the message for a page of paths.
 
     Args:
@@ -110,8 +110,10 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool) -> st
         offset: Number of paths before the page.
         count: Number of paths on the page.
         exact: True if the search ran to its end.
+        matches: Number of matches in all of them; 0 if they were not counted.
     """
     much = f"{'' if exact else 'at least '}{plural(total, noun)}"
+    much += f" with {plural(matches, 'match', 'es')}" if matches else ""
     if count == total:
         return f"{much[0].upper()}{much[1:]}."
     if not count:
@@ -158,8 +160,11 @@ def _path_error_text(error: PathError) -> str:
 
 
 def snippet(text: str, lines: int, max_line: int) -> str:
-    """Return the first lines of a text, each cut if it is long."""
-    return "\n".join(_harmless(_around(line, None, max_line)) for line in text.rstrip("\r\n").split("\n")[:lines])
+    """Return the first lines of a text, each cut if it is long, and all if the others are blank."""
+    parts = text.removesuffix("\n").split("\n")
+    if lines and not has_text(parts[lines:]):
+        lines = len(parts)
+    return "\n".join(_harmless(_around(line, None, max_line)) for line in parts[:lines])
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:

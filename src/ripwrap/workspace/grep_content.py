@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice
@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.explain import Probe
-from ripwrap._operations.grep import MatchCollector, amount, explanation
+from ripwrap._operations.grep import MatchCollector, amount, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_in_turn, window_of
 from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
@@ -29,6 +29,7 @@ from ripwrap.workspace.arguments import GrepContentArguments
 from ripwrap.workspace.budget import Page, content_matches, fit_to_budget, listed, notes_of, shortened
 from ripwrap.workspace.results import ContentMatch, FileHits, GrepContentResult, printable
 from ripwrap.workspace.scope import (
+    HIDDEN_RULES,
     NO_LIMIT,
     FileFilter,
     PathFilter,
@@ -37,6 +38,7 @@ from ripwrap.workspace.scope import (
     Settings,
     file_filter,
     open_scope,
+    rules_file,
     visible_paths,
 )
 
@@ -54,6 +56,12 @@ MAX_NAME_CHARS = 300
 
 MAX_SOURCE_BYTES = 2_000_000
 """Bytes of the largest file in which definitions are named."""
+
+HIDDEN_SECONDS = 1.0
+"""Seconds for counting the matches in hidden files."""
+
+BINARY_SECONDS = 1.0
+"""Seconds for searching binary files for the reason why nothing was found."""
 
 LITERAL_SECONDS = 5.0
 """Seconds for counting the matches of a wrong pattern as plain text."""
@@ -139,9 +147,10 @@ class Query:
 
     def command(self, options: Mapping[str, object], mode: Mode = "json") -> Command:
         """Return the command for a search with other options, in the same scope."""
-        merged = {**self.scope.options, **options}
+        merged: dict[str, object] = {**self.scope.options}
         if options.get("no_ignore"):
             merged.pop("ignore_file", None)
+        merged.update(options)
         location = self.scope.location
         return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
 
@@ -197,9 +206,13 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     files = await files_in_turn(run, window, found)
     page = _page(query, window, found, files)
     explained = "" if found.matches or not page.exact else await _explained(run, query)
+    notes = list(_omissions(query, found))
+    named = [os.fsdecode(path) for path, _ in found.named()]
+    if page.exact and found.matches <= page.reachable and found.matches <= window.end and len(named) == found.files:
+        notes.append(await _hidden_matches(run, query, named))
     much = amount(found, None if page.exact else query.scope.timeout)
     answer = GrepContentResult(
-        **_about(query, found.end, timed_out=found.timed_out, notes=_omissions(query, found)),
+        **_about(query, found.end, timed_out=found.timed_out, notes=notes),
         files=tuple(FileHits(path=location.shown(file.path), count=file.total_matches) for file in files),
         message=f"{much[0].upper()}{much[1:]}." if found.matches else f"{_nothing(query, found)}{explained}",
         matches=(),
@@ -290,12 +303,16 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
     ended_after = query.ended_after(timed_out=found.timed_out)
     exact = ended_after is None
     explained = "" if found.total or not exact else await _explained(run, query)
+    notes: list[str] = []
+    if exact and found.total <= offset + most:
+        names = [item if isinstance(item, str) else item.path for item in found.items()]
+        notes.append(await _hidden_matches(run, query, names))
 
     def answer(count: int) -> GrepContentResult:
         end = offset + count
-        said = listed(found.total, "matching file", offset, count, exact=exact)
+        said = listed(found.total, "matching file", offset, count, exact=exact, matches=found.counted)
         return GrepContentResult(
-            **_about(query, found.end, timed_out=found.timed_out),
+            **_about(query, found.end, timed_out=found.timed_out, notes=notes),
             files=hits[:count],
             truncated=found.total > end or not exact,
             next_offset=end if found.total > end and count else None,
@@ -322,26 +339,74 @@ def spell_as_argument(hint: Hint) -> str | None:
 async def _explained(run: Runner, query: Query) -> str:
     """Return the changes of arguments that would find something."""
     location = query.scope.location
+    unseen = {name for name in ("hidden", "no_ignore") if not query.options.get(name)}
 
     def how(probe: Probe) -> str | None:
         options = {hint.option for hint in probe.hints}
+        if options == {"text"}:
+            return None if location.is_file else "to search one, pass it as path"
         if query.files.overrides and "file_type" in query.files.names and "no_ignore" in options:
             return None  # the glob overrides ignore files and types, and probes do not filter that
+        if query.files.overrides and len(options) == 1 and options < unseen:
+            return None  # for the same reason it finds hidden and ignored files with either of the two
         if any(hint.kind == "omit" for hint in probe.hints):
             return f"without {', '.join(query.files.names)}"
         spelled = [text for hint in probe.hints if (text := spell_as_argument(hint)) is not None]
         return ", ".join(spelled) if len(spelled) == len(probe.hints) else None
 
     quiet = replace(query, progress=None)
+
+    def step(options: SearchOptions, window: PageRequest, timeout: float | None) -> Step[RoundRobinMatchCollector]:
+        if options.get("text") and timeout is not None:
+            timeout = min(timeout, BINARY_SECONDS)
+        return quiet.step(options, window, timeout)
+
     said = await explanation(
         run,
         (query.arguments.pattern,),
         query.options,
-        quiet.step,
+        step,
         how,
         lambda path: printable(location.shown(path))[:MAX_NAME_CHARS],
     )
     return f" {said}" if said else ""
+
+
+async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> str:
+    """Return how many more matches there are in hidden files; empty if there are none, or if it cannot be told.
+
+    rg reads hidden files only, so this takes about as long as listing all files, and no longer than `HIDDEN_SECONDS`.
+
+    Args:
+        run: Runner of the search.
+        query: Search that was complete.
+        seen: Paths of all files in which it found something. It reads a hidden file that an ignore file names with `!`.
+    """
+    scope, unwanted = query.scope, frozenset(seen)
+    # With `overrides`, the globs of the caller would bring back ignored files.
+    if not seen or query.arguments.include_hidden or query.files.overrides or scope.location.is_file:
+        return ""
+
+    def allowed(path: str) -> bool:
+        return path not in unwanted and (scope.allowed is None or scope.allowed(path))
+
+    hidden = replace(query, scope=replace(scope, allowed=allowed), progress=None)
+    timeout = HIDDEN_SECONDS if scope.timeout is None else min(HIDDEN_SECONDS, scope.timeout)
+    try:
+        with rules_file(HIDDEN_RULES) as file:
+            # The last file has precedence, so this one comes before that of the scope.
+            options: dict[str, object] = {
+                **query.options,
+                "hidden": True,
+                "ignore_file": [file, *filter(None, [scope.options.get("ignore_file")])],
+                "before_context": 0,
+                "after_context": 0,
+            }
+            step = hidden.step(cast("SearchOptions", options), PageRequest(0, 0, 0, 0, 0, None), timeout)
+            found = await run.collect(step)
+    except SearchError:
+        return ""
+    return in_hidden_files(found, found.matches, "include_hidden=True")
 
 
 async def _add_literal(run: Runner, query: Query, error: PatternError) -> None:
@@ -394,7 +459,7 @@ def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[s
         "query": query.arguments.pattern,
         "output_mode": query.arguments.output_mode,
         "notes": (
-            *notes,
+            *filter(None, notes),
             *notes_of(end.path_errors() if end else (), query.ended_after(timed_out=timed_out), location),
             *query.scope.notes,
         ),

@@ -3,6 +3,7 @@
 import os
 import re
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
@@ -11,6 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel
 
 from ripwrap._code.outline import Section
+from ripwrap._text import plural
 from ripwrap.workspace.arguments import OutputMode
 
 Engine: TypeAlias = Literal["rg", "python"]
@@ -138,21 +140,39 @@ class GrepContentResult(ToolResult, frozen=True):
 
 
 def _file_lines(matches: Iterator[ContentMatch]) -> Iterator[str]:
-    upto: int | None = None
+    rows: list[tuple[int, str]] = []
     section: Section | None = None
+    last = 0
     for match in matches:
-        if upto is not None and match.line - len(match.before) > upto:
-            yield "  --"
+        if rows and match.line - len(match.before) > rows[-1][0] + 1:
+            rows.append((rows[-1][0], "  --"))
+        rows += ((number, f"  {number}{mark} {text}".rstrip()) for number, mark, text in match.lines())
         if match.section != section:
-            section = match.section
-            yield (
-                f"  in lines {section.line}-{section.end_line}: {section.text}"
-                if section
-                else "  outside of definitions:"
-            )
-        for number, mark, text in match.lines():
-            yield f"  {number}{mark} {text}".rstrip()
-            upto = number + 1
+            # Context of the match before may be in this definition already.
+            begin = min(max(_first_line(match, section), last + 1), match.line)
+            place = bisect_left(rows, begin, key=lambda row: row[0])
+            rows.insert(place, (rows[place][0], _heading(match.section)))
+        section, last = match.section, match.line + match.match.count("\n")
+    yield from (text for _, text in rows)
+
+
+def _heading(section: Section | None) -> str:
+    """Return the line above the lines of a definition, with its qualified name if its own line lacks it."""
+    if section is None:
+        return "  outside of definitions:"
+    name = "" if section.name in section.text else f"{printable(section.name)}, "
+    return f"  in {name}lines {section.line}-{section.end_line}: {section.text}"
+
+
+def _first_line(match: ContentMatch, before: Section | None) -> int:
+    """Return the number of the first line that can stand below the heading of a match.
+
+    Context above the definition is left above the heading, and context that ends the definition `before` below that.
+    """
+    begin = match.section.line if match.section else 0
+    if before and before.end_line < match.line:
+        begin = max(begin, before.end_line + 1)
+    return min(begin, match.line)
 
 
 class FindFilesResult(ToolResult, frozen=True):
@@ -234,7 +254,7 @@ class CodePlace(BaseModel, frozen=True):
         score: Value that results are sorted by; comparable only within one answer and one root.
         why: Reasons for the score.
         snippet: Text of the lines, or of the first ones if the answer has no room for all; `…` marks a place where a
-            long line was cut.
+            long line was cut. Blank lines at the end are in it, and are not shown.
     """
 
     file: str
@@ -246,15 +266,18 @@ class CodePlace(BaseModel, frozen=True):
     snippet: str
 
     def lines(self) -> Iterator[str]:
-        """Yield the path and the reasons, then the lines, each with its number."""
+        """Yield the path, the score and its reasons, then the lines, each with its number."""
         symbol = f" in {printable(self.symbol)}" if self.symbol else ""
         yield f"{printable(self.file)}:{self.start_line}-{self.end_line}{symbol}"
-        yield f"  score {self.score:.2f}: {printable('; '.join(self.why))}"
+        yield f"  score {self.score:.2f}" + (f": {printable('; '.join(self.why))}" if self.why else "")
         texts = self.snippet.split("\n") if self.snippet else []
+        left_out = self.end_line - self.start_line + 1 - len(texts)
+        while texts and left_out <= 0 and not texts[-1].strip():
+            texts.pop()
         for number, text in enumerate(texts, self.start_line):
             yield f"  {number}: {text}".rstrip()
-        if (left_out := self.end_line - self.start_line + 1 - len(texts)) > 0:
-            yield f"  [{left_out} more lines]"
+        if left_out > 0:
+            yield f"  [{plural(left_out, 'more line')}]"
 
 
 class CodebaseSearchResult(ToolResult, frozen=True):

@@ -46,6 +46,11 @@ class Location:
         """True for several roots together."""
         return len(self.paths) > 1
 
+    @property
+    def is_file(self) -> bool:
+        """True for a single file."""
+        return not self.several and os.path.isfile(os.path.join(self.cwd, self.paths[0]))
+
     def shown(self, path: str) -> str:
         """Return the name of a path in answers. Tools accept it as an argument if it is UTF-8."""
         return shown(os.path.normpath(os.path.join(self.prefix, path)) if self.prefix else path)

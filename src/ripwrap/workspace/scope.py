@@ -27,6 +27,12 @@ NO_LIMIT = 2**62
 """Number of items to collect if the caller wants all."""
 
 FOLLOW_NOTE = "Links were followed; files outside of the roots are left out."
+HIDDEN_RULES = "*\n!*/\n!.*\n!**/.*/**\n"
+"""Rules of an ignore file that leave only hidden files.
+
+rg gives a file of `--ignore-file` the lowest precedence, so what other ignore files exclude stays excluded.
+"""
+
 MATCH_ALL_GLOBS = frozenset({"", "*", "**", "**/*", "*.*"})
 TYPE_NAME = "ripwrap"
 """Name of the file type that stands for the globs of a call."""
@@ -105,6 +111,18 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
     if not rules:
         yield scope
         return
+    with rules_file(rules) as file:
+        options["ignore_file"] = file
+        yield scope
+
+
+@contextmanager
+def rules_file(rules: str) -> Generator[str]:
+    """Write ignore rules to a temporary file, and yield its path.
+
+    Raises:
+        SearchError: The file could not be created.
+    """
     try:
         temporary = tempfile.TemporaryDirectory(prefix="ripwrap-")
     except OSError as error:
@@ -115,8 +133,7 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
         file = os.path.join(folder, "ignore")
         with open(file, "w", encoding="utf-8", errors="surrogateescape", newline="\n") as written:
             written.write(rules)
-        options["ignore_file"] = file
-        yield scope
+        yield file
 
 
 def _holds(sandbox: Sandbox, cwd: str, path: str) -> bool:
