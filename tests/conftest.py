@@ -118,7 +118,7 @@ def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nobody_s_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Set a cache of this process, so that tests write nothing into the user's cache."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
@@ -231,7 +231,7 @@ def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None
 
 
 @pytest.fixture
-def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def no_rg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Hide every rg: no variable, a wheel without rg, an empty PATH and cache; no network but a mirror."""
     from ripwrap.binary.settings import VARIABLES
     from support import wheel

@@ -387,7 +387,7 @@ def test_missing_folder_raises_at_once(tmp_path: Path) -> None:
         mcp.server(tmp_path / "gone")
 
 
-def test_server_without_rg_and_network_warns_once(nothing_set: None, caplog: pytest.LogCaptureFixture) -> None:
+def test_server_without_rg_and_network_warns_once(no_rg: None, caplog: pytest.LogCaptureFixture) -> None:
     mcp._warn_without_rg(None)
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("ripwrap", "WARNING")
@@ -395,7 +395,7 @@ def test_server_without_rg_and_network_warns_once(nothing_set: None, caplog: pyt
 
 
 def test_server_does_not_warn_if_rg_can_be_downloaded(
-    nothing_set: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    no_rg: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv("RIPWRAP_OFFLINE")
     mcp._warn_without_rg(None)

@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.python]
 StandIn = Callable[..., Path]
 Children = Callable[[], list[psutil.Process]]
 
-COLOURS = ["asyncio", "trio", "sync"]
+APIS = ["asyncio", "trio", "sync"]
 
 # Fault: the number of matches that a stream yields, then its error if any; grep() counts as many or raises the same.
 ENDING: dict[str, tuple[int, type[Exception] | None, str]] = {
@@ -103,66 +103,66 @@ def leaves_nothing(leaks_nothing: None, folder: Path) -> Iterator[None]:
         until_blocking(lambda: not alive(int(grandchild.read_text())))
 
 
-def stream(colour: str, consume: Callable[[ripwrap.Match], object], rg: Path, cwd: Path) -> None:
+def stream(api: str, consume: Callable[[ripwrap.Match], object], rg: Path, cwd: Path) -> None:
 
     async def take() -> None:
         async with aclosing(ripwrap.search("x", rg=rg, cwd=cwd)) as matches:
             async for match in matches:
                 consume(match)
 
-    if colour == "sync":
+    if api == "sync":
         for match in sync.search("x", rg=rg, cwd=cwd):
             consume(match)
     else:
-        anyio.run(take, backend=colour)
+        anyio.run(take, backend=api)
 
 
-def collect(colour: str, rg: Path, cwd: Path, **options: Any) -> ripwrap.GrepResult:
+def collect(api: str, rg: Path, cwd: Path, **options: Any) -> ripwrap.GrepResult:
     async def take() -> ripwrap.GrepResult:
         return await ripwrap.grep("x", rg=rg, cwd=cwd, **options)
 
-    return sync.grep("x", rg=rg, cwd=cwd, **options) if colour == "sync" else anyio.run(take, backend=colour)
+    return sync.grep("x", rg=rg, cwd=cwd, **options) if api == "sync" else anyio.run(take, backend=api)
 
 
-@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("fault", ENDING)
 class TestFaultThatEnds:
     def test_stream_yields_all_matches_before_the_end_or_error(
-        self, stand_in: StandIn, folder: Path, fault: str, colour: str
+        self, stand_in: StandIn, folder: Path, fault: str, api: str
     ) -> None:
         matches, error, says = ENDING[fault]
         seen: list[Any] = []
         if error is None:
-            stream(colour, seen.append, stand_in(fault), folder)
+            stream(api, seen.append, stand_in(fault), folder)
         else:
             with pytest.raises(error, match=says):
-                stream(colour, seen.append, stand_in(fault), folder)
+                stream(api, seen.append, stand_in(fault), folder)
         assert [match.lines for match in seen] == ["x\n"] * matches
 
     def test_collected_result_is_complete_or_raises(
-        self, stand_in: StandIn, folder: Path, fault: str, colour: str
+        self, stand_in: StandIn, folder: Path, fault: str, api: str
     ) -> None:
         matches, error, says = ENDING[fault]
         if error is None:
-            assert collect(colour, stand_in(fault), folder).total_matches == matches
+            assert collect(api, stand_in(fault), folder).total_matches == matches
         else:
             with pytest.raises(error, match=says):
-                collect(colour, stand_in(fault), folder)
+                collect(api, stand_in(fault), folder)
 
 
 @pytest.mark.fact(26)
-@pytest.mark.parametrize("colour", COLOURS)
-def test_stderr_is_kept_up_to_a_limit(stand_in: StandIn, folder: Path, colour: str) -> None:
-    errors = collect(colour, stand_in("noisy()"), folder).errors
+@pytest.mark.parametrize("api", APIS)
+def test_stderr_is_kept_up_to_a_limit(stand_in: StandIn, folder: Path, api: str) -> None:
+    errors = collect(api, stand_in("noisy()"), folder).errors
     assert (errors[0].path, errors[0].kind) == ("d", "denied")
     assert sum(len(fake_rg.PERMISSION_DENIED) for error in errors if error.path) <= MAX_STDERR
     assert errors[-1].message == f"more errors are left out: rg wrote over {MAX_STDERR} bytes of them"
 
 
 @pytest.mark.fact(11)
-@pytest.mark.parametrize("colour", COLOURS)
-def test_record_that_is_too_long_is_dropped_and_counted(stand_in: StandIn, folder: Path, colour: str) -> None:
-    result = collect(colour, stand_in("a_record_too_long()"), folder)
+@pytest.mark.parametrize("api", APIS)
+def test_record_that_is_too_long_is_dropped_and_counted(stand_in: StandIn, folder: Path, api: str) -> None:
+    result = collect(api, stand_in("a_record_too_long()"), folder)
     assert (result.total_matches, result.dropped_records, result.exact) == (2, 1, False)
 
 
@@ -242,9 +242,9 @@ LISTINGS: dict[str, tuple[int, type[Exception] | None, str]] = {
 }
 
 
-@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("fault", LISTINGS)
-def test_listing_is_complete_or_raises(stand_in: StandIn, folder: Path, fault: str, colour: str) -> None:
+def test_listing_is_complete_or_raises(stand_in: StandIn, folder: Path, fault: str, api: str) -> None:
     paths, error, says = LISTINGS[fault]
     seen: list[str] = []
     rg = stand_in(fault)
@@ -259,32 +259,32 @@ def test_listing_is_complete_or_raises(stand_in: StandIn, folder: Path, fault: s
             seen.append(path)  # noqa: PERF402
 
     with pytest.raises(error, match=says) if error else nullcontext():
-        take_blocking() if colour == "sync" else anyio.run(take, backend=colour)
+        take_blocking() if api == "sync" else anyio.run(take, backend=api)
     assert seen == ["a"] * paths
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_process_that_holds_the_pipe_does_not_hide_an_error(stand_in: StandIn, folder: Path, colour: str) -> None:
+@pytest.mark.parametrize("api", APIS)
+def test_process_that_holds_the_pipe_does_not_hide_an_error(stand_in: StandIn, folder: Path, api: str) -> None:
     rg = stand_in("os.write(2, b'rg: regex parse error: (\\n'); holds_the_pipe(); sys.exit(2)")
     try:
         with pytest.raises(PatternError):
-            collect(colour, rg, folder)
+            collect(api, rg, folder)
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
         with pytest.raises(PatternError):
-            stream(colour, lambda _: None, rg, folder)
+            stream(api, lambda _: None, rg, folder)
     finally:
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("api", APIS)
 def test_timeout_does_not_hide_an_error_of_rg(
-    stand_in: StandIn, folder: Path, colour: str, monkeypatch: pytest.MonkeyPatch
+    stand_in: StandIn, folder: Path, api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process.SETTINGS, "stall_seconds", 60)
     rg = stand_in("os.write(2, b'rg: regex parse error: (\\n'); holds_the_pipe(); sys.exit(2)")
     try:
         with pytest.raises(PatternError):
-            collect(colour, rg, folder, timeout=3)
+            collect(api, rg, folder, timeout=3)
     finally:
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
@@ -313,31 +313,31 @@ def test_timeout_ends_a_listing_whose_pipe_another_process_holds(stand_in: Stand
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_process_that_holds_the_pipe_is_not_waited_for(stand_in: StandIn, folder: Path, colour: str) -> None:
+@pytest.mark.parametrize("api", APIS)
+def test_process_that_holds_the_pipe_is_not_waited_for(stand_in: StandIn, folder: Path, api: str) -> None:
     seen: list[Any] = []
     try:
-        assert collect(colour, stand_in("with_a_daemon()"), folder).total_matches == 1
+        assert collect(api, stand_in("with_a_daemon()"), folder).total_matches == 1
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
-        stream(colour, seen.append, stand_in("with_a_daemon()"), folder)
+        stream(api, seen.append, stand_in("with_a_daemon()"), folder)
         assert len(seen) == 1
     finally:
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_timeout_keeps_the_matches_found_so_far(stand_in: StandIn, folder: Path, colour: str) -> None:
-    result = collect(colour, stand_in("silent()"), folder, timeout=3)
+@pytest.mark.parametrize("api", APIS)
+def test_timeout_keeps_the_matches_found_so_far(stand_in: StandIn, folder: Path, api: str) -> None:
+    result = collect(api, stand_in("silent()"), folder, timeout=3)
     assert (result.total_matches, result.stop_reason) == (1, "timeout")
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_an_exception_of_the_consumer_ends_rg(stand_in: StandIn, folder: Path, colour: str) -> None:
+@pytest.mark.parametrize("api", APIS)
+def test_an_exception_of_the_consumer_ends_rg(stand_in: StandIn, folder: Path, api: str) -> None:
     def consume(match: ripwrap.Match) -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        stream(colour, consume, stand_in("endless()"), folder)
+        stream(api, consume, stand_in("endless()"), folder)
 
 
 @pytest.mark.usefixtures("leaks_nothing")
@@ -375,10 +375,8 @@ def test_cancelling_the_asyncio_task_of_a_version_query_ends_the_program(
 
 
 @pytest.mark.usefixtures("leaks_nothing")
-@pytest.mark.parametrize("colour", COLOURS)
-def test_ctrl_c_ends_the_program_of_a_version_query(
-    folder: Path, tmp_path: Path, children: Children, colour: str
-) -> None:
+@pytest.mark.parametrize("api", APIS)
+def test_ctrl_c_ends_the_program_of_a_version_query(folder: Path, tmp_path: Path, children: Children, api: str) -> None:
     """Issue 19, line 10: interrupt a first use."""
     rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
 
@@ -389,7 +387,7 @@ def test_ctrl_c_ends_the_program_of_a_version_query(
     with ThreadPoolExecutor(1) as pool:
         pool.submit(interrupt)
         with pytest.raises(KeyboardInterrupt):
-            collect(colour, rg, folder)
+            collect(api, rg, folder)
         assert children() == []
 
 
@@ -443,8 +441,8 @@ async def test_other_tasks_run_between_chunks(stand_in: StandIn, folder: Path) -
     assert next(turns) >= matches * len(fake_rg.MATCH) // 65_536
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_rg_waits_for_a_slow_consumer(stand_in: StandIn, folder: Path, colour: str) -> None:
+@pytest.mark.parametrize("api", APIS)
+def test_rg_waits_for_a_slow_consumer(stand_in: StandIn, folder: Path, api: str) -> None:
     body = "begin()\nfor written in range(10**9):\n    Path('written').write_text(str(written)); say(*[MATCH] * 100)"
 
     def has_written() -> int:
@@ -458,4 +456,4 @@ def test_rg_waits_for_a_slow_consumer(stand_in: StandIn, folder: Path, colour: s
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        stream(colour, consume, stand_in(body), folder)
+        stream(api, consume, stand_in(body), folder)

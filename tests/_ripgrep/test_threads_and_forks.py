@@ -179,6 +179,12 @@ class TestForks:
         assert printed(body, corpus) == "1 2 3 4 5 6 7 8 9 10\n"
 
 
+STREAM = """
+async def stream():
+    async with contextlib.aclosing(ripwrap.search("needle", paths=["file", "fifo"], threads=1)) as matches:
+        async for _ in matches:
+            print("found", flush=True)
+"""
 CTRL_C: dict[str, str] = {
     "a blocking stream": """
         for _ in sync.search("needle", paths=["file", "fifo"], threads=1):
@@ -188,6 +194,8 @@ CTRL_C: dict[str, str] = {
         for _ in sync.search("needle", paths=["file", "fifo"], threads=1, timeout=600):
             print("found", flush=True)
         """,
+    "a stream of asyncio": f"{STREAM}asyncio.run(stream())",
+    "a stream of trio": f"{STREAM}import trio; trio.run(stream)",
     "a collected answer": 'print("found", flush=True); sync.grep("needle", paths="fifo", timeout=600)',
     "a collected answer of a task": """
         print("found", flush=True)
@@ -206,6 +214,7 @@ CTRL_C: dict[str, str] = {
 }
 
 
+@pytest.mark.fact(35)
 @pytest.mark.parametrize("what", CTRL_C)
 def test_ctrl_c_ends_a_waiting_search_and_its_rg(plant: Plant, running_in: RunningIn, what: str) -> None:
     folder = plant({"file": "needle\n"})

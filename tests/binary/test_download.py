@@ -24,7 +24,7 @@ CONTENT = b"\x1f\x8b" + bytes(range(256)) * 2000
 PATH = "1.0/asset.tar.gz"
 
 
-pytestmark = pytest.mark.usefixtures("nothing_set")
+pytestmark = pytest.mark.usefixtures("no_rg")
 
 
 @pytest.fixture

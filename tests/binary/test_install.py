@@ -21,7 +21,7 @@ from ripwrap.binary import cache, releases
 from support.cli import output, run
 from support.mirror import ASSET, FOLDER, VERSION, Mirror, downloading, say, sha256, targz, write
 
-pytestmark = pytest.mark.usefixtures("nothing_set")
+pytestmark = pytest.mark.usefixtures("no_rg")
 
 
 @pytest.fixture

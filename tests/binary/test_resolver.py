@@ -15,7 +15,7 @@ from ripwrap.errors import BinaryError, BinaryNotFoundError
 from support import wheel
 from support.mirror import FOLDER
 
-pytestmark = pytest.mark.usefixtures("nothing_set")
+pytestmark = pytest.mark.usefixtures("no_rg")
 
 
 @pytest.fixture

@@ -424,8 +424,8 @@ async def test_progress_is_reported_in_order_and_can_end_the_refresh(index: Inde
 
 
 @pytest.mark.anyio
-async def test_index_in_the_project_is_not_listed_or_indexed(plant: Plant, nobody_s_cache: Path) -> None:
-    root, marks = plant(SHOP), nobody_s_cache / "index" / "marks"
+async def test_index_in_the_project_is_not_listed_or_indexed(plant: Plant, session_cache: Path) -> None:
+    root, marks = plant(SHOP), session_cache / "index" / "marks"
     os.makedirs(marks, 0o700, exist_ok=True)
     before = os.listdir(marks)
     async with Index(root, location="project", no_ignore=True) as index:

@@ -133,9 +133,9 @@ def corpus(lines: int = LINES) -> Iterator[Path]:
         yield folder
 
 
-def concurrent_greps(number: int, colour: str) -> Row:
+def concurrent_greps(number: int, api: str) -> Row:
     """Start all greps at once; a limited number of rg may run at a time."""
-    with corpus() as folder, scenario(f"{number} grep() at once, a bounded number of rg, {colour}") as row:
+    with corpus() as folder, scenario(f"{number} grep() at once, a bounded number of rg, {api}") as row:
 
         async def one() -> None:
             found = await ripwrap.grep("needle", cwd=folder, limit=5, timeout=None, glob="!fifo")
@@ -148,14 +148,14 @@ def concurrent_greps(number: int, colour: str) -> Row:
                     group.start_soon(one)
                     await anyio.lowlevel.checkpoint()  # requests arrive one by one and do not wait for the last
 
-        anyio.run(main, backend=colour)
+        anyio.run(main, backend=api)
         row.check(row.children <= limiter._SLOTS.total, f"{row.children} rg at a time")
     return row
 
 
-def suspended_streams(number: int, colour: str) -> Row:
+def suspended_streams(number: int, api: str) -> Row:
     """Suspend open streams and resume each of them where it was."""
-    with corpus() as folder, scenario(f"{number} suspended streams side by side, {colour}") as row:
+    with corpus() as folder, scenario(f"{number} suspended streams side by side, {api}") as row:
 
         async def main() -> None:
             streams = [ripwrap.search("needle", cwd=folder, paths="dense") for _ in range(number)]
@@ -179,13 +179,13 @@ def suspended_streams(number: int, colour: str) -> Row:
                             await stream.aclose()
                     row.tries += 1
 
-        anyio.run(main, backend=colour)
+        anyio.run(main, backend=api)
     return row
 
 
-def many_searches(number: int, colour: str) -> Row:
+def many_searches(number: int, api: str) -> Row:
     """Run searches one after another and leave them in every way; nothing may accumulate."""
-    with corpus() as folder, scenario(f"{number} searches leak nothing, {colour}") as row:
+    with corpus() as folder, scenario(f"{number} searches leak nothing, {api}") as row:
 
         async def main() -> None:
             async with row.lagging():
@@ -193,12 +193,12 @@ def many_searches(number: int, colour: str) -> Row:
                     await _one_of_many(row, folder, place)
                     row.tries += 1
 
-        if colour == "sync":
+        if api == "sync":
             for place in range(number):
                 _one_of_many_blocking(row, folder, place)
                 row.tries += 1
         else:
-            anyio.run(main, backend=colour)
+            anyio.run(main, backend=api)
     return row
 
 
@@ -240,9 +240,9 @@ def _one_of_many_blocking(row: Row, folder: Path, place: int) -> None:
             row.check(len(list(sync.files(cwd=folder, limit=3))) == 3, "not three paths")
 
 
-def long_stream(matches: int, colour: str) -> Row:
+def long_stream(matches: int, api: str) -> Row:
     """Read a long stream with constant memory while other tasks run."""
-    with corpus(matches) as folder, scenario(f"memory is flat over {matches:,} matches, {colour}") as row:
+    with corpus(matches) as folder, scenario(f"memory is flat over {matches:,} matches, {api}") as row:
         options: dict[str, Any] = {"cwd": folder, "paths": "dense"}
 
         async def main() -> None:
@@ -250,29 +250,29 @@ def long_stream(matches: int, colour: str) -> Row:
                 async for _ in stream:
                     row.tries += 1
 
-        if colour == "sync":
+        if api == "sync":
             for _ in sync.search("needle", **options):
                 row.tries += 1
         else:
-            anyio.run(main, backend=colour)
+            anyio.run(main, backend=api)
         row.check(row.tries == matches, f"{row.tries} matches came")
         row.check(row.memory <= FLAT, f"{row.memory:.0f} MB")
     return row
 
 
-def leaving(number: int, colour: str) -> Row:
+def leaving(number: int, api: str) -> Row:
     """Leave a busy stream in every way: close, break, cancel, lose or fail it."""
-    with corpus() as folder, scenario(f"an rg that was left is gone, {colour}") as row:
+    with corpus() as folder, scenario(f"an rg that was left is gone, {api}") as row:
         options: dict[str, Any] = {"cwd": folder, "paths": ["dense", "fifo"], "threads": 1}
 
         async def main() -> None:
-            ways = [_break, _raise, _cancel, *([_lose, _cancel_task] if colour == "asyncio" else [])]
+            ways = [_break, _raise, _cancel, *([_lose, _cancel_task] if api == "asyncio" else [])]
             for place in range(number):
                 await ways[place % len(ways)](row, functools.partial(ripwrap.search, "needle", **options))
                 row.check(_ME.children() == [], f"{ways[place % len(ways)].__name__} has left a process")
                 row.tries += 1
 
-        if colour == "sync":
+        if api == "sync":
             for place in range(number):
                 stream = sync.search("needle", **options)
                 next(stream)
@@ -287,7 +287,7 @@ def leaving(number: int, colour: str) -> Row:
                 row.check(_ME.children() == [], "a process is left")
                 row.tries += 1
         else:
-            anyio.run(main, backend=colour)
+            anyio.run(main, backend=api)
     return row
 
 
@@ -351,9 +351,9 @@ async def _lose(row: Row, search: Search) -> None:
 FAULTS = ("silent()", "endless()", "an_endless_record()", "ignores_signals()", "stopped()", "with_a_grandchild()")
 
 
-def faults(number: int, colour: str) -> Row:
+def faults(number: int, api: str) -> Row:
     """Close streams of an rg that does not end by itself."""
-    with corpus() as folder, scenario(f"an rg that misbehaves is ended, {colour}") as row:
+    with corpus() as folder, scenario(f"an rg that misbehaves is ended, {api}") as row:
         programs = [
             fake_rg.write(folder / f"fake{place}", f"os.chdir({str(folder)!r}); {fault}")
             for place, fault in enumerate(FAULTS)
@@ -370,7 +370,7 @@ def faults(number: int, colour: str) -> Row:
                 row.check(_ME.children() == [], f"{FAULTS[place % len(FAULTS)]} is not ended")
                 row.tries += 1
 
-        if colour == "sync":
+        if api == "sync":
             for place in range(number):
                 (folder / "grandchild").unlink(missing_ok=True)
                 stream = sync.search("x", cwd=folder, rg=binaries[place % len(binaries)])
@@ -380,13 +380,13 @@ def faults(number: int, colour: str) -> Row:
                 row.check(_ME.children() == [], f"{FAULTS[place % len(FAULTS)]} is not ended")
                 row.tries += 1
         else:
-            anyio.run(main, backend=colour)
+            anyio.run(main, backend=api)
     return row
 
 
-def timeouts(number: int, colour: str) -> Row:
+def timeouts(number: int, api: str) -> Row:
     """Check that a collected result is returned at its timeout."""
-    with corpus() as folder, scenario(f"grep() ends with its timeout, {colour}") as row:
+    with corpus() as folder, scenario(f"grep() ends with its timeout, {api}") as row:
         options: dict[str, Any] = {"cwd": folder, "paths": ["dense", "fifo"], "threads": 1}
 
         def judge(result: ripwrap.GrepResult, taken: float, timeout: float) -> None:
@@ -400,18 +400,18 @@ def timeouts(number: int, colour: str) -> Row:
                     begun, timeout = time.monotonic(), 0.02 * (place % 5)
                     judge(await ripwrap.grep("needle", timeout=timeout, **options), time.monotonic() - begun, timeout)
 
-        if colour == "sync":
+        if api == "sync":
             for place in range(number):
                 begun, timeout = time.monotonic(), 0.02 * (place % 5)
                 judge(sync.grep("needle", timeout=timeout, **options), time.monotonic() - begun, timeout)
         else:
-            anyio.run(main, backend=colour)
+            anyio.run(main, backend=api)
     return row
 
 
-def threads(number: int, colour: str) -> Row:
+def threads(number: int, api: str) -> Row:
     """Search in 32 threads at once; each must get its own results."""
-    with corpus() as folder, scenario(f"32 threads, {number} calls, {colour}") as row:
+    with corpus() as folder, scenario(f"32 threads, {number} calls, {api}") as row:
         lock = threading.Lock()
 
         def work(place: int) -> None:

@@ -29,10 +29,10 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # 500 streams have 1,000 descriptors
     gc.freeze()  # keeps the collector's passes over imported modules out of the figures
     rows: list[Row] = []
-    for try_it, _, number, colours in SCENARIOS:
-        for colour in colours:
+    for try_it, _, number, apis in SCENARIOS:
+        for api in apis:
             begun = time.monotonic()
-            row = try_it(number, colour)
+            row = try_it(number, api)
             rows.append(row)
             if row.reap is not None:
                 row.check(row.reap <= REAP, f"{row.reap * 1000:.0f} ms until rg was gone")

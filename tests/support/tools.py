@@ -9,24 +9,24 @@ import pytest
 import ripwrap
 from ripwrap import sync
 
-COLOURS = ("asyncio", "trio", "blocking")
+APIS = ("asyncio", "trio", "blocking")
 
 
 class Asked:
     """A blocking or async workspace whose methods are all called without `await`."""
 
-    def __init__(self, colour: str, *roots: Any, **options: Any) -> None:
-        made = sync.Workspace if colour == "blocking" else ripwrap.Workspace
+    def __init__(self, api: str, *roots: Any, **options: Any) -> None:
+        made = sync.Workspace if api == "blocking" else ripwrap.Workspace
         self.workspace: Any = made(*roots, **options)
-        self._colour = colour
+        self._api = api
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.workspace, name)
-        if self._colour == "blocking":
+        if self._api == "blocking":
             return method
-        return lambda *given, **arguments: anyio.run(partial(method, *given, **arguments), backend=self._colour)
+        return lambda *given, **arguments: anyio.run(partial(method, *given, **arguments), backend=self._api)
 
 
-@pytest.fixture(params=COLOURS)
-def colour(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=APIS)
+def api(request: pytest.FixtureRequest) -> str:
     return str(request.param)

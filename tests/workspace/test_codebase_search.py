@@ -20,7 +20,7 @@ from ripwrap.index import base as plans
 from ripwrap.index.storage.files import NAME
 from support.parsers import parsers
 from support.shop import held
-from support.tools import COLOURS, Asked
+from support.tools import APIS, Asked
 from support.waiting import until, until_blocking
 
 pytestmark = pytest.mark.slow
@@ -42,28 +42,28 @@ def shop(plant: Plant) -> Path:
     return plant(SHOP)
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_codebase_search_without_an_index_ranks_current_files(colour: str, shop: Path) -> None:
-    text: str = Asked(colour, shop).codebase_search("where is store_cookie defined", limit=1)
+@pytest.mark.parametrize("api", APIS)
+def test_codebase_search_without_an_index_ranks_current_files(api: str, shop: Path) -> None:
+    text: str = Asked(api, shop).codebase_search("where is store_cookie defined", limit=1)
     assert text.startswith("src/cookies.py:1-2 in store_cookie\n  score ")
     assert "\n  1: def store_cookie(jar, cookie):\n  2:     jar.cookies.append(cookie)\n\n" in text
     assert text.endswith("(The 1 best result, ranked without an index. A larger limit gives more.)")
-    found = Asked(colour, shop).codebase_search_result("cookie", "src")
+    found = Asked(api, shop).codebase_search_result("cookie", "src")
     assert [place.file for place in found.places] == ["src/cookies.py", "src/till.py"]
     assert (found.ranking, found.path, found.truncated) == ("files", "src", False)
-    assert str(found) == Asked(colour, shop).codebase_search("cookie", "src")
+    assert str(found) == Asked(api, shop).codebase_search("cookie", "src")
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_codebase_search_uses_a_built_index_and_refreshes_it(colour: str, shop: Path, home: Path) -> None:
-    asked = Asked(colour, shop, index=home)
+@pytest.mark.parametrize("api", APIS)
+def test_codebase_search_uses_a_built_index_and_refreshes_it(api: str, shop: Path, home: Path) -> None:
+    asked = Asked(api, shop, index=home)
     assert asked.codebase_search_result("cookie").ranking == "files"
     assert not (home / NAME).exists()
     assert "not built" in asked.index_status()
     assert asked.index_codebase().startswith(f"{shop}: 3 new, 0 changed, 0 removed, 0 unchanged, 0 left out\n")
     found = asked.codebase_search_result("cookie")
     assert found.ranking == "index"
-    plain = Asked(colour, shop).codebase_search_result("cookie")
+    plain = Asked(api, shop).codebase_search_result("cookie")
     assert {place.file for place in found.places} == {place.file for place in plain.places}
     assert not any("hidden" in place.file or "ignored" in place.file for place in found.places)
     (shop / "src" / "biscuits.py").write_text("def bake_biscuit():\n    pass\n")
@@ -174,11 +174,11 @@ def test_path_below_a_guarded_root_is_ranked_without_the_index(
     assert (found.ranking, {place.file for place in found.places}) == ("files", {"a/cookie.py", deep})
 
 
-@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("api", APIS)
 def test_failed_refresh_is_noted_and_files_are_ranked(
-    colour: str, shop: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+    api: str, shop: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = Asked(colour, shop, index=home)
+    asked = Asked(api, shop, index=home)
     asked.index_codebase_result()
 
     def full(*_: Any, **__: Any) -> None:
@@ -195,9 +195,9 @@ def test_failed_refresh_is_noted_and_files_are_ranked(
         asked.index_codebase_result()
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_slow_refresh_is_noted_and_files_are_ranked(colour: str, shop: Path, home: Path) -> None:
-    asked = Asked(colour, shop, index=home, timeout=0.5)
+@pytest.mark.parametrize("api", APIS)
+def test_slow_refresh_is_noted_and_files_are_ranked(api: str, shop: Path, home: Path) -> None:
+    asked = Asked(api, shop, index=home, timeout=0.5)
     asked.index_codebase_result()
     (shop / "src" / "biscuits.py").write_text("def bake_biscuit(): ...\n")
     with held(home):
@@ -329,9 +329,9 @@ def test_project_index_is_in_the_project_and_not_listed(shop: Path) -> None:
     assert ".ripwrap" not in workspace.ls(include_hidden=True)
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_index_codebase_rebuilds_an_unsound_index(colour: str, shop: Path, home: Path) -> None:
-    asked = Asked(colour, shop, index=home)
+@pytest.mark.parametrize("api", APIS)
+def test_index_codebase_rebuilds_an_unsound_index(api: str, shop: Path, home: Path) -> None:
+    asked = Asked(api, shop, index=home)
     asked.index_codebase()
     database = sqlite3.connect(home / NAME)
 
@@ -350,12 +350,10 @@ def test_index_codebase_rebuilds_an_unsound_index(colour: str, shop: Path, home:
     assert asked.index_codebase_result().roots[0].added == 0
 
 
-@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("chunker", ["other-1", None])
-def test_embeddings_survive_what_a_refresh_or_gc_repairs(
-    colour: str, chunker: str | None, shop: Path, home: Path
-) -> None:
-    asked = Asked(colour, shop, index=home)
+def test_embeddings_survive_what_a_refresh_or_gc_repairs(api: str, chunker: str | None, shop: Path, home: Path) -> None:
+    asked = Asked(api, shop, index=home)
     asked.index_codebase()
     database = sqlite3.connect(home / NAME, isolation_level=None)
     database.execute("INSERT INTO model VALUES ('model', 1, 0)")

@@ -15,7 +15,7 @@ from ripwrap import AccessDeniedError, PatternError, Workspace, sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace import GrepContentResult
 from ripwrap.workspace import grep_content as _content
-from support.tools import COLOURS, Asked
+from support.tools import APIS, Asked
 
 Plant = Callable[..., Path]
 
@@ -35,9 +35,9 @@ def shop(plant: Plant) -> Path:
     return plant(SHOP)
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_grep_content_groups_matches_by_file(colour: str, rg: RgBinary, shop: Path) -> None:
-    assert Asked(colour, shop, rg=rg).grep_content("TODO", context_lines=1) == (
+@pytest.mark.parametrize("api", APIS)
+def test_grep_content_groups_matches_by_file(api: str, rg: RgBinary, shop: Path) -> None:
+    assert Asked(api, shop, rg=rg).grep_content("TODO", context_lines=1) == (
         "File: src/cart.py\n"
         "  4- def total(items):\n"
         "  5:     # TODO: taxes\n"
@@ -88,10 +88,10 @@ def test_gap_between_lines_is_marked(rg: RgBinary, plant: Plant) -> None:
         ("count", "src/cart.py: 1\nsrc/till.py: 1\n\n(2 matching files with 2 matches."),
     ],
 )
-@pytest.mark.parametrize("colour", COLOURS)
-def test_file_modes_name_files(colour: str, rg: RgBinary, shop: Path, mode: str, text: str) -> None:
+@pytest.mark.parametrize("api", APIS)
+def test_file_modes_name_files(api: str, rg: RgBinary, shop: Path, mode: str, text: str) -> None:
     hidden = " 1 more match in hidden files (include_hidden=True).)"
-    assert Asked(colour, shop, rg=rg).grep_content("TODO", output_mode=mode) == text + hidden
+    assert Asked(api, shop, rg=rg).grep_content("TODO", output_mode=mode) == text + hidden
 
 
 @pytest.mark.rg_matrix
@@ -172,21 +172,21 @@ def test_file_modes_have_pages(rg: RgBinary, plant: Plant) -> None:
     assert pages == [[f"{number:02}" for number in range(start, min(start + 10, 25))] for start in (0, 10, 20)]
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_message_without_matches_says_what_would_match(colour: str, rg: RgBinary, shop: Path) -> None:
-    text = Asked(colour, shop, rg=rg).grep_content("todo: matrix", case_insensitive=True)
+@pytest.mark.parametrize("api", APIS)
+def test_message_without_matches_says_what_would_match(api: str, rg: RgBinary, shop: Path) -> None:
+    text = Asked(api, shop, rg=rg).grep_content("todo: matrix", case_insensitive=True)
     assert text.startswith("No matches found. There would be 1 match in 1 file with hidden files included ")
     assert "included (include_hidden=True), first in .github/ci.yml" in text
     assert "There would be 1 match in 1 file without" not in text
-    text = Asked(colour, shop, rg=rg).grep_content("not this")
+    text = Asked(api, shop, rg=rg).grep_content("not this")
     assert "1 match in 1 file with ignored files included (include_ignored=True), first in debug.log" in text
-    text = Asked(colour, shop, rg=rg).grep_content("TODO", file_pattern="build/*")
+    text = Asked(api, shop, rg=rg).grep_content("TODO", file_pattern="build/*")
     assert "with hidden and ignored files included (include_hidden=True, include_ignored=True), first in build" in text
-    text = Asked(colour, shop, rg=rg).grep_content("TODO", file_pattern="build/*", include_hidden=True)
+    text = Asked(api, shop, rg=rg).grep_content("TODO", file_pattern="build/*", include_hidden=True)
     assert "with ignored files included (include_ignored=True), first in build/out.py" in text
-    text = Asked(colour, shop, rg=rg).grep_content("PRICES", file_pattern="*.md")
+    text = Asked(api, shop, rg=rg).grep_content("PRICES", file_pattern="*.md")
     assert "There would be 1 match in 1 file in other files (without file_pattern), first in src/cart.py." in text
-    text = Asked(colour, shop, rg=rg).grep_content("prices", fixed_strings=True)
+    text = Asked(api, shop, rg=rg).grep_content("prices", fixed_strings=True)
     assert "if case is ignored (case_insensitive=True)" in text
 
 
@@ -201,15 +201,15 @@ def test_message_without_matches_names_a_binary_file(rg: RgBinary, plant: Plant)
     assert "binary" not in asked.grep_content("nothing", path="src/b.bin")
 
 
-@pytest.mark.parametrize("colour", COLOURS)
-def test_invalid_pattern_error_shows_a_caret_and_literal_matches(colour: str, rg: RgBinary, shop: Path) -> None:
-    text = Asked(colour, shop, rg=rg).grep_content("total(")
+@pytest.mark.parametrize("api", APIS)
+def test_invalid_pattern_error_shows_a_caret_and_literal_matches(api: str, rg: RgBinary, shop: Path) -> None:
+    text = Asked(api, shop, rg=rg).grep_content("total(")
     assert text.startswith("Error: regex parse error:\n")
     assert "^\n" in text
     assert "The error is at character 5, counted from 0." in text
     assert "As plain text the pattern matches 1 line in 1 file (fixed_strings=True)." in text
     with pytest.raises(PatternError):
-        Asked(colour, shop, rg=rg).grep_content_result("total(")
+        Asked(api, shop, rg=rg).grep_content_result("total(")
 
 
 def test_look_around_works_if_rg_has_pcre2(rg: RgBinary, shop: Path) -> None:
@@ -242,8 +242,8 @@ def test_look_around_works_if_rg_has_pcre2(rg: RgBinary, shop: Path) -> None:
 def test_invalid_argument_gives_an_error_text_and_never_raises(
     rg: RgBinary, shop: Path, arguments: dict[str, Any], says: str
 ) -> None:
-    for colour in ("asyncio", "blocking"):
-        asked = Asked(colour, shop, rg=rg)
+    for api in ("asyncio", "blocking"):
+        asked = Asked(api, shop, rg=rg)
         text = asked.grep_content(**arguments)
         assert text.startswith(says.format(root=shop)), text
         assert asked.call("Grep", arguments) == text
@@ -567,11 +567,11 @@ def test_outside_path_is_an_error_text_or_raised_by_result_variants(rg: RgBinary
         assert getattr(asked, tool)(path="..", **given) == f"Error: .. is outside of the allowed directories: {shop}"
 
 
-@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("api", APIS)
 def test_tools_without_rg_say_how_to_install_rg_and_ls_works(
-    colour: str, shop: Path, nothing_set: None, caplog: pytest.LogCaptureFixture
+    api: str, shop: Path, no_rg: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asked = Asked(colour, shop)
+    asked = Asked(api, shop)
     with_rg = sync.Workspace(shop, rg=_any_rg())
     for name, arguments in (("grep_content", {"pattern": "x"}), ("find_files", {}), ("tree", {})):
         text = getattr(asked, name)(**arguments)
@@ -590,7 +590,7 @@ def _any_rg() -> str:
 
 
 def test_missing_rg_is_a_warning_only_if_a_tool_needs_it(
-    shop: Path, nothing_set: None, caplog: pytest.LogCaptureFixture
+    shop: Path, no_rg: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Issue 19, line 22: `ls`, which works without rg, logged a warning with the ways to install rg."""
     asked = sync.Workspace(shop)
@@ -610,7 +610,7 @@ def test_missing_rg_is_a_warning_only_if_a_tool_needs_it(
 
 
 def test_failed_download_of_rg_is_not_retried_at_every_call(
-    shop: Path, nothing_set: None, monkeypatch: pytest.MonkeyPatch
+    shop: Path, no_rg: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("RIPWRAP_OFFLINE")
     monkeypatch.setenv("RIPWRAP_MIRROR", (shop / "no-mirror").as_uri())
@@ -624,7 +624,7 @@ def test_failed_download_of_rg_is_not_retried_at_every_call(
 
 
 def test_rg_that_is_installed_later_is_found_at_once(
-    shop: Path, nothing_set: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    shop: Path, no_rg: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked = sync.Workspace(shop)
     for _ in range(2):
