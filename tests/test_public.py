@@ -151,7 +151,7 @@ def test_only_two_modules_start_programs() -> None:
 
 
 def test_file_with_importorskip_has_tests_marked_extra() -> None:
-    """`nox -s extras`, where optional packages must be installed, selects tests by this mark."""
+    """`nox -s extras frameworks`, where optional packages must be installed, selects tests by this mark."""
     for path in Path(__file__).parent.rglob("test_*.py"):
         text = path.read_text(encoding="utf-8")
         if path != Path(__file__) and "pytest.importorskip(" in text:

@@ -23,7 +23,7 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
 )
 from ripwrap.workspace.codebase_search import run_codebase_search
-from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, MISTAKES, TIMEOUT, ToolDispatcher
+from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, MISTAKES, TIMEOUT, ToolDispatcher, describe_tools
 from ripwrap.workspace.grep_content import run_grep_content
 from ripwrap.workspace.listing import run_find_files, run_ls, run_tree
 from ripwrap.workspace.results import (
@@ -42,6 +42,7 @@ from ripwrap.workspace.scope import Progress, Settings
 Tool: TypeAlias = Callable[..., str]
 
 
+@describe_tools
 class Workspace:
     """Tools with which agents search and list files in some directories.
 
