@@ -114,6 +114,9 @@ TOOL_NAMES = {
 }
 """Other names of the tools, in lower case."""
 
+READ_NAMES = frozenset({"read", "read_file", "view", "view_file", "cat", "open_file", "get_file_contents"})
+"""Names of tools that read a file, in lower case; there is none."""
+
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments without effect: answers always have line numbers, and an explanation is a remark of the model."""
 
@@ -259,7 +262,8 @@ def tool_name(name: str, known: tuple[str, ...]) -> str:
     plain = _snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
     found = plain if plain in known else TOOL_NAMES.get(plain.replace("_", ""), TOOL_NAMES.get(plain))
     if found is None:
-        raise ValueError(f"there is no tool {name!r}; there are {', '.join(known)}")
+        hint = "to read a file, call grep_content with its path and the pattern '^'; " if plain in READ_NAMES else ""
+        raise ValueError(f"there is no tool {name!r}; {hint}there are {', '.join(known)}")
     return found
 
 

@@ -462,4 +462,4 @@ def _schemas(name: str, strict: bool) -> tuple[str, dict[str, Any], dict[str, An
     description = (inspect.getdoc(method) or "").partition("\n\nArgs:\n")[0]
     result = inspect.signature(getattr(Workspace, f"{name}_result")).return_annotation
     arguments = schema_of(TOOLS[name], parameter_descriptions(method), strict=strict)
-    return description, arguments, result.model_json_schema(mode="serialization")
+    return description, arguments, result.structured_schema()
