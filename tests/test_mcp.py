@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -728,6 +729,27 @@ def test_command_without_the_sdk_names_the_extra() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert 'pip install "ripwrap[mcp]"' in done.stderr
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        pytest.param({"mcp/__init__.py": "class McpError(Exception): ...\n"}, id="without a name"),
+        pytest.param(
+            {"mcp/__init__.py": "MCPError = types = None\n", "mcp/server/__init__.py": ""}, id="without a module"
+        ),
+    ],
+)
+def test_command_with_another_version_of_the_sdk_names_the_version(plant: Plant, modules: dict[str, str]) -> None:
+    """Issue 19, line 19."""
+    metadata = "Metadata-Version: 2.1\nName: mcp\nVersion: 1.26.0\n"
+    folder = plant({**modules, "mcp-1.26.0.dist-info/METADATA": metadata})
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(RIPWRAP_MCP, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    needed = next(one for one in requires("ripwrap") or () if one.startswith("mcp<")).partition(";")[0]
+    assert line == f'ripwrap: the MCP server needs {needed}, and mcp 1.26.0 is installed: pip install "ripwrap[mcp]"'
 
 
 # Over HTTP

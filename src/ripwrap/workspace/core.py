@@ -32,7 +32,6 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
     schema_of,
 )
-from ripwrap.workspace.codebase_search import run_codebase_search
 from ripwrap.workspace.dispatch import (
     MAX_CHARS,
     MAX_LINE,
@@ -360,6 +359,8 @@ class Workspace:
         It also raises `TimeoutError` if the ranking takes longer than the workspace's `timeout`. If the index cannot be
         used, the files are ranked without it, and `notes` give the reason.
         """
+        from ripwrap.workspace.codebase_search import run_codebase_search  # the ranking, only now
+
         arguments = parse_arguments(CodebaseSearchArguments, {"query": query, "path": path, **options})
         return await run_codebase_search(self._tools.runner, self._tools.settings, arguments, self._tools.indexes())
 

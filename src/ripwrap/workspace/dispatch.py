@@ -26,7 +26,6 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
     tool_name,
 )
-from ripwrap.workspace.codebase_search import run_codebase_search
 from ripwrap.workspace.grep_content import run_grep_content, spell_as_argument
 from ripwrap.workspace.listing import run_find_files, run_ls, run_tree
 from ripwrap.workspace.results import ToolResult
@@ -183,6 +182,8 @@ class ToolDispatcher:
             case TreeArguments():
                 return await run_tree(run, settings, arguments, progress)
             case CodebaseSearchArguments():
+                from ripwrap.workspace.codebase_search import run_codebase_search  # the ranking, only now
+
                 return await run_codebase_search(run, settings, arguments, self.indexes())
             case IndexCodebaseArguments():
                 return await self.required_indexes("index_codebase").index_codebase(run, progress)
