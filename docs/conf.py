@@ -7,7 +7,7 @@ import re
 from functools import partial
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_origin
 
 from docutils import nodes
 from sphinx.addnodes import pending_xref
@@ -111,6 +111,12 @@ def _plain(text: str) -> str:
     return _ANNOTATED.sub("str", text)
 
 
+def _undescribed(app: Sphinx, thing: Any, bound: bool) -> None:
+    """Take the descriptions of a tool's parameters out of its annotations: the docstring has them too."""
+    hints = getattr(thing, "__annotations__", {})
+    hints.update({name: hint.__origin__ for name, hint in hints.items() if get_origin(hint) is Annotated})
+
+
 def _signature(
     app: Sphinx, what: str, name: str, thing: Any, options: Any, arguments: str | None, gives: str | None
 ) -> tuple[str | None, str | None]:
@@ -154,5 +160,6 @@ def setup(app: Sphinx) -> None:
     app.connect("include-read", _include)
     app.connect("autodoc-process-docstring", _docstring, priority=400)  # before Napoleon
     app.connect("autodoc-process-docstring", _types, priority=600)  # after it
+    app.connect("autodoc-before-process-signature", _undescribed)
     app.connect("autodoc-process-signature", _signature)
     app.connect("missing-reference", _public)

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,14 @@ import anyio
 import httpx
 import jsonschema
 import psutil
+import pydantic
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 from pydantic import ValidationError
 
-from ripwrap import mcp
+from ripwrap import Workspace, mcp
 from ripwrap.cli import app as cli
+from ripwrap.workspace import schemas
 from support.cli import run
 from support.waiting import until, until_blocking
 
@@ -142,6 +145,61 @@ async def test_result_has_text_and_content_valid_by_the_output_schema(
     jsonschema.Draft202012Validator(schemas[name] or {}).validate(result.structured_content)
 
 
+BIG_ANSWERS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("grep_content", {"pattern": "def "}),
+    ("grep_content", {"pattern": "import", "context_lines": 0}),
+    ("grep_content", {"pattern": "import", "context_lines": 0, "sections": True}),
+    ("grep_content", {"pattern": "def ", "output_mode": "count"}),
+    ("grep_content", {"pattern": "def ", "output_mode": "files_with_matches"}),
+    ("find_files", {"pattern": "*.py"}),
+    ("ls", {}),
+    ("ls", {"max_depth": 1, "include_hidden": True}),
+    ("tree", {}),
+    ("tree", {"limit": 500}),
+    ("codebase_search", {"query": "how is a value checked"}),
+    *((name, {}) for name in INDEX_TOOLS),
+)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("root", [Path(mcp.__file__).parent, Path(__file__).parent, Path(pydantic.__file__).parent])
+async def test_structured_content_is_at_most_three_times_the_text(
+    root: Path, tmp_path: Path, anyio_backend: str
+) -> None:
+    """Issue 19, line 20: that of `ls` had 6.2 times the bytes of its text, that of `tree` 7.0 times."""
+    async with Client(mcp.server(root, index=tmp_path)) as client:
+        for name, arguments in BIG_ANSWERS:
+            result = await client.call_tool(name, arguments)
+            structured = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
+            assert len(structured.encode()) <= 3 * len(answer(result).encode()), (name, arguments)
+
+
+@pytest.mark.anyio
+async def test_paths_in_the_structured_content_tell_the_names_and_depths(
+    folder_of_code: Path, anyio_backend: str
+) -> None:
+    async with Client(mcp.server(folder_of_code)) as client:
+        result = await client.call_tool("tree", {})
+    made = await Workspace(folder_of_code).tree_result()
+    assert result.structured_content
+    paths = [entry["path"] for entry in result.structured_content["entries"]]
+    assert paths == ["src", "src/a.py", "src/b.py", "README.txt"]
+    assert [(entry.name, entry.depth) for entry in made.entries] == [
+        (path.rpartition("/")[2], path.count("/")) for path in paths
+    ]
+    assert [entry.get("is_dir", False) for entry in result.structured_content["entries"]] == [True, False, False, False]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", TOOLS)
+async def test_whole_result_is_valid_by_the_schema_too(name: str, folder_of_code: Path, anyio_backend: str) -> None:
+    result = await Workspace(folder_of_code).call_result(name, TOOLS[name])
+    schema = schemas()[name][2]
+    for structured in (result.structured(), result.model_dump(mode="json")):
+        jsonschema.Draft202012Validator(schema).validate(structured)
+    assert result.structured().keys() <= schema["properties"].keys()
+
+
 @pytest.mark.anyio
 async def test_arguments_accept_the_aliases_of_other_tools(folder_of_code: Path, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(folder_of_code), mode=mode) as client:
@@ -174,9 +232,34 @@ async def test_invalid_argument_gives_an_error_result(
 @pytest.mark.anyio
 async def test_unknown_tool_is_a_protocol_error(folder: Path, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(folder), mode=mode) as client:
-        with pytest.raises(MCPError, match="Unknown tool: write_file") as caught:
+        with pytest.raises(MCPError, match="no tool 'write_file'; there are grep_content") as caught:
             await client.call_tool("write_file", {"path": "a"})
     assert caught.value.code == types.INVALID_PARAMS
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [("Grep", "grep_content"), ("Glob", "find_files"), ("LS", "ls"), ("search_code", "codebase_search")],
+)
+async def test_tool_may_be_called_by_a_name_that_is_not_listed(
+    name: str, tool: str, folder_of_code: Path, anyio_backend: str
+) -> None:
+    """Issue 19, line 20."""
+    async with Client(mcp.server(folder_of_code)) as client:
+        assert name not in [tool.name for tool in (await client.list_tools()).tools]
+        same = await client.call_tool(name, TOOLS[tool])
+        assert answer(same) == answer(await client.call_tool(tool, TOOLS[tool]))
+
+
+@pytest.mark.anyio
+async def test_call_of_a_tool_that_reads_files_says_what_to_use(folder_of_code: Path, anyio_backend: str) -> None:
+    """Issue 19, line 20."""
+    async with Client(mcp.server(folder_of_code)) as client:
+        with pytest.raises(MCPError, match=r"no tool 'Read'; to read a file, call grep_content .* pattern '\^'"):
+            await client.call_tool("Read", {"file_path": "src/a.py"})
+        whole = answer(await client.call_tool("grep_content", {"path": "src/a.py", "pattern": "^"}))
+    assert "1: import x\n  2: needle = 1" in whole
 
 
 @pytest.mark.anyio
@@ -427,7 +510,7 @@ async def test_server_with_an_index_lists_its_tools_with_annotations(
 async def test_index_tools_are_unknown_without_an_index(folder: Path, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(folder), mode=mode) as client:
         for name in INDEX_TOOLS:
-            with pytest.raises(MCPError, match=f"Unknown tool: {name}"):
+            with pytest.raises(MCPError, match=f"no tool '{name}'; there are"):
                 await client.call_tool(name)
 
 
@@ -640,6 +723,27 @@ def test_command_that_cannot_serve_says_why(flags: list[str], says: str, folder:
     assert says in done.stderr.decode()
 
 
+@pytest.mark.parametrize(
+    "modules",
+    [
+        pytest.param({"mcp/__init__.py": "class McpError(Exception): ...\n"}, id="without a name"),
+        pytest.param(
+            {"mcp/__init__.py": "MCPError = types = None\n", "mcp/server/__init__.py": ""}, id="without a module"
+        ),
+    ],
+)
+def test_command_with_another_version_of_the_sdk_names_the_version(plant: Plant, modules: dict[str, str]) -> None:
+    """Issue 19, line 19."""
+    metadata = "Metadata-Version: 2.1\nName: mcp\nVersion: 1.26.0\n"
+    folder = plant({**modules, "mcp-1.26.0.dist-info/METADATA": metadata})
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(RIPWRAP_MCP, capture_output=True, text=True, check=False, env=environment)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    needed = next(one for one in requires("ripwrap") or () if one.startswith("mcp<")).partition(";")[0]
+    assert line == f'ripwrap: the MCP server needs {needed}, and mcp 1.26.0 is installed: pip install "ripwrap[mcp]"'
+
+
 # Over HTTP
 
 OVER_HTTP = (*RIPWRAP_MCP, "--http", "--port", "0")
@@ -772,7 +876,7 @@ def test_public_http_server_warns_and_accepts_only_allowed_hosts(folder: Path, s
 
 MOUNTED = """
 import socket, sys, uvicorn
-from ripwrap import mcp
+from ripwrap import Workspace, mcp
 with socket.create_server(("127.0.0.1", 0)) as listening:
     print(f"listening at http://127.0.0.1:{listening.getsockname()[1]}/mcp", file=sys.stderr, flush=True)
     config = uvicorn.Config(mcp.server().streamable_http_app(), log_config=None, timeout_graceful_shutdown=1)

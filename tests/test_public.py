@@ -73,6 +73,7 @@ HEAVY = {"httpx", "pathspec", "mcp", "rich", "cyclopts", "filelock", "platformdi
         ("from ripwrap import search", {*HEAVY, "ripwrap._operations.grep", "ripwrap.workspace", "ripwrap.sync"}),
         ("from ripwrap import *", {*HEAVY, "numpy", "ripwrap.index"}),
         ("import ripwrap.sync", {*HEAVY, "numpy", "ripwrap.index"}),
+        ("import ripwrap.workspace", {"sqlite3", "httpx", "ripwrap._ranking", "ripwrap._operations.rank"}),
         ("from ripwrap.sync import Index", {*HEAVY, "numpy", "ripwrap.index.watch"}),
         ("from ripwrap.index import Embedder, Limits", {*HEAVY, "numpy", "ripwrap.index.embeddings.registry"}),
     ],
@@ -171,7 +172,7 @@ def test_only_two_modules_start_programs() -> None:
 
 
 def test_file_with_importorskip_has_tests_marked_extra() -> None:
-    """`nox -s extras`, where optional packages must be installed, selects tests by this mark."""
+    """`nox -s extras frameworks`, where optional packages must be installed, selects tests by this mark."""
     for path in Path(__file__).parent.rglob("test_*.py"):
         text = path.read_text(encoding="utf-8")
         if path != Path(__file__) and "pytest.importorskip(" in text:

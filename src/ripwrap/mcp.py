@@ -38,6 +38,7 @@ from ripwrap.binary.settings import offline
 from ripwrap.errors import BinaryError
 from ripwrap.options import StrPath
 from ripwrap.workspace import Workspace, schemas
+from ripwrap.workspace.arguments import tool_name
 from ripwrap.workspace.dispatch import MISTAKES, without_rg
 
 __all__ = ["Transport", "WorkspaceOptions", "serve", "server"]
@@ -223,19 +224,21 @@ async def _forget(context: _Context, _: types.NotificationParams) -> None:
 
 
 async def _call(context: _Context, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
-    tools = _tools(index=context.lifespan_context.has_index)
-    if not any(tool.name == call.name for tool in tools):
-        raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {_as_utf8(call.name)}")
+    known = tuple(tool.name for tool in _tools(index=context.lifespan_context.has_index))
+    try:
+        name = tool_name(call.name, known)
+    except ValueError as error:
+        raise MCPError(types.INVALID_PARAMS, _as_utf8(str(error))) from None
     try:
         workspace = await context.lifespan_context.workspace(context, call)
     except MISTAKES as error:
         return _error_result(f"Error: {error}")
     if isinstance(workspace, types.InputRequiredResult):
         return workspace
-    under_way = _RunningCall("files done" if call.name == "index_codebase" else "found so far")
+    under_way = _RunningCall("files done" if name == "index_codebase" else "found so far")
     async with anyio.create_task_group() as group:
         group.start_soon(under_way.report, context.session)
-        await under_way.run(workspace, call)
+        await under_way.run(workspace, name, call.arguments or {})
         group.cancel_scope.cancel()
     return under_way.result
 
@@ -261,11 +264,11 @@ class _RunningCall:
         self._noun = noun
         self.result = types.CallToolResult(content=[])
 
-    async def run(self, workspace: Workspace, call: _Call) -> None:
+    async def run(self, workspace: Workspace, name: str, arguments: dict[str, Any]) -> None:
         try:
-            result = await workspace.call_result(call.name, call.arguments or {}, progress=self._note_found)
-            structured = result.model_dump(mode="json")
-            self.result = types.CallToolResult(content=_content(workspace.text(result)), structured_content=structured)
+            result = await workspace.call_result(name, arguments, progress=self._note_found)
+            text = _content(workspace.text(result))
+            self.result = types.CallToolResult(content=text, structured_content=result.structured())
         except MISTAKES as error:
             self.result = _error_result(workspace.error_text(error))
 

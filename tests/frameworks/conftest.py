@@ -39,6 +39,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         monkeypatch.setenv(name, f"http://127.0.0.1:{offline.DISCARD}")
     for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2"):
         monkeypatch.setenv(name, "false")
+    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "False")
     for name in ("OPENAI_AGENTS_DISABLE_TRACING", "HF_HUB_DISABLE_TELEMETRY", "HF_HUB_OFFLINE", "RIPWRAP_OFFLINE"):
         monkeypatch.setenv(name, "1")
     monkeypatch.setattr(offline, "on", True)

@@ -25,6 +25,6 @@ def test_block_on_the_agents_page_prints_the_output_below_it(code: str, printed:
     (tmp_path / "block.py").write_text(code)
     # LlamaIndex reads all attributes of its own Pydantic models, including deprecated ones.
     command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", offline.__file__, "block.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == printed

@@ -14,7 +14,17 @@ from langchain_core.tools import BaseTool, StructuredTool, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ripwrap import Workspace, sync
-from support.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
+from support.offers import (
+    CALLS,
+    Call,
+    Offer,
+    check,
+    check_answers,
+    check_example,
+    check_snapshot,
+    each_mistake,
+    each_tool,
+)
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -47,6 +57,11 @@ def answers(ws: Workspace, calls: Sequence[Call]) -> list[str]:
 @each_tool
 def test_langchain_tool_schema_equals_the_signature(ws: Workspace, name: str) -> None:
     check(getattr(ws, name), offer(tools(ws)[name]))
+
+
+def test_langchain_tool_schemas_equal_the_snapshot(ws: Workspace) -> None:
+    """Issue 19, line 21."""
+    check_snapshot("langchain", {name: offer(made) for name, made in tools(ws).items()})
 
 
 @each_tool

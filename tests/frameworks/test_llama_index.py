@@ -1,8 +1,9 @@
 """LlamaIndex: workspace methods as tools, with arguments that it does not validate."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,18 @@ from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.tools import FunctionTool
 
 from ripwrap import Workspace
-from support.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool, summary
+from support.offers import (
+    CALLS,
+    Call,
+    Offer,
+    check,
+    check_answers,
+    check_example,
+    check_snapshot,
+    each_mistake,
+    each_tool,
+    summary,
+)
 
 # LlamaIndex reads all attributes of its own Pydantic models, including deprecated ones.
 pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -53,11 +65,20 @@ def answers(ws: Workspace, calls: Sequence[Call]) -> list[str]:
     return asyncio.run(run())
 
 
+def offer(method: Callable[..., Any]) -> Offer:
+    """Return a tool as the model gets it."""
+    told = FunctionTool.from_defaults(async_fn=method).metadata.to_openai_tool(skip_length_check=True)["function"]
+    return Offer(told["name"], told["description"], told["parameters"])
+
+
 @each_tool
 def test_llama_index_tool_schema_equals_the_signature(ws: Workspace, name: str) -> None:
-    method = getattr(ws, name)
-    told = FunctionTool.from_defaults(async_fn=method).metadata.to_openai_tool(skip_length_check=True)["function"]
-    check(method, Offer(told["name"], told["description"], told["parameters"]))
+    check(getattr(ws, name), offer(getattr(ws, name)))
+
+
+def test_llama_index_tool_schemas_equal_the_snapshot(ws: Workspace) -> None:
+    """Issue 19, line 21."""
+    check_snapshot("llama_index", {method.__name__: offer(method) for method in ws.tools})
 
 
 @each_tool

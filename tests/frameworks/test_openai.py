@@ -13,7 +13,17 @@ from agents.items import ToolCallOutputItem
 from agents.testing import ScriptedModel, assistant_message, function_call
 
 from ripwrap import Workspace
-from support.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
+from support.offers import (
+    CALLS,
+    Call,
+    Offer,
+    check,
+    check_answers,
+    check_example,
+    check_snapshot,
+    each_mistake,
+    each_tool,
+)
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -38,6 +48,13 @@ def test_openai_tool_schema_equals_the_signature(ws: Workspace, name: str, stric
     told = next(tool for tool in tools(ws, strict=strict) if tool.name == name)
     check(getattr(ws, name), Offer(told.name, told.description, told.params_json_schema), strict=strict)
     assert (told.params_json_schema.get("additionalProperties") is False) == strict
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_openai_tool_schemas_equal_the_snapshot(ws: Workspace, strict: bool) -> None:
+    """Issue 19, line 21."""
+    made = {one.name: Offer(one.name, one.description, one.params_json_schema) for one in tools(ws, strict=strict)}
+    check_snapshot("openai_strict" if strict else "openai", made)
 
 
 @pytest.mark.parametrize("strict", [False, True])

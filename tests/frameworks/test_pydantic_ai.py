@@ -13,7 +13,17 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from ripwrap import Workspace
-from support.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
+from support.offers import (
+    CALLS,
+    Call,
+    Offer,
+    check,
+    check_answers,
+    check_example,
+    check_snapshot,
+    each_mistake,
+    each_tool,
+)
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -37,15 +47,26 @@ def answers(ws: Workspace, calls: Sequence[Call]) -> list[str]:
     return [str(part.content) for part in back(run.all_messages())]
 
 
-@each_tool
-def test_pydantic_ai_tool_schema_equals_the_signature(ws: Workspace, name: str) -> None:
+def offers(ws: Workspace) -> dict[str, Offer]:
+    """Return the tools as the model gets them."""
     model = TestModel(call_tools=[])
     asyncio.run(Agent(model, tools=ws.tools).run("hello"))
     assert model.last_model_request_parameters is not None
-    told = model.last_model_request_parameters.tool_defs[name]
-    check(getattr(ws, name), Offer(told.name, told.description or "", told.parameters_json_schema))
+    told = model.last_model_request_parameters.tool_defs
+    return {name: Offer(name, one.description or "", one.parameters_json_schema) for name, one in told.items()}
+
+
+@each_tool
+def test_pydantic_ai_tool_schema_equals_the_signature(ws: Workspace, name: str) -> None:
+    offer = offers(ws)[name]
+    check(getattr(ws, name), offer)
     # pydantic-ai turns a docstring with a Returns section into XML.
-    assert "<" not in (told.description or "")
+    assert "<" not in offer.description
+
+
+def test_pydantic_ai_tool_schemas_equal_the_snapshot(ws: Workspace) -> None:
+    """Issue 19, line 21."""
+    check_snapshot("pydantic_ai", offers(ws))
 
 
 def test_pydantic_ai_tools_return_the_methods_answers(ws: Workspace) -> None:

@@ -12,7 +12,17 @@ from smolagents import ActionStep, ChatMessage, CodeAgent, LogLevel, Model, Tool
 from smolagents.models import MessageRole, get_tool_json_schema
 
 from ripwrap import sync
-from support.offers import CALLS, Call, Offer, check, check_blocking_answers, check_example, each_mistake, each_tool
+from support.offers import (
+    CALLS,
+    Call,
+    Offer,
+    check,
+    check_blocking_answers,
+    check_example,
+    check_snapshot,
+    each_mistake,
+    each_tool,
+)
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -50,11 +60,20 @@ def answers(ws: sync.Workspace, calls: Sequence[Call]) -> list[str]:
     return [str(output.output) for output in sorted(outputs, key=lambda output: int(output.id))]
 
 
+def offers(ws: sync.Workspace) -> dict[str, Offer]:
+    """Return the tools as the model gets them."""
+    told = (get_tool_json_schema(each)["function"] for each in tools(ws))
+    return {one["name"]: Offer(one["name"], one["description"], one["parameters"]) for one in told}
+
+
 @each_tool
 def test_smolagents_tool_schema_equals_the_signature(blocking_ws: sync.Workspace, name: str) -> None:
-    method = getattr(blocking_ws, name)
-    told = get_tool_json_schema(tool(method))["function"]
-    check(method, Offer(told["name"], told["description"], told["parameters"]), defaults=False)
+    check(getattr(blocking_ws, name), offers(blocking_ws)[name], defaults=False)
+
+
+def test_smolagents_tool_schemas_equal_the_snapshot(blocking_ws: sync.Workspace) -> None:
+    """Issue 19, line 21."""
+    check_snapshot("smolagents", offers(blocking_ws))
 
 
 def test_smolagents_tools_return_the_methods_answers(blocking_ws: sync.Workspace) -> None:

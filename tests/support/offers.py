@@ -2,19 +2,23 @@
 
 import asyncio
 import inspect
+import json
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_origin
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 import pytest
 
 from ripwrap import Workspace, sync
+from ripwrap.workspace.arguments import parameter_descriptions
 from support import offline
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+SNAPSHOTS = Path(__file__).parent.parent / "data" / "frameworks"
 NAMES = ("grep_content", "find_files", "ls", "tree", "codebase_search")
 JSON_TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
@@ -63,18 +67,14 @@ class Offer(NamedTuple):
 def expected(method: Callable[..., Any]) -> dict[str, dict[str, Any]]:
     """Return the JSON schema of each argument of a signature."""
     schemas = {}
+    hints = get_type_hints(method)
     for name, parameter in inspect.signature(method).parameters.items():
-        hint = parameter.annotation
+        hint = hints[name]
         schema = {"type": "string", "enum": [*get_args(hint)]} if get_origin(hint) is Literal else JSON_TYPES[hint]
         schemas[name] = (
             schema if parameter.default is inspect.Parameter.empty else {**schema, "default": parameter.default}
         )
     return schemas
-
-
-def described(method: Callable[..., Any]) -> dict[str, str]:
-    """Return the description of each argument in the docstring."""
-    return dict(re.findall(r"^    (\w+) \(.+?\): (.+)$", inspect.getdoc(method) or "", re.MULTILINE))
 
 
 def summary(method: Callable[..., Any]) -> str:
@@ -98,12 +98,26 @@ def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, st
     assert {name: _only(keys, schema) for name, schema in properties.items()} == {
         name: _only(keys, schema) for name, schema in wanted.items()
     }
-    assert {name: schema["description"] for name, schema in properties.items()} == described(method)
+    assert {name: schema["description"] for name, schema in properties.items()} == parameter_descriptions(method)
     asked = {"grep_content": ["pattern"], "codebase_search": ["query"]}
     required = [*wanted] if strict else asked.get(method.__name__, [])
     assert offer.parameters.get("required", []) == required
     assert not re.search(r"'(anyOf|oneOf|allOf|\$ref|\$defs|definitions)'", repr(offer.parameters))
     assert all(re.fullmatch(r"[a-z_]+", name) for name in (offer.name, *properties))
+
+
+def check_snapshot(framework: str, offers: Mapping[str, Offer]) -> None:
+    """Check that a framework offers the tools as in `tests/data/frameworks/`; CONTRIBUTING.md says how to write it."""
+    snapshot = SNAPSHOTS / f"{framework}.json"
+    # Since Python 3.13 docstrings have no indentation.
+    made = {
+        name: offer._asdict() | {"description": inspect.cleandoc(offer.description)} for name, offer in offers.items()
+    }
+    assert tuple(made) == NAMES
+    if os.environ.get("RIPWRAP_WRITE_SNAPSHOTS"):
+        snapshot.parent.mkdir(exist_ok=True)
+        snapshot.write_text(json.dumps(made, indent=1, sort_keys=True) + "\n", "utf-8")
+    assert made == json.loads(snapshot.read_text("utf-8"))
 
 
 def _only(keys: Sequence[str], schema: dict[str, Any]) -> dict[str, Any]:
@@ -136,7 +150,7 @@ def run_example(name: str, folder: Path, *options: str) -> "subprocess.Completed
     """Run an example on a folder, without network, and with warnings as errors unless `options` differ."""
     script = [str(Path(offline.__file__)), str(EXAMPLES / name), str(folder)]
     command = [sys.executable, *(options or ("-W", "error")), *script]
-    return subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def check_example(name: str, folder: Path, *options: str) -> None:

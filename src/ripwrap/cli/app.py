@@ -5,6 +5,7 @@ A terminal gets groups and colors, a pipe plain lines with the files' own bytes.
 
 import io
 import os
+import re
 import sys
 from collections.abc import Iterator
 from importlib import metadata
@@ -385,10 +386,18 @@ def mcp(
     """
     try:
         from ripwrap import mcp as server
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("ripwrap"):
+    except ImportError as error:
+        package, _, module = (error.name or "ripwrap").partition(".")
+        if package == "ripwrap":
             raise
-        complain(f'the MCP server needs {error.name}: pip install "ripwrap[mcp]"')
+        needed = error.name
+        if package == "mcp" and (
+            module or not isinstance(error, ModuleNotFoundError)
+        ):  # a version of another interface
+            requirements = (one.partition(";")[0] for one in metadata.requires("ripwrap") or ())
+            needed = next(one for one in requirements if re.match(r"mcp\W", one))
+            needed += f", and mcp {metadata.version('mcp')} is installed"
+        complain(f'the MCP server needs {needed}: pip install "ripwrap[mcp]"')
         return FAILED
     names = allowed_host or ()
     server.serve(

@@ -1,16 +1,18 @@
 """Arguments of the tools: a model for each tool, and how what a model (LLM) sends is read into it. Pure.
 
-Each `…Arguments` model holds the defaults, bounds and descriptions of one tool, and its JSON schema. The methods of
-`Workspace` repeat names, types and defaults, because frameworks read signatures; a test compares the two.
+Each `…Arguments` model holds the types, defaults and bounds of one tool. The methods of `Workspace` repeat all but the
+bounds, because frameworks read signatures; a test compares the two. The descriptions are in the docstrings of those
+methods alone, where `describe_tools()` and `schemas()` read them.
 
 Language models send the names of rg's flags and of the tools that they were trained on, numbers as strings, and `null`.
 `parse_arguments()` understands these. What it cannot understand raises an error of one line that says what is allowed.
 """
 
 import functools
+import inspect
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
 
 from pydantic import (
@@ -116,6 +118,8 @@ TOOL_NAMES = {
 
 _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
 """Other values of `entry_type`: those of find, fd and other tools."""
+READ_NAMES = frozenset({"read", "read_file", "view", "view_file", "cat", "open_file", "get_file_contents"})
+"""Names of tools that read a file, in lower case; there is none."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments without effect: answers always have line numbers, and an explanation is a remark of the model."""
@@ -175,34 +179,23 @@ class ToolArguments(
 class GrepContentArguments(ToolArguments, frozen=True):
     """Arguments of `grep_content()`."""
 
-    pattern: str = Field(description=r"Regular expression to search for, such as `def \w+_total` or `TODO|FIXME`.")
-    path: str = Field(".", description="The directory or file to search; `.` is everything.")
-    context_lines: Number = Field(2, description="Lines of context before and after each match; default 2.")
-    before_context: Number = Field(0, description="Lines of context before each match, if more than context_lines.")
-    after_context: Number = Field(0, description="Lines of context after each match, if more than context_lines.")
-    max_matches: Number = Field(
-        100, description="Maximum number of matches to show, or of files in the other output modes; default 100."
-    )
-    max_files: Number = Field(0, description="Maximum number of files to show matches of; 0, the default, is no limit.")
-    file_pattern: Globs = Field(
-        "", description="Search only files that match this glob, e.g. `*.py`, `src/**/*.{ts,tsx}` or `!*.min.js`."
-    )
-    file_type: str = Field(
-        "", description="Search only files of this type, one that ripgrep knows, e.g. `py`, `js`, `rust`."
-    )
-    case_insensitive: bool = Field(False, description="Ignore case; default false.")
-    fixed_strings: bool = Field(False, description="Search for the pattern as plain text, not as a regular expression.")
-    multiline: bool = Field(False, description="Let a match span lines; a dot then also matches line ends.")
-    output_mode: OutputMode = Field(
-        "content",
-        description="`content` shows lines, `files_with_matches` only paths, `count` the lines per file.",
-    )
-    offset: Number = Field(0, description="Number of matches to skip, for the next page; the previous answer gives it.")
-    include_hidden: bool = Field(False, description="Search hidden files and directories, too.")
-    include_ignored: bool = Field(False, description="Search files that .gitignore and the like exclude, too.")
-    sections: bool = Field(
-        False, description="Name for each match the definition that encloses it, and the lines of that."
-    )
+    pattern: str
+    path: str = "."
+    context_lines: Number = 2
+    before_context: Number = 0
+    after_context: Number = 0
+    max_matches: Number = 100
+    max_files: Number = 0
+    file_pattern: Globs = ""
+    file_type: str = ""
+    case_insensitive: bool = False
+    fixed_strings: bool = False
+    multiline: bool = False
+    output_mode: OutputMode = "content"
+    offset: Number = 0
+    include_hidden: bool = False
+    include_ignored: bool = False
+    sections: bool = False
 
     @model_validator(mode="before")
     @classmethod
@@ -219,50 +212,42 @@ class GrepContentArguments(ToolArguments, frozen=True):
 class FindFilesArguments(ToolArguments, frozen=True):
     """Arguments of `find_files()`."""
 
-    pattern: str = Field(
-        "*", description="A glob, e.g. `*.py` (at any depth), `src/**/*.ts` or `test_*.{py,pyi}`; `*` is every file."
-    )
-    path: str = Field(".", description="The directory to look in, or a file; `.` is everything.")
-    entry_type: Annotated[EntryType, BeforeValidator(_parse_entry_type)] = Field(
-        "file", description="What to find: `file`, `directory` or `any`; default `file`."
-    )
-    sort: FileOrder = Field(
-        "path", description="`path` sorts by path, `newest` puts the most recently changed files first."
-    )
-    limit: Number = Field(100, description="Maximum number of files to list; default 100.")
-    offset: Number = Field(0, description="Number of files to skip, for the next page; the previous answer gives it.")
-    include_hidden: bool = Field(False, description="List hidden files, too.")
-    include_ignored: bool = Field(False, description="List files that .gitignore and the like exclude, too.")
+    pattern: str = "*"
+    path: str = "."
+    entry_type: Annotated[EntryType, BeforeValidator(_parse_entry_type)] = "file"
+    sort: FileOrder = "path"
+    limit: Number = 100
+    offset: Number = 0
+    include_hidden: bool = False
+    include_ignored: bool = False
 
 
 class LsArguments(ToolArguments, frozen=True):
     """Arguments of `ls()`."""
 
-    path: str = Field(".", description="The directory to list; `.` is everything.")
-    ignore: Strings = Field(
-        [], description='Globs of files and directories to leave out, e.g. `["*.lock", "docs/generated/**"]`.'
-    )
-    limit: Number = Field(1000, description="Maximum number of files and directories to list; default 1000.")
-    max_depth: Number = Field(0, description="Number of levels to list; 0, the default, is no limit.")
-    include_hidden: bool = Field(False, description="List hidden files, too.")
-    include_ignored: bool = Field(False, description="List files that .gitignore and the like exclude, too.")
+    path: str = "."
+    ignore: Strings = []
+    limit: Number = 1000
+    max_depth: Number = 0
+    include_hidden: bool = False
+    include_ignored: bool = False
 
 
 class TreeArguments(ToolArguments, frozen=True):
     """Arguments of `tree()`."""
 
-    path: str = Field(".", description="The directory to show; `.` is everything.")
-    limit: Number = Field(50, description="Maximum number of files and directories to show; default 50.")
-    include_hidden: bool = Field(False, description="Show hidden files, too.")
-    include_ignored: bool = Field(False, description="Show files that .gitignore and the like exclude, too.")
+    path: str = "."
+    limit: Number = 50
+    include_hidden: bool = False
+    include_ignored: bool = False
 
 
 class CodebaseSearchArguments(ToolArguments, frozen=True):
     """Arguments of `codebase_search()`."""
 
-    query: str = Field(description="Words, e.g. `how are cookies stored`, or a name, e.g. `CookieJar`.")
-    path: str = Field(".", description="The directory or file to search; `.` is everything.")
-    limit: Number = Field(10, description="Maximum number of results to show; default 10.")
+    query: str
+    path: str = "."
+    limit: Number = 10
 
 
 class IndexCodebaseArguments(ToolArguments, frozen=True):
@@ -286,7 +271,8 @@ def tool_name(name: str, known: tuple[str, ...]) -> str:
     plain = _snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
     found = plain if plain in known else TOOL_NAMES.get(plain.replace("_", ""), TOOL_NAMES.get(plain))
     if found is None:
-        raise ValueError(f"there is no tool {name!r}; there are {', '.join(known)}")
+        hint = "to read a file, call grep_content with its path and the pattern '^'; " if plain in READ_NAMES else ""
+        raise ValueError(f"there is no tool {name!r}; {hint}there are {', '.join(known)}")
     return found
 
 
@@ -304,15 +290,38 @@ def parse_arguments(model: type[A], arguments: Mapping[str, Any] | str) -> A:
         raise ValueError("; ".join(_error_text(problem, names) for problem in error.errors())) from None
 
 
-def schema_of(model: type[ToolArguments]) -> dict[str, Any]:
-    """Return the JSON schema of a tool's arguments, without titles."""
+def parameter_descriptions(method: Callable[..., Any]) -> dict[str, str]:
+    """Return the descriptions of the parameters in a docstring, each of which is one line `name (type): text`."""
+    return dict(re.findall(r"^    (\w+) \(.+?\): (.+)$", inspect.getdoc(method) or "", re.MULTILINE))
+
+
+def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, strict: bool = False) -> dict[str, Any]:
+    """Return the JSON schema of a tool's arguments, without titles.
+
+    Args:
+        model: Arguments of the tool.
+        descriptions: Descriptions of the arguments.
+        strict: Require all arguments, and let those with a default be null.
+    """
     schema = model.model_json_schema(by_alias=False)
-    properties = {
-        name: {key: value for key, value in about.items() if key != "title"}
-        for name, about in schema["properties"].items()
-    }
-    required = {"required": schema["required"]} if "required" in schema else {}
-    return {"type": "object", "properties": properties, "additionalProperties": False} | required
+    required = schema.get("required", [])
+    properties: dict[str, dict[str, Any]] = {}
+    for name, made in schema["properties"].items():
+        about = {key: value for key, value in made.items() if key != "title"} | {"description": descriptions[name]}
+        properties[name] = _strict_property(about) if strict else about
+    if strict:
+        required = [*properties]
+    named = {"required": required} if required or strict else {}
+    return {"type": "object", "properties": properties, "additionalProperties": False} | named
+
+
+def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of an argument as strict modes take it: without default and bounds, and null for a default."""
+    value = {key: about[key] for key in ("type", "items", "enum") if key in about}
+    if "default" not in about:
+        return {"description": about["description"], **value}
+    description = f"{about['description']} Null means {json.dumps(about['default'])}."
+    return {"description": description, "anyOf": [value, {"type": "null"}]}
 
 
 def comma_separated(text: str) -> list[str]:

@@ -22,8 +22,7 @@ from ripwrap.workspace.arguments import (
     TreeOptions,
     parse_arguments,
 )
-from ripwrap.workspace.codebase_search import run_codebase_search
-from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, MISTAKES, TIMEOUT, ToolDispatcher
+from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, MISTAKES, TIMEOUT, ToolDispatcher, describe_tools
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content
 from ripwrap.workspace.listing import run_ls, run_tree
@@ -43,6 +42,7 @@ from ripwrap.workspace.scope import Progress, Settings
 Tool: TypeAlias = Callable[..., str]
 
 
+@describe_tools
 class Workspace:
     """Tools with which agents search and list files in some directories.
 
@@ -346,6 +346,8 @@ class Workspace:
         It also raises `TimeoutError` if the ranking takes longer than the workspace's `timeout`. If the index cannot be
         used, the files are ranked without it, and `notes` give the reason.
         """
+        from ripwrap.workspace.codebase_search import run_codebase_search  # the ranking, only now
+
         arguments = parse_arguments(CodebaseSearchArguments, {"query": query, "path": path, **options})
         return run_blocking(
             run_codebase_search(self._tools.runner, self._tools.settings, arguments, self._tools.indexes())

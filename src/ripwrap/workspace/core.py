@@ -5,7 +5,7 @@
 
 Frameworks make the schema of a tool from its signature and docstring, and each supports only a part of Python's syntax
 (docs/how-to/agents.md). So the methods that answer with a text have plain types, no `None` as default, and one line for
-each argument.
+each argument. `describe_tools()` copies these lines into the annotations.
 """
 
 import inspect
@@ -28,10 +28,10 @@ from ripwrap.workspace.arguments import (
     LsOptions,
     TreeArguments,
     TreeOptions,
+    parameter_descriptions,
     parse_arguments,
     schema_of,
 )
-from ripwrap.workspace.codebase_search import run_codebase_search
 from ripwrap.workspace.dispatch import (
     MAX_CHARS,
     MAX_LINE,
@@ -40,6 +40,7 @@ from ripwrap.workspace.dispatch import (
     TIMEOUT,
     TOOLS,
     ToolDispatcher,
+    describe_tools,
 )
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content
@@ -60,6 +61,7 @@ from ripwrap.workspace.scope import Progress, Settings
 Tool: TypeAlias = Callable[..., Awaitable[str]]
 
 
+@describe_tools
 class Workspace:
     """Tools with which agents search and list files in some directories.
 
@@ -365,6 +367,8 @@ class Workspace:
         It also raises `TimeoutError` if the ranking takes longer than the workspace's `timeout`. If the index cannot be
         used, the files are ranked without it, and `notes` give the reason.
         """
+        from ripwrap.workspace.codebase_search import run_codebase_search  # the ranking, only now
+
         arguments = parse_arguments(CodebaseSearchArguments, {"query": query, "path": path, **options})
         return await run_codebase_search(self._tools.runner, self._tools.settings, arguments, self._tools.indexes())
 
@@ -450,16 +454,21 @@ class Workspace:
         return self.error_text(error)
 
 
-def schemas(*, index: bool = False) -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:
+def schemas(*, index: bool = False, strict: bool = False) -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:
     """Return for each tool its description and the JSON schemas of its arguments and its answer.
 
     Args:
         index: Include the tools of a workspace with an index.
+        strict: Make the schemas of arguments valid for strict modes: all arguments are required, those with a default
+            are nullable, and there are no keywords but `type`, `items`, `enum`, `anyOf` and `description`. `call()`
+            takes null for the default. OpenAI: https://platform.openai.com/docs/guides/function-calling#strict-mode.
     """
-    return {name: _schemas(name) for name in (TOOLS if index else SEARCH_TOOLS)}
+    return {name: _schemas(name, strict) for name in (TOOLS if index else SEARCH_TOOLS)}
 
 
-def _schemas(name: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    description = (inspect.getdoc(getattr(Workspace, name)) or "").partition("\n\nArgs:\n")[0]
+def _schemas(name: str, strict: bool) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    method = getattr(Workspace, name)
+    description = (inspect.getdoc(method) or "").partition("\n\nArgs:\n")[0]
     result = inspect.signature(getattr(Workspace, f"{name}_result")).return_annotation
-    return description, schema_of(TOOLS[name]), result.model_json_schema(mode="serialization")
+    arguments = schema_of(TOOLS[name], parameter_descriptions(method), strict=strict)
+    return description, arguments, result.structured_schema()

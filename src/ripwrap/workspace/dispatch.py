@@ -4,7 +4,9 @@ import copy
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import Field
 
 from ripwrap._ripgrep.runner import C, Lock, Runner, Step, T
 from ripwrap.binary.resolver import how_to_install
@@ -20,10 +22,10 @@ from ripwrap.workspace.arguments import (
     LsArguments,
     ToolArguments,
     TreeArguments,
+    parameter_descriptions,
     parse_arguments,
     tool_name,
 )
-from ripwrap.workspace.codebase_search import run_codebase_search
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content, spell_as_argument
 from ripwrap.workspace.listing import run_ls, run_tree
@@ -32,6 +34,8 @@ from ripwrap.workspace.scope import Progress, Settings
 
 if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import Indexes
+
+W = TypeVar("W")
 
 SEARCH_TOOLS: Mapping[str, type[ToolArguments]] = {
     "grep_content": GrepContentArguments,
@@ -117,6 +121,20 @@ class MissingRgRunner:
             self._retry_at = time.monotonic() + RETRY_DOWNLOAD_AFTER
 
 
+def describe_tools(workspace: type[W]) -> type[W]:
+    """Put the descriptions in the docstrings of the tools into their annotations as well, and return the class.
+
+    Many frameworks read only annotations. autogen, haystack and semantic-kernel take the first item of `Annotated`,
+    which must be a string; google-adk, crewai and Pydantic take a `Field`. A decorator of the methods would make
+    smolagents warn.
+    """
+    for tool in TOOLS:
+        method = getattr(workspace, tool)
+        for name, text in parameter_descriptions(method).items():
+            method.__annotations__[name] = Annotated[method.__annotations__[name], text, Field(description=text)]
+    return workspace
+
+
 class ToolDispatcher:
     """Tools of a workspace, by name.
 
@@ -171,6 +189,8 @@ class ToolDispatcher:
             case TreeArguments():
                 return await run_tree(run, settings, arguments, progress)
             case CodebaseSearchArguments():
+                from ripwrap.workspace.codebase_search import run_codebase_search  # the ranking, only now
+
                 return await run_codebase_search(run, settings, arguments, self.indexes())
             case IndexCodebaseArguments():
                 return await self.required_indexes("index_codebase").index_codebase(run, progress)

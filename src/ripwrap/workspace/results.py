@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import groupby
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel
 
@@ -18,6 +18,9 @@ from ripwrap.workspace.arguments import OutputMode
 Engine: TypeAlias = Literal["rg", "python"]
 Layout: TypeAlias = Literal["ls", "tree"]
 Ranking: TypeAlias = Literal["index", "files"]
+
+_TOLD_BY_PATH = {"entries": {"__all__": {"name", "depth"}}}
+"""Fields that `structured()` leaves out: half of a listing, which its other half repeats."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
@@ -39,8 +42,8 @@ class ToolResult(BaseModel, ABC, frozen=True):
 
     root: str
     path: str
-    truncated: bool
-    next_offset: int | None
+    truncated: bool = False
+    next_offset: int | None = None
     message: str
     notes: tuple[str, ...] = ()
     engine: Engine = "rg"
@@ -50,6 +53,25 @@ class ToolResult(BaseModel, ABC, frozen=True):
         said = " ".join((self.message, *self.notes))
         body = "\n".join(self._body())
         return f"{body}\n\n({said})" if body else said
+
+    def structured(self) -> dict[str, Any]:
+        """Return the result as plain JSON values for MCP: without what has its default or can be told from the rest.
+
+        It is valid by `structured_schema()`. In a listing, `path` tells `name` and `depth`.
+        """
+        return self.model_dump(mode="json", exclude_defaults=True, exclude=_TOLD_BY_PATH)
+
+    @classmethod
+    def structured_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of `structured()`, by which `model_dump(mode="json")` is valid as well."""
+        schema = cls.model_json_schema(mode="validation")
+        for field, each in _TOLD_BY_PATH.items():
+            if field in schema["properties"]:
+                entry = schema["$defs"][schema["properties"][field]["items"]["$ref"].rpartition("/")[2]]
+                for name in each["__all__"]:
+                    del entry["properties"][name]
+                    entry["required"].remove(name)
+        return schema
 
     @abstractmethod
     def _body(self) -> Iterator[str]:
@@ -71,9 +93,9 @@ class ContentMatch(BaseModel, frozen=True):
 
     file: str
     line: int
-    before: tuple[str, ...]
+    before: tuple[str, ...] = ()
     match: str
-    after: tuple[str, ...]
+    after: tuple[str, ...] = ()
     section: Section | None = None
 
     def lines(self) -> Iterator[tuple[int, str, str]]:
@@ -114,9 +136,9 @@ class GrepContentResult(ToolResult, frozen=True):
 
     query: str
     output_mode: OutputMode
-    matches: tuple[ContentMatch, ...]
-    files: tuple[FileHits, ...]
-    total_matches: int | None
+    matches: tuple[ContentMatch, ...] = ()
+    files: tuple[FileHits, ...] = ()
+    total_matches: int | None = None
     files_matched: int
     exact: bool
 
@@ -260,7 +282,7 @@ class CodePlace(BaseModel, frozen=True):
     file: str
     start_line: int
     end_line: int
-    symbol: str | None
+    symbol: str | None = None
     score: float
     why: tuple[str, ...]
     snippet: str
@@ -369,10 +391,10 @@ class RootStatus(BaseModel, frozen=True):
     branch: str
     branches: tuple[str, ...]
     chunker: str
-    model: str | None
-    changed_at: datetime | None
-    sent: tuple[str, ...]
-    messages: tuple[str, ...]
+    model: str | None = None
+    changed_at: datetime | None = None
+    sent: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
 
 
 class IndexStatusResult(ToolResult, frozen=True):
@@ -420,8 +442,8 @@ class RootHealth(BaseModel, frozen=True):
     files: int
     chunks: int
     indexed: int
-    orphans: int
-    messages: tuple[str, ...]
+    orphans: int = 0
+    messages: tuple[str, ...] = ()
 
 
 class IndexHealthResult(ToolResult, frozen=True):
