@@ -123,7 +123,7 @@ def test_rank_applies_ignore_rules_globs_and_types(plant: Plant, rg: RgBinary) -
     assert found(paths=folder / "b.js") == {str(folder / "b.js")}
 
 
-def test_limit_counts_places(shop: Path, rg: RgBinary) -> None:
+def test_rank_returns_at_most_limit_results(shop: Path, rg: RgBinary) -> None:
     everything = sync.rank("cookie", cwd=shop, rg=rg.path, limit=None)
     assert sync.rank("cookie", cwd=shop, rg=rg.path, limit=2) == everything[:2]
     assert sync.rank("cookie", cwd=shop, rg=rg.path, limit=0) == []

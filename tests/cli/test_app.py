@@ -63,7 +63,7 @@ def test_multiline_match_has_a_number_for_each_line(plant: Plant) -> None:
     assert output("search", "-U", "a\\nb", cwd=plant({"f": "a\nb\nc\n"})) == "f:1:a\nf:2:b\n"
 
 
-def test_replace_shows_the_new_line(plant: Plant) -> None:
+def test_replace_flag_prints_the_new_line(plant: Plant) -> None:
     assert output("search", "(a) (b)", "-r", "$2 $1", cwd=plant({"f": "a b\n"})) == "f:1:b a\n"
 
 
@@ -83,7 +83,7 @@ def test_search_on_a_terminal_has_context_and_gaps(plant: Plant) -> None:
     assert "\x1b[32m2\x1b[0m-2\n" in shown
 
 
-def test_color_is_as_it_is_asked_for(plant: Plant) -> None:
+def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
     folder = plant({"a.py": "one\nneedle and needle\n", b"\xff": b"\xe9 needle\n"})
     path, number, red = "\x1b[35ma.py\x1b[0m", "\x1b[32m2\x1b[0m", "\x1b[1;31mneedle\x1b[0m"
     command = ("search", "needle", "--sort=path")
@@ -151,7 +151,7 @@ def test_longer_lines_are_omitted_as_rg_does(plant: Plant) -> None:
     assert "\x1b[1;31mneedle\x1b[0m\n" in shown
 
 
-def test_only_paths_or_counts_are_printed(plant: Plant) -> None:
+def test_list_and_count_flags_print_only_paths_or_counts(plant: Plant) -> None:
     folder = plant({"a": "needle\nneedle\n", "b": "needle\n", "c": "", b"\xff": ""})
     assert output("search", "needle", "-l", "--sort=path", cwd=folder) == "a\nb\n"
     assert output("search", "needle", "--count", "--sort=path", cwd=folder) == "a:2\nb:1\n"
@@ -287,6 +287,9 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
     [
         (["build", "missing"], "ROOT must be a folder; /"),
         (["build", "missing"], "/missing does not exist\n"),
+        (["check", "missing"], "/missing does not exist\n"),
+        (["prune", "missing"], "/missing does not exist\n"),
+        (["status", "missing"], "/missing does not exist\n"),
         (["watch", "file"], "/file is not a folder\n"),
         (["search", "x", "file"], "/file is not a folder\n"),
         (["search", "?"], "there is no word in the query '?'"),
@@ -344,12 +347,6 @@ def test_every_index_command_takes_a_chunker(plant: Plant, tmp_path: Path) -> No
 def test_lines_without_numbers_have_no_mark_on_a_terminal(plant: Plant) -> None:
     printed = on_terminal("search", "-N", "x", cwd=plant({"f": "x\n"}))
     assert re.sub(r"\x1b\[[0-9;]*m", "", printed).split() == ["f", "x"]
-
-
-@pytest.mark.parametrize("command", ["check", "prune", "status"])
-def test_index_command_about_a_missing_folder_is_an_error(command: str, tmp_path: Path) -> None:
-    done = run("index", command, "missing", cwd=tmp_path, code=2)
-    assert "/missing does not exist" in done.stderr.decode()
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["search", "--version"], ["index", "--version"]])
@@ -464,7 +461,7 @@ def test_search_warns_of_a_binary_file_as_rg_does(plant: Plant) -> None:
     assert b"late: taken for binary, from the NUL byte at offset 100007; --text" in done.stderr
 
 
-def test_closed_stderr_is_no_obstacle(folder: Path) -> None:
+def test_command_with_closed_stderr_returns_its_exit_code(folder: Path) -> None:
     with io.TextIOWrapper(io.BytesIO()) as stdout, chdir(folder), redirect_stdout(stdout), redirect_stderr(None):
         assert cli.run(["search", "x", "missing"]) == 2
         assert stdout.tell() == 0
