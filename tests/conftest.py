@@ -8,6 +8,7 @@ import signal
 import ssl
 import sys
 from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -191,19 +192,27 @@ def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def children() -> Callable[[], list[psutil.Process]]:
-    """The child processes that were started during the test and still run, zombies included."""
+    """The processes that were started during the test and still run, zombies included.
+
+    What a child that was there before starts does not count: an earlier test has leaked it, and has failed.
+    """
     import psutil
 
-    def find() -> list[psutil.Process]:
+    def find() -> Iterator[psutil.Process]:
         if hasattr(os, "waitid"):  # tells at once that there is no child at all; psutil reads the whole process table
             try:
                 os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
-                return []
-        return psutil.Process().children(recursive=True)
+                return
+        for child in psutil.Process().children():
+            if child not in before:
+                yield child
+                with suppress(psutil.NoSuchProcess):
+                    yield from child.children(recursive=True)
 
+    before: set[psutil.Process] = set()
     before = set(find())
-    return lambda: [child for child in find() if child not in before]
+    return lambda: list(find())
 
 
 @pytest.fixture

@@ -83,7 +83,7 @@ async def test_count_counts_lines_and_count_matches_counts_matches(
     assert zero == {**lines, "none.txt": 0, ".gitignore": 0}
 
 
-def test_every_mode_names_a_single_file(rg: RgBinary, corpus: Path) -> None:
+def test_lists_and_counts_name_a_single_file(rg: RgBinary, corpus: Path) -> None:
     options: Any = {"cwd": corpus, "rg": rg, "paths": "two.txt"}
     assert list(sync.files_with_matches("needle", **options)) == ["two.txt"]
     assert list(sync.files_without_match("absent", **options)) == ["two.txt"]
@@ -111,7 +111,7 @@ def test_replace_does_not_change_counts(rg: RgBinary, corpus: Path) -> None:
     ]
 
 
-def test_options_apply_in_every_mode(rg: RgBinary, corpus: Path) -> None:
+def test_search_options_apply_to_lists_and_counts(rg: RgBinary, corpus: Path) -> None:
     options: Any = {"cwd": corpus, "rg": rg, "ignore_case": True, "glob": "*.txt", "sort": "path", "no_ignore": True}
     assert list(sync.files_with_matches("NEEDLE", **options)) == ["ignored.txt", "two.txt"]
     assert list(sync.files_with_matches("NEEDLE", limit=1, **options)) == ["ignored.txt"]
@@ -181,7 +181,7 @@ def test_file_types_keep_types_without_globs() -> None:
 
 
 @pytest.mark.parametrize("mode", ["files_with_matches", "files_without_match", "count", "count_matches"])
-async def test_modes_yield_files_while_rg_still_searches(
+async def test_lists_and_counts_stream_while_rg_still_searches(
     rg: RgBinary, corpus: Path, mode: str, anyio_backend: str
 ) -> None:
     os.mkfifo(corpus / "stuck")

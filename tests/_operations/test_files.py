@@ -57,7 +57,7 @@ def test_empty_folder_gives_an_empty_list(rg: RgBinary, folder: Path) -> None:
     assert listed(folder, rg=rg) == []
 
 
-def test_options_select_files(rg: RgBinary, plant: Plant) -> None:
+def test_options_of_files_select_files(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a.py": "", "b.c": "", ".h": "", "sub/c.py": "", ".git/config": "", ".gitignore": "b.c"})
     assert listed(folder, rg=rg) == [".gitignore", ".h", "a.py", "sub/c.py"]
     assert listed(folder, rg=rg, hidden=False) == ["a.py", "sub/c.py"]
@@ -83,13 +83,13 @@ def test_folders_of_rgs_index_are_left_out_and_files_of_that_name_are_not(rg: Rg
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("limit", [0, 1, 3, 10, 20])
-async def test_limit_is_exact(rg: RgBinary, plant: Plant, limit: int) -> None:
+async def test_files_yields_exactly_limit_paths(rg: RgBinary, plant: Plant, limit: int) -> None:
     folder = plant({str(number): "" for number in range(10)})
     assert len([path async for path in ripwrap.files(cwd=folder, rg=rg, limit=limit)]) == min(limit, 10)
     assert len(list(sync.files(cwd=folder, rg=rg, limit=limit))) == min(limit, 10)
 
 
-def test_invalid_options_raise(rg: RgBinary, plant: Plant) -> None:
+def test_files_raises_for_invalid_options(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a": ""})
     with pytest.raises(GlobError, match="unclosed"):
         listed(folder, rg=rg, glob="a[")

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -53,38 +52,6 @@ async def test_grep_orders_files_by_path_and_matches_by_line(rg: RgBinary, corpu
     assert result.message == "45 matches in 9 files."
     assert result.root == str(corpus) and result.query == "needle"
     assert [file.total_matches for file in result.files] == [len(file.matches) for file in result.files]
-
-
-@pytest.mark.slow
-@pytest.mark.anyio
-@pytest.mark.parametrize(
-    "limits",
-    [
-        {"limit": 1},
-        {"limit": 7},
-        {"limit": 44},
-        {"max_files": 2},
-        {"max_files": 1, "limit": 3},
-        {"max_files": 3, "limit": 10},
-    ],
-)
-async def test_pages_neither_overlap_nor_miss(
-    rg: RgBinary, corpus: Path, limits: dict[str, Any], anyio_backend: str
-) -> None:
-    everything = places(await ripwrap.grep("needle", cwd=corpus, rg=rg, limit=None))
-    offset: int | None = 0
-    pages: list[tuple[str, int | None]] = []
-    while offset is not None:
-        page = await ripwrap.grep("needle", cwd=corpus, rg=rg, offset=offset, **limits)
-        assert (page.total_matches, page.files_matched, page.exact) == (45, 9, True)
-        shown = places(page)
-        assert 0 < len(shown) <= limits.get("limit", 100)
-        assert len(page.files) <= limits.get("max_files", 100)
-        assert page.truncated == (page.next_offset is not None) == (page.stop_reason != "end")
-        assert page.next_offset in (None, offset + len(shown))
-        pages += shown
-        offset = page.next_offset
-    assert pages == everything
 
 
 def test_message_says_which_matches_are_shown_of_how_many(rg: RgBinary, corpus: Path) -> None:
@@ -294,9 +261,7 @@ TWO_THEN_SILENT = """
 @pytest.mark.anyio
 async def test_timeout_keeps_partial_results(stand_in: Callable[..., Path], folder: Path, anyio_backend: str) -> None:
     rg = stand_in(TWO_THEN_SILENT)
-    begun = time.monotonic()
     result = await ripwrap.grep("x", cwd=folder, rg=rg, timeout=1.5, limit=1)
-    assert time.monotonic() - begun < 30
     assert places(result) == [("b", 1)]
     assert (result.total_matches, result.files_matched, result.exact) == (2, 1, False)
     assert (result.truncated, result.next_offset, result.stop_reason) == (True, None, "timeout")
@@ -373,13 +338,15 @@ def test_rg_that_dies_raises_and_gives_no_result(stand_in: Callable[..., Path], 
 @pytest.mark.slow
 @pytest.mark.python
 @pytest.mark.anyio
-async def test_timeout_covers_both_attempts(stand_in: Callable[..., Path], folder: Path, anyio_backend: str) -> None:
-    rg = stand_in("print('failed to spawn thread: Os {', file=sys.stderr, flush=True)\ntime.sleep(60)")
-    for timeout in (0.3, 1.2):
-        begun = time.monotonic()
+async def test_timeout_covers_both_attempts_of_an_rg_without_threads(
+    stand_in: Callable[..., Path], folder: Path, anyio_backend: str
+) -> None:
+    body = "open('started', 'a').write('x')\nprint('failed to spawn thread: Os {', file=sys.stderr, flush=True)"
+    rg = stand_in(f"{body}\ntime.sleep(60)")
+    for timeout in (0.3, 1.2):  # within the first attempt, and within the second
         assert (await ripwrap.grep("x", cwd=folder, rg=rg, timeout=timeout)).stop_reason == "timeout"
-        assert time.monotonic() - begun < 2 * timeout + 1
         assert sync.grep("x", cwd=folder, rg=rg, timeout=timeout).stop_reason == "timeout"
+    assert len((folder / "started").read_text()) <= 4 * 2
 
 
 @pytest.mark.slow
@@ -581,10 +548,11 @@ rg15 = rgs.provide("15.2.0")
 @given(
     st.dictionaries(names, st.lists(st.sampled_from(["needle", "other", "x needle needle"]), max_size=12), max_size=6),
     st.integers(1, 6),
+    st.none() | st.integers(1, 4),
     st.integers(0, 2),
 )
-def test_pages_together_equal_the_whole_result(
-    tmp_path_factory: pytest.TempPathFactory, files: dict[str, list[str]], size: int, context: int
+def test_pages_have_each_match_once_and_together_equal_the_whole_result(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, list[str]], size: int, most: int | None, context: int
 ) -> None:
     folder = tmp_path_factory.mktemp("tree")
     for name, content in files.items():
@@ -595,8 +563,14 @@ def test_pages_together_equal_the_whole_result(
     paged: list[tuple[str, int | None]] = []
     offset: int | None = 0
     while offset is not None:
-        page = sync.grep("needle", cwd=folder, rg=rg15, limit=size, offset=offset, context=context)
-        paged += places(page)
+        page = sync.grep("needle", cwd=folder, rg=rg15, limit=size, max_files=most, offset=offset, context=context)
+        shown = places(page)
+        assert (page.total_matches, page.files_matched, page.exact) == (len(matches), at_once.files_matched, True)
+        assert min(1, len(matches)) <= len(shown) <= size
+        assert len(page.files) <= (most or size)
+        assert page.truncated == (page.next_offset is not None) == (page.stop_reason != "end")
+        assert page.next_offset in (None, offset + len(shown))
+        paged += shown
         offset = page.next_offset
     assert paged == places(at_once)
     for file in at_once.files:

@@ -146,7 +146,7 @@ def test_hidden_files_and_links_are_ranked_only_if_asked_for(plant: Plant, rg: R
     assert found(paths=[".env", "etc"]) == {".env", "etc/key.py"}
 
 
-def test_limit_counts_places(shop: Path, rg: RgBinary) -> None:
+def test_rank_returns_at_most_limit_results(shop: Path, rg: RgBinary) -> None:
     everything = sync.rank("cookie", cwd=shop, rg=rg.path, limit=None)
     assert sync.rank("cookie", cwd=shop, rg=rg.path, limit=2) == everything[:2]
     assert sync.rank("cookie", cwd=shop, rg=rg.path, limit=0) == []

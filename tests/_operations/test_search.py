@@ -136,7 +136,7 @@ class TestDefaults:
     def test_search_includes_hidden_files_and_links_but_not_git(self, rg: RgBinary, tree: Path) -> None:
         assert paths("needle", tree, rg=rg) == [".github/x", ".hidden", "link/linked", "seen"]
 
-    def test_each_default_can_be_turned_off(self, rg: RgBinary, tree: Path) -> None:
+    def test_each_default_of_search_can_be_turned_off(self, rg: RgBinary, tree: Path) -> None:
         assert paths("needle", tree, rg=rg, hidden=False) == ["link/linked", "seen"]
         assert "link/linked" not in paths("needle", tree, rg=rg, follow=False)
         assert "ignored" in paths("needle", tree, rg=rg, no_ignore=True)
@@ -301,7 +301,7 @@ def test_binary_file_is_searched_up_to_its_first_nul_by_default(rg: RgBinary, pl
     assert len(found("needle", folder, rg=rg, text=True)) == 3
 
 
-def test_context_comes_before_and_after(rg: RgBinary, plant: Plant) -> None:
+def test_search_messages_have_context_before_and_after_a_match(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"f": "1\n2\nneedle\n4\n5\n"})
 
     def numbers(**options: Any) -> list[int | None]:

@@ -160,7 +160,7 @@ async def test_other_tasks_run_while_a_large_tree_is_arranged(plant: Plant) -> N
 
 
 @pytest.mark.anyio
-async def test_the_default_limit_is_fifty(plant: Plant) -> None:
+async def test_tree_shows_fifty_entries_by_default(plant: Plant) -> None:
     folder = plant(dict.fromkeys(names("", 60), ""))
     entries = [entry async for entry in ripwrap.tree(cwd=folder)]
     assert len(entries) == 51

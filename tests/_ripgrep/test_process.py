@@ -22,7 +22,7 @@ import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, CapabilityError, Match, SearchError, sync
 from ripwrap._ripgrep import process
 from ripwrap.binary import RgBinary
-from support.waiting import until
+from support.waiting import until, until_blocking
 
 Children = Callable[[], list[psutil.Process]]
 StandIn = Callable[..., Path]
@@ -214,9 +214,7 @@ class TestLeavingBlocking:
     def test_a_limit_ends_rg(self, searching: Callable[..., Generator[Match]], children: Children) -> None:
         with closing(searching(limit=1)) as matches:
             next(matches)
-            give_up = time.monotonic() + 10
-            while any(map(alive, children())):
-                assert time.monotonic() < give_up, "rg lives on after the last match"
+            until_blocking(lambda: not any(map(alive, children())))
             assert list(matches) == []
         assert children() == []
 

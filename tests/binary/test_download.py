@@ -190,9 +190,8 @@ def test_deadline_covers_headers_body_and_redirects(server: Mirror, where: str) 
                 time.sleep(0.02)
 
     server.next(*[slow] * 6)
-    begun = time.monotonic()
     assert_refused(server.url, says="timed out waiting for", seconds=0.4)
-    assert time.monotonic() - begun < 2.5  # the server would take at least 3
+    assert len(server.asked) < 6  # each redirect takes 0.15 seconds
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,38 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from importlib import metadata
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 import ripwrap
-from ripwrap import Hint, Match, RankedChunk, RipwrapError, SearchError, TreeEntry, cli
+from ripwrap import Hint, Match, RankedChunk, RipwrapError, SearchError, TreeEntry, cli, sync
 from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import HintedText, spell_error
 from ripwrap.index import CheckResult, IndexStatus, PruneResult, RefreshResult
 from support.cli import on_terminal, output, run
 
 Plant = Callable[..., Path]
+
+OVERRIDING = [
+    *combinations(("-i", "-s", "-S"), 2),
+    ("-w", "-x"),
+    ("-U", "--stop-on-nonmatch"),
+    ("--crlf", "--null-data"),
+    ("-a", "--binary"),
+    ("-P", "--engine=auto"),
+    ("--sort=path", "--sortr=path"),
+    ("-A1", "--passthru"),
+    ("-C1", "--passthru"),
+    ("-n", "-N"),
+    *combinations(("-l", "--files-without-match", "-c", "--count-matches"), 2),
+]
 
 
 def test_search_prints_plain_lines_into_a_pipe(plant: Plant) -> None:
@@ -47,7 +63,7 @@ def test_multiline_match_has_a_number_for_each_line(plant: Plant) -> None:
     assert output("search", "-U", "a\\nb", cwd=plant({"f": "a\nb\nc\n"})) == "f:1:a\nf:2:b\n"
 
 
-def test_replace_shows_the_new_line(plant: Plant) -> None:
+def test_replace_flag_prints_the_new_line(plant: Plant) -> None:
     assert output("search", "(a) (b)", "-r", "$2 $1", cwd=plant({"f": "a b\n"})) == "f:1:b a\n"
 
 
@@ -67,7 +83,7 @@ def test_search_on_a_terminal_has_context_and_gaps(plant: Plant) -> None:
     assert "\x1b[32m2\x1b[0m-2\n" in shown
 
 
-def test_color_is_as_it_is_asked_for(plant: Plant) -> None:
+def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
     folder = plant({"a.py": "one\nneedle and needle\n", b"\xff": b"\xe9 needle\n"})
     path, number, red = "\x1b[35ma.py\x1b[0m", "\x1b[32m2\x1b[0m", "\x1b[1;31mneedle\x1b[0m"
     command = ("search", "needle", "--sort=path")
@@ -83,6 +99,47 @@ def test_color_is_as_it_is_asked_for(plant: Plant) -> None:
     assert on_terminal(*command, "-g*.py", "--color=always", cwd=folder) == f"{path}\n{number}:{red} and {red}\n"
 
 
+@pytest.mark.parametrize("flags", OVERRIDING, ids=" ".join)
+def test_last_of_two_opposite_flags_wins_as_with_rg(flags: tuple[str, str], plant: Plant) -> None:
+    """Issue 18, line 4: cyclopts has no order of flags, so `-s -i` was `-s`, and a second flag was an error."""
+    folder = plant({"a": "Ab ab\nab\nx\r\n", "b": "abc\0ab\n", "c": "c\n"})
+    rg = sync.resolve().path
+
+    def both(*given: str) -> list[list[bytes]]:
+        direct = [rg, *given, "-j1", "ab", "a", "b", "c"]
+        return [
+            subprocess.run(direct, cwd=folder, capture_output=True, check=True).stdout.splitlines(),
+            run("search", *given, "-j1", "ab", "a", "b", "c", f"--rg={rg}", cwd=folder).stdout.splitlines(),
+        ]
+
+    for one, other in (flags, flags[::-1]):
+        assert both(one, other) == both(other)
+        assert both(other, one, other) == both(other)
+
+
+def test_repeated_flags_are_no_error_and_the_last_value_wins(plant: Plant) -> None:
+    """Issue 18, line 4: cyclopts said `Parameter -i specified multiple times`."""
+    folder = plant({"a.py": "ab\nAB\nab\n", "b.c": "ab\n", "c.rs": "ab\n"})
+    assert output("search", "ab", "-ii", "--ignore-case", "a.py", cwd=folder).count("\n") == 3
+    assert output("search", "ab", "-i", "--no-ignore-case", "-m3", "-m", "1", "a.py", cwd=folder) == "a.py:1:ab\n"
+    assert output("search", "ab", "-iNi", "-sl", "a.py", cwd=folder) == "a.py\n"
+    assert output("search", "ab", "-l", "-g*.py", "-g", "*.c", "--sort=path", cwd=folder) == "a.py\nb.c\n"
+    assert output("search", "-is", "--", "-i", cwd=plant({"f": "-i\n-I\n"})) == "f:1:-i\n"
+    assert output("index", "status", "--json", "--json", cwd=folder, code=1).startswith("{")
+
+
+@pytest.mark.parametrize("most", range(5, 11))
+def test_max_columns_counts_the_line_end_as_rg_does(most: int, plant: Plant) -> None:
+    """Issue 18, line 4: the limit was off by one, since rg counts the line end."""
+    rg = sync.resolve().path
+    folder = plant({"a": "needle\nneedle1\r\nneedle-1", "b": "needle\n\n"})
+    for given in (["needle"], ["-r", "pins", "needle"], ["-U", "needle\\n\\n"], ["-B1", "needle", "a"]):
+        command = [rg, *given, "-nH", "--sort=path", f"-M{most}"]
+        expected = subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout
+        expected = re.sub(rb"line with \d+ matches", b"matching line", expected)  # rg names the number with -r
+        assert run("search", *given, "--sort=path", f"-M{most}", "--rg", rg, cwd=folder).stdout == expected
+
+
 def test_longer_lines_are_omitted_as_rg_does(plant: Plant) -> None:
     folder = plant({"f": "needle and more\nlonger than ten bytes\nneedle\n"})
     assert output("search", "needle", "-C1", "-M10", cwd=folder) == (
@@ -94,7 +151,7 @@ def test_longer_lines_are_omitted_as_rg_does(plant: Plant) -> None:
     assert "\x1b[1;31mneedle\x1b[0m\n" in shown
 
 
-def test_only_paths_or_counts_are_printed(plant: Plant) -> None:
+def test_list_and_count_flags_print_only_paths_or_counts(plant: Plant) -> None:
     folder = plant({"a": "needle\nneedle\n", "b": "needle\n", "c": "", b"\xff": ""})
     assert output("search", "needle", "-l", "--sort=path", cwd=folder) == "a\nb\n"
     assert output("search", "needle", "--count", "--sort=path", cwd=folder) == "a:2\nb:1\n"
@@ -102,6 +159,36 @@ def test_only_paths_or_counts_are_printed(plant: Plant) -> None:
     assert json.loads(output("search", "needle", "-c", "--json", "b", cwd=folder)) == {"path": "b", "count": 1}
     assert output("search", "nothing", "-l", cwd=folder, code=1) == ""
     assert output("search", "nothing", "-c", cwd=folder, code=1) == ""
+
+
+def test_files_without_match_and_count_matches_are_modes_as_in_rg(plant: Plant) -> None:
+    """Issue 18, line 4: the library had both, the command line neither."""
+    folder = plant({"a": "needle needle\nneedle\n", "b": "x\n"})
+    assert output("search", "needle", "--files-without-match", cwd=folder) == "b\n"
+    assert output("search", "needle", "--files-without-match", "--json", cwd=folder) == '"b"\n'
+    assert output("search", "needle", "--count-matches", cwd=folder) == "a:3\n"
+    assert json.loads(output("search", "needle", "--count-matches", "--json", cwd=folder)) == {"path": "a", "count": 3}
+    assert output("search", ".", "--files-without-match", cwd=folder, code=1) == ""
+
+
+def test_color_applies_to_paths_and_counts(plant: Plant) -> None:
+    """Issue 18, line 4: `-l` and `-c` took no notice of `--color`, and no color on a terminal."""
+    folder = plant({"a": "needle\n"})
+    path = "\x1b[35ma\x1b[0m"
+    assert output("search", "needle", "-l", "--color=always", cwd=folder) == f"{path}\n"
+    assert output("search", "needle", "-c", "--color=always", cwd=folder) == f"{path}:1\n"
+    assert output("search", "needle", "--count-matches", "--color=auto", cwd=folder) == "a:1\n"
+    assert on_terminal("search", "x", "--files-without-match", cwd=folder) == f"{path}\n"
+    assert on_terminal("search", "needle", "-c", "--color=never", cwd=folder) == "a:1\n"
+
+
+def test_no_color_prints_no_escape_sequence(plant: Plant, tmp_path: Path) -> None:
+    """Issue 18, line 4: rich leaves out colors for NO_COLOR, and prints bold all the same."""
+    folder = plant({"jar.py": "class CookieJar:\n    pass\n"})
+    for command in (["search", "Cookie"], ["search", "Cookie", "-l"], ["rank", "CookieJar"], ["doctor"]):
+        assert "\x1b" not in on_terminal(*command, cwd=folder, environment={"NO_COLOR": "1"})
+    always = on_terminal("search", "Cookie", "--color=always", cwd=folder, environment={"NO_COLOR": "1"})
+    assert "\x1b[1;31mCookie\x1b[0m" in always
 
 
 def test_line_numbers_can_be_left_out_and_asked_for(plant: Plant) -> None:
@@ -204,6 +291,9 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
     [
         (["build", "missing"], "ROOT must be a folder; /"),
         (["build", "missing"], "/missing does not exist\n"),
+        (["check", "missing"], "/missing does not exist\n"),
+        (["prune", "missing"], "/missing does not exist\n"),
+        (["status", "missing"], "/missing does not exist\n"),
         (["watch", "file"], "/file is not a folder\n"),
         (["search", "x", "file"], "/file is not a folder\n"),
         (["search", "?"], "there is no word in the query '?'"),
@@ -263,12 +353,6 @@ def test_every_index_command_takes_a_chunker(plant: Plant, tmp_path: Path) -> No
 def test_lines_without_numbers_have_no_mark_on_a_terminal(plant: Plant) -> None:
     printed = on_terminal("search", "-N", "x", cwd=plant({"f": "x\n"}))
     assert re.sub(r"\x1b\[[0-9;]*m", "", printed).split() == ["f", "x"]
-
-
-@pytest.mark.parametrize("command", ["check", "prune", "status"])
-def test_index_command_about_a_missing_folder_is_an_error(command: str, tmp_path: Path) -> None:
-    done = run("index", command, "missing", cwd=tmp_path, code=2)
-    assert "/missing does not exist" in done.stderr.decode()
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["search", "--version"], ["index", "--version"]])
@@ -407,7 +491,7 @@ def test_search_warns_of_a_binary_file_as_rg_does(plant: Plant) -> None:
     assert b"late: taken for binary, from the NUL byte at offset 100007; --text" in done.stderr
 
 
-def test_closed_stderr_is_no_obstacle(folder: Path) -> None:
+def test_command_with_closed_stderr_returns_its_exit_code(folder: Path) -> None:
     with io.TextIOWrapper(io.BytesIO()) as stdout, chdir(folder), redirect_stdout(stdout), redirect_stderr(None):
         assert cli.run(["search", "x", "missing"]) == 2
         assert stdout.tell() == 0
@@ -442,7 +526,6 @@ def test_mcp_command_without_its_extra_names_the_extra(folder: Path, monkeypatch
         (["search", "x", "--max-depth=-1"], "ripwrap: --max-depth must be a whole number, 0 or more, got -1\n"),
         (["files", "--threads=1025"], "ripwrap: --threads must be 1024 or less, got 1025\n"),
         (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more, got -1\n"),
-        (["search", "x", "--files-without-match"], "option --files-without-match; see `ripwrap search --help`\n"),
         (["search", "x", "--sort=size"], "size"),
         (["search", "x", "--pre=sh"], "--pre"),
         (["search", "x", "--rg=missing/rg"], "no such file"),

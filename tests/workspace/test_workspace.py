@@ -74,7 +74,7 @@ def test_grep_content_result_has_its_fields_and_survives_json(rg: RgBinary, shop
     assert GrepContentResult.model_validate_json(found.model_dump_json()) == found
 
 
-def test_gap_between_lines_is_marked(rg: RgBinary, plant: Plant) -> None:
+def test_grep_content_marks_gaps_between_lines(rg: RgBinary, plant: Plant) -> None:
     root = plant({"a": "x\n" + "-\n" * 3 + "x\nx\n"})
     assert sync.Workspace(root, rg=rg).grep_content("x", context_lines=1).splitlines()[1:7] == [
         *("  1: x", "  2- -", "  --", "  4- -", "  5: x", "  6: x"),
@@ -89,7 +89,7 @@ def test_gap_between_lines_is_marked(rg: RgBinary, plant: Plant) -> None:
     ],
 )
 @pytest.mark.parametrize("api", APIS)
-def test_file_modes_name_files(api: str, rg: RgBinary, shop: Path, mode: str, text: str) -> None:
+def test_file_modes_of_grep_content_name_files(api: str, rg: RgBinary, shop: Path, mode: str, text: str) -> None:
     hidden = " 1 more match in hidden files (include_hidden=True).)"
     assert Asked(api, shop, rg=rg).grep_content("TODO", output_mode=mode) == text + hidden
 
@@ -159,7 +159,7 @@ def test_only_complete_answers_search_hidden_files(stand_in: Callable[..., Path]
         assert (len(log.read_text().split()), "1 more match in hidden files" in text) == (runs, runs == 2), arguments
 
 
-def test_file_modes_have_pages(rg: RgBinary, plant: Plant) -> None:
+def test_file_modes_of_grep_content_have_pages(rg: RgBinary, plant: Plant) -> None:
     asked = sync.Workspace(plant({f"{number:02}": "x\nx\n" for number in range(25)}), rg=rg)
     pages = []
     offset: int | None = 0
@@ -700,7 +700,7 @@ def test_names_that_are_not_utf8_are_shown_and_survive_json(rg: RgBinary, plant:
         assert "caf\ufffd.txt" in result.model_dump_json()
 
 
-def test_sections_name_the_enclosing_definition(rg: RgBinary, shop: Path) -> None:
+def test_sections_of_grep_content_name_the_enclosing_definition(rg: RgBinary, shop: Path) -> None:
     text = sync.Workspace(shop, rg=rg).grep_content("TODO", file_pattern="cart.py", context_lines=0, sections=True)
     assert text.splitlines()[:3] == ["File: src/cart.py", "  in lines 4-6: def total(items):", "  5:     # TODO: taxes"]
 
@@ -752,7 +752,7 @@ def test_heading_stands_where_the_lines_of_its_definition_begin(rg: RgBinary, pl
     assert far[1:4] == ["  4-     @staticmethod", "  in Big.method, lines 5-9: def method():", "  5-     def method():"]
 
 
-def test_progress_is_reported(rg: RgBinary, shop: Path) -> None:
+def test_tools_report_progress(rg: RgBinary, shop: Path) -> None:
     for tool, arguments, much in (("grep_content", {"pattern": "TODO"}, 2), ("find_files", {}, 3), ("ls", {}, 3)):
         seen: list[int] = []
         sync.Workspace(shop, rg=rg).call_result(tool, arguments, progress=seen.append)
@@ -776,7 +776,7 @@ async def test_cancelled_call_leaves_no_child_process(
         assert children() == []
 
 
-def test_too_small_budget_is_refused(shop: Path) -> None:
+def test_workspace_refuses_a_too_small_budget(shop: Path) -> None:
     with pytest.raises(ValueError, match="max_chars must be at least 1000, got 10"):
         Workspace(shop, max_chars=10)
     with pytest.raises(ValueError, match="max_line must be at least 40, got 1"):

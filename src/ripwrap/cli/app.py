@@ -7,13 +7,14 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from importlib import metadata
-from typing import Annotated, Unpack
+from typing import Annotated, Any, TypeAlias, Unpack
 
 from cyclopts import App, CycloptsError, Parameter
 from pydantic import ValidationError
-from rich.console import Console
 from rich.text import Text
 
 from ripwrap import binary, sync
@@ -25,14 +26,17 @@ from ripwrap.cli.flags import (
     OTHER,
     Color,
     CountLines,
+    CountMatches,
     Cwd,
     Json,
     Limit,
     LineNumber,
     ListFiles,
+    ListOthers,
     MaxColumns,
     ResultLimit,
     RgPath,
+    drop_overridden,
     flags,
     invalid_options,
     spell_as_flag,
@@ -45,14 +49,15 @@ from ripwrap.cli.output import (
     FOUND,
     DownloadBar,
     complain,
+    count_printer,
     match_printer,
+    path_printer,
     print_all,
     print_chunk,
-    print_count,
     print_entry,
     print_json,
-    print_path,
     print_types,
+    styled_console,
 )
 from ripwrap.errors import RipwrapError, spell, spell_error
 from ripwrap.models import FileCount, Match, TreeEntry
@@ -63,6 +68,19 @@ Exclude = Annotated[
     tuple[str, ...],
     Parameter(group=GROUPS["files"], negative=(), metavar="NAME", show_default=" ".join, help="Names to leave out"),
 ]
+
+Operation: TypeAlias = Callable[..., Iterable[object]]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of each command that runs rg in a folder."""
+
+    json: Json = False
+    cwd: Cwd = "."
+    rg: RgPath = None
+
 
 SETUP_EXIT_CODES = """\
 Exit codes:
@@ -77,6 +95,7 @@ app: App = App(
     help_format="plaintext",
     help_formatter=HelpFormatter(),
     group_parameters=OTHER,
+    default_parameter=Parameter(allow_repeating=True),
     help_epilogue=epilogue(
         'ripwrap search "async def" src',
         "ripwrap rank 'how are cookies stored'",
@@ -100,7 +119,8 @@ def run(arguments: list[str] | None = None) -> int:
         complain("stdout is closed: there is nowhere to print to")
         return FAILED
     try:
-        code: int | None = app(arguments, result_action="return_value", exit_on_error=False, print_error=False)
+        given = drop_overridden(sys.argv[1:] if arguments is None else arguments)
+        code: int | None = app(given, result_action="return_value", exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except BrokenPipeError:  # The reader has closed the pipe; drop what is still buffered.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -117,6 +137,15 @@ def run(arguments: list[str] | None = None) -> int:
         complain("\n".join((spell_error(error, spell_as_flag), *notes)))
         return FAILED
     return code or FOUND
+
+
+def _print_results(operation: Operation, show: Callable[[Any], None], wanted: type, run: RunOptions) -> int:
+    """Print what an operation finds, and return the exit code."""
+
+    def results() -> Iterator[object]:  # a generator, so that `print_all()` prints the warnings of the operation
+        yield from operation(cwd=run.cwd, rg=run.rg)
+
+    return print_all(results(), print_json if run.json else show, wanted)
 
 
 @app.command(
@@ -136,14 +165,14 @@ def search(
     /,
     *paths: str,
     files_with_matches: ListFiles = False,
+    files_without_match: ListOthers = False,
     count: CountLines = False,
+    count_matches: CountMatches = False,
     line_number: LineNumber = False,
     color: Color = "auto",
     max_columns: MaxColumns = 0,
     limit: Limit = None,
-    json: Json = False,
-    cwd: Cwd = ".",
-    rg: RgPath = None,
+    run: RunOptions = RunOptions(),
     **options: Unpack[SearchOptions],
 ) -> int:
     """Search files for a regular expression.
@@ -155,20 +184,23 @@ def search(
     paths
         Files and directories to search [default: all]
     """
-    if files_with_matches and count:
-        raise ValueError("--files-with-matches and --count exclude each other; give one of them")
     if max_columns < 0:
         raise ValueError(f"--max-columns must be a whole number, 0 or more, got {max_columns}")
-    if files_with_matches:
-        listing = sync.files_with_matches(pattern, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
-        return print_all(listing, print_json if json else print_path, str)
-    if count:
-        counts = sync.count(pattern, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
-        return print_all(counts, print_json if json else print_count, FileCount)
     if line_number:
         options["no_line_number"] = False
-    messages = sync.search_messages(pattern, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
-    return print_all(messages, print_json if json else match_printer(color, max_columns), Match)
+
+    def ask(operation: Operation, show: Callable[[Any], None], wanted: type) -> int:
+        return _print_results(partial(operation, pattern, paths=paths, limit=limit, **options), show, wanted, run)
+
+    if files_with_matches:
+        return ask(sync.files_with_matches, path_printer(color), str)
+    if files_without_match:
+        return ask(sync.files_without_match, path_printer(color), str)
+    if count:
+        return ask(sync.count, count_printer(color), FileCount)
+    if count_matches:
+        return ask(sync.count_matches, count_printer(color), FileCount)
+    return ask(sync.search_messages, match_printer(color, max_columns), Match)
 
 
 @app.command(
@@ -177,14 +209,7 @@ def search(
     help_epilogue=epilogue("ripwrap files -t py src", "ripwrap files --no-hidden --max-filesize 1M --sort modified"),
 )
 @flags(FileOptions)
-def files(
-    *paths: str,
-    limit: Limit = None,
-    json: Json = False,
-    cwd: Cwd = ".",
-    rg: RgPath = None,
-    **options: Unpack[FileOptions],
-) -> int:
+def files(*paths: str, limit: Limit = None, run: RunOptions = RunOptions(), **options: Unpack[FileOptions]) -> int:
     """List the files that a search would read.
 
     Parameters
@@ -192,8 +217,8 @@ def files(
     paths
         Files and directories to list [default: all]
     """
-    listing = sync.files(cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
-    return print_all(listing, print_json if json else print_path, str)
+    listing = partial(sync.files, paths=paths, limit=limit, **options)
+    return _print_results(listing, path_printer("never"), str, run)
 
 
 @app.command(
@@ -208,9 +233,7 @@ def tree(
     *,
     limit: Limit = 50,
     exclude: Exclude = (".opencode",),
-    json: Json = False,
-    cwd: Cwd = ".",
-    rg: RgPath = None,
+    run: RunOptions = RunOptions(),
     **options: Unpack[FileOptions],
 ) -> int:
     """Show files as a tree, a part of each directory.
@@ -220,11 +243,11 @@ def tree(
     path
         Directory to show [default: --cwd]
     """
-    root = os.path.join(cwd, path) if path else cwd
+    root = os.path.join(run.cwd, path) if path else run.cwd
     if path and not os.path.isdir(root):
         raise ValueError(f"PATH must be a directory, got {shown(path)}")
-    entries = sync.tree(cwd=root, limit=limit, exclude=exclude, rg=rg, **options)
-    return print_all(entries, print_json if json else print_entry, TreeEntry)
+    entries = partial(sync.tree, limit=limit, exclude=exclude, **options)
+    return _print_results(entries, print_entry, TreeEntry, replace(run, cwd=root))
 
 
 @app.command(
@@ -249,9 +272,7 @@ def rank(
     /,
     *paths: str,
     limit: ResultLimit = 10,
-    json: Json = False,
-    cwd: Cwd = ".",
-    rg: RgPath = None,
+    run: RunOptions = RunOptions(),
     **options: Unpack[FileOptions],
 ) -> int:
     """Find places by words or a name, best first.
@@ -263,11 +284,8 @@ def rank(
     paths
         Files and directories to search [default: all]
     """
-
-    def chunks() -> Iterator[RankedChunk]:  # a generator, so that `print_all()` prints the warnings of `rank()`
-        yield from sync.rank(query, cwd=cwd, paths=paths, limit=limit, rg=rg, **options)
-
-    return print_all(chunks(), print_json if json else print_chunk, RankedChunk)
+    ranked = partial(sync.rank, query, paths=paths, limit=limit, **options)
+    return _print_results(ranked, print_chunk, RankedChunk, run)
 
 
 @app.command(
@@ -277,7 +295,7 @@ def rank(
 )
 def doctor(*, rg: RgPath = None) -> int:
     """Show which rg is used, why, and what it can do."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = styled_console()
     places = binary.explain(rg)
     for place in places:
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")

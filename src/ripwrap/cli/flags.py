@@ -1,6 +1,8 @@
 """Flags of the command line, made from the options of the library: names, groups, and their spelling in messages."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import islice
 from typing import Annotated, Any, Literal, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 from cyclopts import (
@@ -11,6 +13,7 @@ from cyclopts import (
     Parameter,
     UnknownCommandError,
     UnknownOptionError,
+    UnusedCliTokensError,
 )
 from cyclopts import ValidationError as InvalidValueError
 from pydantic import ValidationError
@@ -49,8 +52,10 @@ Limit = Annotated[int | None, _output("Results at most, over all files", metavar
 ResultLimit = Annotated[int | None, _output("Results at most", metavar="NUM", validator=_check_limit)]
 ListFiles = Annotated[bool, _output("Print only the paths of files that match", alias="-l", show_default=False)]
 CountLines = Annotated[bool, _output("Print only how many lines match in each file", alias="-c", show_default=False)]
+ListOthers = Annotated[bool, _output("Print only the paths of files that do not match", show_default=False)]
+CountMatches = Annotated[bool, _output("Print only how many matches each file has", show_default=False)]
 LineNumber = Annotated[bool, _output("Show line numbers", alias="-n", show_default="on")]
-MaxColumns = Annotated[int, _output("Omit longer lines, in bytes; 0 is any length", alias="-M", metavar="NUM")]
+MaxColumns = Annotated[int, _output("Omit longer lines; bytes with line end, 0: none", alias="-M", metavar="NUM")]
 When = Literal["auto", "always", "never"]
 Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", show_choices=False)]
 Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Directory to start from")]
@@ -66,6 +71,25 @@ _COMMANDS = {
 _NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)
 """Options whose negation is an option of the command line by itself, because rg has a letter for it."""
+
+_OVERRIDES = (
+    {"ignore_case", "smart_case", "case_sensitive"},
+    {"word_regexp", "line_regexp"},
+    {"multiline", "stop_on_nonmatch"},
+    {"crlf", "null_data"},
+    {"text", "binary"},
+    {"pcre2", "engine"},
+    {"sort", "sortr"},
+    {"passthru", "context"},
+    {"passthru", "before_context"},
+    {"passthru", "after_context"},
+    {"line_number", "no_line_number"},
+    {"files_with_matches", "files_without_match", "count", "count_matches"},
+)
+"""Options that override each other, from the help of rg 15: the last one wins."""
+
+_OWN = {"files_with_matches": "-l", "files_without_match": "", "count": "-c", "count_matches": "", "line_number": "-n"}
+"""Flags in `_OVERRIDES` that are no options of the library, with their letters."""
 
 
 def flags(options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS) -> Callable[[Function], Function]:
@@ -85,6 +109,44 @@ def flags(options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS) -> C
         return function
 
     return decorate
+
+
+def drop_overridden(arguments: Sequence[str]) -> list[str]:
+    """Return arguments without the flags that a later one overrides: of `-s -i` the last wins, as with rg."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    given = list(_split(arguments[:end]))
+    kept: list[list[str]] = []
+    later: set[str] = set()
+    for option, tokens in reversed(given):
+        if not any(option in group and later & (group - {option}) for group in _OVERRIDES):
+            kept.append(tokens)
+            later.add(option)
+    if len(kept) == len(given):
+        return list(arguments)  # as it was given, for error messages
+    return [*(token for tokens in reversed(kept) for token in tokens), *arguments[end:]]
+
+
+def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each option with its tokens, one letter at a time; other tokens have no name."""
+    names, rest = _names(), iter(arguments)
+    for token in rest:
+        left = token
+        while len(left) > 2 and not left.startswith("--") and (found := names.get(left[:2])) and not found[1]:
+            yield found[0], [left[:2]]
+            left = f"-{left[2:]}"
+        name = left.partition("=")[0] if left.startswith("--") else left[:2]
+        option, takes_value = names.get(name, ("", False))
+        yield option, [left, *islice(rest, int(takes_value and left == name))]
+
+
+@cache
+def _names() -> dict[str, tuple[str, bool]]:
+    """Map each spelling of an option of `search` to its name and whether a value follows."""
+    names = {spelled: (key, False) for key, letter in _OWN.items() for spelled in (_flag_name(key), letter)}
+    for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
+        for spelled in (_flag_name(key), f"-{flag_of(hint).short}"):
+            names[spelled] = key, hint.__origin__ is not bool
+    return names
 
 
 def spell_as_flag(hint: Hint) -> str:
@@ -133,8 +195,10 @@ def usage_error(error: CycloptsError) -> str:
             return f"{name} must be {allowed}, got {token.value}"
         case InvalidValueError(argument=argument) if argument is not None:
             return f"{argument.name} {error.exception_message}"
+        case UnusedCliTokensError(unused_tokens=[value, *_]):
+            return f"{'unknown option' if value.startswith('-') else 'unexpected argument'} {value}{advice}"
         case _:
-            return str(error)
+            return " ".join(str(error).split())
 
 
 def _meant(name: str, known: set[str]) -> str:

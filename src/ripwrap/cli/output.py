@@ -15,6 +15,7 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TaskID,
     TextColumn,
     TimeRemainingColumn,
@@ -48,8 +49,22 @@ _MAGENTA, _GREEN, _RED, _RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b
 """rg's colors of paths, line numbers and matches."""
 
 _COLOR_SYSTEMS: dict[When, Literal["auto", "standard"] | None] = {"auto": "auto", "always": "standard", "never": None}
+"""rich's word for each value of --color."""
 
 _paths = TypeAdapter[str](FsPath)
+
+
+def styled_console(color: When = "auto", *, stderr: bool = False) -> Console:
+    """Return a console for a terminal; NO_COLOR means no styles at all, where rich would still print bold."""
+    if color == "auto" and os.environ.get("NO_COLOR"):
+        color = "never"
+    return Console(
+        highlight=False,
+        soft_wrap=True,
+        color_system=_COLOR_SYSTEMS[color],
+        no_color=False if color == "always" else None,
+        stderr=stderr,
+    )
 
 
 def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type, *, lenient: bool = False) -> int:
@@ -115,14 +130,22 @@ def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
         _write(os.fsencode(f"{name}: {', '.join(globs)}\n"))
 
 
-def print_count(counted: FileCount) -> None:
-    """Print a path and how many lines match."""
-    _write(b"%b:%d\n" % (os.fsencode(counted.path), counted.count))
+def path_printer(color: When) -> Callable[[str], None]:
+    """Return the printer of a path, in rg's color if it is asked for."""
+    paint = _path_painter(color)
+    return lambda path: _write(paint(path) + b"\n")
 
 
-def print_path(path: str) -> None:
-    """Print the bytes of a path."""
-    _write(os.fsencode(path) + b"\n")
+def count_printer(color: When) -> Callable[[FileCount], None]:
+    """Return the printer of a path and a number, the path in rg's color if it is asked for."""
+    paint = _path_painter(color)
+    return lambda counted: _write(b"%b:%d\n" % (paint(counted.path), counted.count))
+
+
+def _path_painter(color: When) -> Callable[[str], bytes]:
+    if color == "always" or (color == "auto" and styled_console().color_system):
+        return lambda path: _MAGENTA + os.fsencode(path) + _RESET
+    return os.fsencode
 
 
 def print_entry(entry: TreeEntry) -> None:
@@ -135,7 +158,7 @@ def print_chunk(chunk: RankedChunk) -> None:
     if not sys.stdout.isatty():
         _print_plain(chunk)
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = styled_console()
     where = f"{shown(chunk.path)}:{chunk.start_line}-{chunk.end_line}"
     symbol = f"  {shown(chunk.symbol)}" if chunk.symbol else ""
     console.print(Text.assemble((where, "magenta"), (symbol, "bold"), f"  {chunk.score:.2f}"))
@@ -224,14 +247,16 @@ def _write(line: bytes) -> None:
 
 
 def _numbered(message: Match | Context) -> Iterator[tuple[int | None, bytes]]:
-    """Yield the lines of a message without terminators, each with its number."""
+    """Yield the lines of a message with their terminators, each with its number."""
     text = message.replaced() if isinstance(message, Match) else message.lines
     return _number(message, raw_bytes(text))
 
 
 def _number(message: Match | Context, text: bytes) -> Iterator[tuple[int | None, bytes]]:
-    for offset, line in enumerate(text.removesuffix(b"\n").split(b"\n")):
-        yield None if message.line_number is None else message.line_number + offset, line
+    lines = text.removesuffix(b"\n").split(b"\n")
+    for offset, line in enumerate(lines):
+        end = b"\n" if offset < len(lines) - 1 or text.endswith(b"\n") else b""
+        yield None if message.line_number is None else message.line_number + offset, line + end
 
 
 def _highlighted(message: Match | Context) -> bytes:
@@ -285,14 +310,15 @@ class Plain:
             painted = _number(message, _highlighted(message)) if self._colored else lines
             for (number, plain), (_, line) in zip(lines, painted, strict=True):
                 place = b"" if number is None else self._paint(_GREEN, b"%d" % number) + mark
-                _write(b"%b%b%b%b\n" % (path, mark, place, _omit(message, plain, self._max_columns) or line))
+                shown_line = _omit(message, plain, self._max_columns) or line.removesuffix(b"\n")
+                _write(b"%b%b%b%b\n" % (path, mark, place, shown_line))
 
     def _paint(self, style: bytes, text: bytes) -> bytes:
         return style + text + _RESET if self._colored else text
 
 
 def _omit(message: Match | Context, line: bytes, max_columns: int) -> bytes:
-    """Return what rg prints in place of a line that is too long; nothing if it is not."""
+    """Return what rg prints in place of a line that is too long with its terminator; nothing if it is not."""
     if not max_columns or len(line) <= max_columns:
         return b""
     return b"[Omitted long matching line]" if isinstance(message, Match) else b"[Omitted long context line]"
@@ -308,12 +334,7 @@ class Grouped:
     """Printer of a heading for each file and its lines below, in rg's colors."""
 
     def __init__(self, color: When = "auto", max_columns: int = 0) -> None:
-        self._console = Console(
-            highlight=False,
-            soft_wrap=True,
-            color_system=_COLOR_SYSTEMS[color],
-            no_color=False if color == "always" else None,
-        )
+        self._console = styled_console(color)
         self._gaps = Gaps()
         self._files = 0
         self._max_columns = max_columns
@@ -338,68 +359,51 @@ class Grouped:
         self._files += 1
 
 
-class DownloadBar:
+class _Bar:
+    """Progress bar on stderr if that is a terminal."""
+
+    def __init__(self, *columns: ProgressColumn, transient: bool = False) -> None:
+        described = TextColumn("{task.description}"), BarColumn()
+        self._bar = Progress(*described, *columns, console=styled_console(stderr=True), transient=transient)
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        if self._bar.console.is_terminal:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar.console.is_terminal:
+            self._bar.stop()
+
+    def _show(self, what: str, done: int, total: int | None, **fields: Any) -> None:
+        if what not in self._tasks:
+            self._tasks[what] = self._bar.add_task(what, total=total, **fields)
+        self._bar.update(self._tasks[what], completed=done, total=total)
+
+
+class DownloadBar(_Bar):
     """Progress bar of a download on a terminal; elsewhere a line at the start."""
 
     def __init__(self) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            console=Console(stderr=True),
-        )
-        self._task: TaskID | None = None
-
-    def __enter__(self) -> Self:
-        if self._bar.console.is_terminal:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar.console.is_terminal:
-            self._bar.stop()
+        super().__init__(DownloadColumn(), TransferSpeedColumn())
 
     def __call__(self, done: int, total: int | None) -> None:
         """Show how many bytes have arrived."""
-        if self._task is None:
-            self._task = self._bar.add_task("downloading rg", total=total)
-            if not self._bar.console.is_terminal:
-                print(f"downloading rg ({total or 'unknown'} bytes)", file=sys.stderr)
-        self._bar.update(self._task, completed=done, total=total)
+        if not self._tasks and not self._bar.console.is_terminal:
+            print(f"downloading rg ({total or 'unknown'} bytes)", file=sys.stderr)
+        self._show("downloading rg", done, total)
 
 
-class IndexBar:
+class IndexBar(_Bar):
     """Progress bar of an index on a terminal; elsewhere nothing. It is called from a worker thread."""
 
     def __init__(self) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[unit]}"),
-            TimeRemainingColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._files: TaskID | None = None
-        self._texts: TaskID | None = None
-
-    def __enter__(self) -> Self:
-        if self._bar.console.is_terminal:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar.console.is_terminal:
-            self._bar.stop()
+        unit = TextColumn("{task.fields[unit]}")
+        super().__init__(MofNCompleteColumn(), unit, TimeRemainingColumn(), transient=True)
 
     def __call__(self, done: "Done") -> None:
         """Show how many files are read and how many texts embedded."""
-        if self._files is None:
-            self._files = self._bar.add_task("indexing", total=done.total, unit="files")
-        self._bar.update(self._files, completed=done.files, total=done.total)
+        self._show("indexing", done.files, done.total, unit="files")
         if done.to_embed:
-            if self._texts is None:
-                self._texts = self._bar.add_task("embedding", total=done.to_embed, unit="texts")
-            self._bar.update(self._texts, completed=done.embedded, total=done.to_embed)
+            self._show("embedding", done.embedded, done.to_embed, unit="texts")
