@@ -224,8 +224,10 @@ def _validate(
     try:
         return adapter.validate_python(options)
     except ValidationError as error:
-        # Of a union pydantic reports a problem for each member.
-        problems = {str(problem["loc"][0]): problem for problem in error.errors()}
+        # Of a union pydantic reports a problem for each member. A key that is no Unicode text has no location.
+        problems = {str(problem["loc"][0]): problem for problem in error.errors() if problem["loc"]}
+        if not problems:
+            raise
         explained = [
             _explain(name, problem, cast("Mapping[str, object]", options)[name], [*table, *arguments])
             for name, problem in problems.items()
