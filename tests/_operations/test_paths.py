@@ -1,4 +1,4 @@
-"""The argument `paths`: what is missing, what is a link to nothing, and what is too long for one command line."""
+"""The argument `paths`: what is missing, what is a broken link, and what is too long for one command line."""
 
 import logging
 import os
@@ -73,8 +73,8 @@ class TestMissingPaths:
         assert run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
 
 
-def test_named_link_to_nothing_is_a_missing_path(rg: RgBinary, folder: Path) -> None:
-    """Issue 19, line 4: rg follows a link that is named, so a link to nothing is as good as no path."""
+def test_named_broken_link_is_a_missing_path(rg: RgBinary, folder: Path) -> None:
+    """Issue 19, line 4: rg follows a link that is named, so a broken link is as good as no path."""
     (folder / "broken").symlink_to("nowhere")
     with pytest.raises(FileNotFoundError, match="'broken'"):
         run("sync", "search", cwd=folder, rg=rg, paths=["broken"], follow=False)
@@ -108,7 +108,7 @@ def test_path_that_may_not_be_seen_is_not_missing(unprivileged: Path, plant: Pla
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "sync"])
-class TestLinksToNothing:
+class TestBrokenLinks:
     @pytest.fixture
     def linked(self, plant: Plant) -> Path:
         folder = plant({"a": "needle\n", "d/b": "needle\n"})
@@ -120,7 +120,7 @@ class TestLinksToNothing:
     def test_operation_logs_no_warning(
         self, rg: RgBinary, linked: Path, operation: str, backend: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Issue 19, line 6: links are followed by default, so a link to nothing would give a warning for each call."""
+        """Issue 19, line 6: links are followed by default, so a broken link would give a warning for each call."""
         with caplog.at_level(logging.INFO, "ripwrap"):
             run(backend, operation, cwd=linked, rg=rg, glob=["*"])
         assert [record.getMessage() for record in caplog.records if record.levelno > logging.INFO] == []

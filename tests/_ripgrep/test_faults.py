@@ -235,7 +235,7 @@ LISTINGS: dict[str, tuple[int, type[Exception] | None, str]] = {
         "No such fi",
     ),  # a full disk
     "list_files(1); sys.exit(101)": (1, SearchError, "exit code 101"),
-    "list_files(1); pour(b'x' * 65_536, 400)": (1, DecodeError, "a path of over"),
+    "list_files(1); pour(b'x' * 65_536, 400)": (1, DecodeError, "a path longer than"),
     "list_files(1); lingers()": (1, SearchError, "did not exit"),
     "list_files(1); pour(PERMISSION_DENIED, 200_000, 2); sys.exit(2)": (1, None, ""),
     "list_files(1); goes_on_as_another(1.5)": (2, None, ""),

@@ -187,7 +187,7 @@ def grep_request(
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
-    """Return the limit and the options, with `max_matches`, the old name of `limit`, taken out of these."""
+    """Return the limit and the options, without `max_matches` in the options: it is the old name of `limit`."""
     if "max_matches" not in options:
         return limit, options
     warn_deprecated("grep(max_matches=) is deprecated; use limit=")
@@ -242,11 +242,11 @@ async def _hidden_matches(run: Runner, request: GrepRequest, matches: int) -> st
 
 
 def in_hidden_files(found: MatchCollector, matches: int, way: str) -> str:
-    """Return a sentence about more matches, in hidden files; empty if there are none.
+    """Return a sentence about further matches in hidden files; empty if there are none.
 
     Args:
         found: Search of hidden files.
-        matches: Number of these matches.
+        matches: Number of further matches.
         way: Argument with which the caller gets them.
     """
     least = "" if found.exact else "at least "
@@ -278,7 +278,7 @@ async def explanation(
     late = ""
 
     async def found_by(probe: Probe) -> F | None:
-        """Return what a probe finds; `None` if it cannot be tried."""
+        """Run a probe and return its result; `None` if it cannot be tried."""
         nonlocal late
         left = deadline - time.monotonic()
         if how(probe) is None:
@@ -340,10 +340,11 @@ def message(
     if found.dropped_records:
         names = list(map(_text.shown, filter(None, found.dropped)))
         where = f", {'first ' if len(names) > 1 else ''}in {names[0]}" if names else ""
-        sentences.append(f"{plural(found.dropped_records, 'line')} left out, of over 20 MiB in rg's JSON{where}")
+        sentences.append(f"{plural(found.dropped_records, 'line')} left out, longer than 20 MiB in rg's JSON{where}")
     if found.binary:
         sentences.append(
-            f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte; text=True searches all"
+            f"{plural(found.binary, 'file')} taken for binary from the first NUL byte on, so matches may be "
+            "missing; text=True searches all"
         )
     return ". ".join(sentences) + "."
 

@@ -20,7 +20,7 @@ class Decoder(Protocol[ItemOut]):
         ...
 
     def close(self) -> None:
-        """Check that the stream ended with an item."""
+        """Check that the stream ended with a complete item."""
         ...
 
 

@@ -216,7 +216,7 @@ def path_errors(stderr: bytes) -> tuple[PathError, ...]:
 
 
 def path_error(path: str, error: OSError) -> PathError:
-    """Return the error that rg reports for a path if the system gives it this error."""
+    """Return the error that rg would report for a path with this error of the system."""
     number = getattr(error, "winerror", None) or error.errno or 0
     return PathError(path=path, kind=_KINDS.get(number, "other"), message=f"{error.strerror} (os error {number})")
 
@@ -233,7 +233,7 @@ def only_path_errors(stderr: bytes) -> bool:
 
 
 def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
-    """Return rg's messages without those about paths, which may have any text because paths may."""
+    """Return rg's messages without those about paths: a path, and so its message, may have any text."""
     return (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
 
 

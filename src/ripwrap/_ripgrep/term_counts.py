@@ -83,7 +83,7 @@ class TermCounts:
             self._close_file()
         self._rest = text[at:]
         if len(self._rest) > MAX_RECORD:
-            raise DecodeError(f"rg wrote a path of over {MAX_RECORD} bytes", record=self._rest)
+            raise DecodeError(f"rg wrote a path longer than {MAX_RECORD} bytes", record=self._rest)
 
     def end_run(self, end: Exit) -> None:
         """Process the end of the output of one rg.

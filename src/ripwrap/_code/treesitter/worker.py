@@ -26,11 +26,14 @@ MAX_MEMORY_BYTES = 2 << 30
 """Address space of the process, on systems that can limit it."""
 
 IDLE_TIMEOUT = 60.0
-"""Seconds without a request after which the process is ended; starting it takes longer than an edit may."""
+"""Seconds without a request after which the process is ended. It is kept that long because it starts slowly."""
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
-"""Seconds between the end of an idle process by its parent, and by its own alarm: none comes during a request."""
+"""Seconds that an idle process lives on if its parent does not end it; then its own alarm does.
+
+The margin keeps the alarm from coming during a request.
+"""
 _POLL_INTERVAL = 0.05
 """Seconds between two checks for a timeout or cancellation."""
 _HEADER = struct.Struct(">II")
@@ -64,7 +67,7 @@ class SyntaxChunker:
     """
 
     def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:
-        """Start no process yet.
+        """Set the limits; the first file starts the process.
 
         Args:
             seconds: Time limit for a file.
@@ -131,7 +134,7 @@ class _Worker:
             return answer
 
     def close(self) -> None:
-        """End the process, after the request under way."""
+        """End the process after the current request."""
         with self._lock:
             process, self._process = self._process, None
             self._ended.set()
@@ -294,7 +297,7 @@ def _write(stream: IO[bytes], data: bytes) -> None:
 
 
 def _read(stream: IO[bytes], size: int) -> bytes | None:
-    """Return as many bytes; `None` if the stream ends before."""
+    """Return `size` bytes; `None` if the stream ends before."""
     parts: list[bytes] = []
     while size:
         part = stream.read(size)
