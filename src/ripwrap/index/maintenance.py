@@ -27,7 +27,7 @@ Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
 
 
 def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
-    """Return the status of an index, whichever chunker made it; one that is damaged, or has other tables, is none."""
+    """Return the status of an index, made by any chunker. One that is damaged or has other tables counts as missing."""
     import sqlite3
 
     about = None
@@ -247,7 +247,7 @@ _RULES = (
 
 
 def _check_full_text(database: "Connection") -> list[str]:
-    """Return what FTS5 finds wrong with itself; nothing while another process writes, or if the file is read-only."""
+    """Return what FTS5 finds wrong with itself; empty while another process writes, or if the file is read-only."""
     import sqlite3
 
     database.execute("PRAGMA busy_timeout = 0")

@@ -189,7 +189,7 @@ class _Waiter:
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Filter of changes: those of files, without the files of the index and of rg's, and of git's files only HEAD."""
+    """Filter of changes: it drops those in git's folder, but for HEAD, and in ripwrap's and rg's indexes."""
 
     root: Path
     own: re.Pattern[str] | None
