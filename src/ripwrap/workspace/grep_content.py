@@ -61,7 +61,7 @@ HIDDEN_SECONDS = 1.0
 """Seconds for counting the matches in hidden files."""
 
 BINARY_SECONDS = 1.0
-"""Seconds for searching binary files for the reason why nothing was found."""
+"""Time limit for searching binary files, to find out why nothing was found."""
 
 LITERAL_SECONDS = 5.0
 """Seconds for counting the matches of a wrong pattern as plain text."""
@@ -280,7 +280,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
         where = "".join(f", e.g. in {printable(location.shown(path))[:MAX_NAME_CHARS]}" for path in islice(names, 1))
         yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
-        yield f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte."
+        yield f"{plural(found.binary, 'file')} taken for binary from the first NUL byte on; matches may be missing."
 
 
 async def _files(run: Runner, query: Query) -> GrepContentResult:
@@ -355,7 +355,7 @@ async def _explained(run: Runner, query: Query) -> str:
         if query.files.overrides and "file_type" in query.files.names and "no_ignore" in options:
             return None  # the glob overrides ignore files and types, and probes do not filter that
         if query.files.overrides and len(options) == 1 and options < unseen:
-            return None  # for the same reason it finds hidden and ignored files with either of the two
+            return None  # the glob finds hidden and ignored files with either of the two options
         if any(hint.kind == "omit" for hint in probe.hints):
             return f"without {', '.join(query.files.names)}"
         spelled = [text for hint in probe.hints if (text := spell_as_argument(hint)) is not None]
@@ -380,14 +380,14 @@ async def _explained(run: Runner, query: Query) -> str:
 
 
 async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> str:
-    """Return how many more matches there are in hidden files; empty if there are none, or if it cannot be told.
+    """Return how many more matches there are in hidden files; empty if there are none, or they cannot be counted.
 
     rg reads hidden files only, so this takes about as long as listing all files, and no longer than `HIDDEN_SECONDS`.
 
     Args:
         run: Runner of the search.
         query: Search that was complete.
-        seen: Paths of all files in which it found something. It reads a hidden file that an ignore file names with `!`.
+        seen: Paths of all files with a match. They may include hidden files that an ignore file names with `!`.
     """
     scope, unwanted = query.scope, frozenset(seen)
     # With `overrides`, the globs of the caller would bring back ignored files.

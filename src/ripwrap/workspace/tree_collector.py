@@ -67,7 +67,7 @@ class TreeCollector(Intake[str]):
 
     @property
     def is_empty(self) -> bool:
-        """True if the whole location was listed, and nothing in it."""
+        """True if the listing is complete and has no entry."""
         return not (self.root or self.skipped or self.timed_out)
 
     def feed(self, chunk: bytes) -> None:
