@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar, Unpack, cast
 from ripwrap import _text
 from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.explain import Probe, probes
-from ripwrap._operations.pagination import files_of, window_of
+from ripwrap._operations.pagination import files_of, make_page_request
 from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
@@ -180,7 +180,7 @@ def grep_request(
         paths = tuple(paths)  # a second search would find an iterator empty
     if options.keys().isdisjoint(("context", "before_context", "after_context")):
         options = {**options, "context": _DEFAULT_CONTEXT}
-    page = window_of(offset, limit, max_files, options)
+    page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
     command = search_command(query, cwd, paths, options)
     return GrepRequest(command, query, paths, options, page, max_files, timeout, explain)
@@ -313,23 +313,23 @@ def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[
 
 
 def message(
-    found: PageCollector, window: PageRequest, shown: int, next_offset: int | None, ended_after: float | None
+    found: PageCollector, page: PageRequest, shown: int, next_offset: int | None, ended_after: float | None
 ) -> str:
     """Return a sentence about the matches, and one for each reason why the answer is incomplete.
 
     Args:
         found: Collector, with its counts.
-        window: Page that the caller asks for.
+        page: Page that the caller asks for.
         shown: Number of matches on the page.
         next_offset: Offset of the next page, if there is one.
         ended_after: Timeout in seconds, if it stopped rg.
     """
-    place = f"Matches {window.offset + 1} to {window.offset + shown} of "
+    place = f"Matches {page.offset + 1} to {page.offset + shown} of "
     if not found.matches:
         text = nothing_found("matches", ended_after)
     elif not shown:
         text = f"{amount(found, ended_after)}, none of them shown"
-        text += f" from offset={window.offset} on" if window.offset else ""
+        text += f" from offset={page.offset} on" if page.offset else ""
     else:
         text = ("" if shown == found.matches else place) + amount(found, ended_after)
         text += "" if next_offset is None else f"; offset={next_offset} gives the next"

@@ -12,7 +12,7 @@ from typing import Any, cast
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.explain import Probe
 from ripwrap._operations.grep import MatchCollector, amount, explanation, in_hidden_files
-from ripwrap._operations.pagination import files_in_turn, window_of
+from ripwrap._operations.pagination import files_in_turn, make_page_request
 from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
@@ -85,8 +85,8 @@ _TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
 class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
     """Collector of a search that takes matches from all files round robin, and reports progress."""
 
-    def __init__(self, window: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
-        super().__init__(window, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
+    def __init__(self, page_request: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
+        super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
         self._progress = progress
 
     def feed(self, chunk: bytes) -> None:
@@ -158,13 +158,15 @@ class Query:
         return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
 
     def step(
-        self, options: SearchOptions, window: PageRequest, timeout: float | None
+        self, options: SearchOptions, page_request: PageRequest, timeout: float | None
     ) -> Step[RoundRobinMatchCollector]:
         """Return the run of rg that searches for matches with other options."""
         own = self.options
         same = all(options.get(name) == own.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
         allowed = self.allowed if same else self.scope.allowed
-        return Step(self.command(options), partial(RoundRobinMatchCollector, window, allowed, self.progress), timeout)
+        return Step(
+            self.command(options), partial(RoundRobinMatchCollector, page_request, allowed, self.progress), timeout
+        )
 
 
 async def run_grep_content(
@@ -204,14 +206,19 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     offset = min(arguments.offset, MAX_REACHABLE)
     # Collect only as many matches as the budget may have room for.
     most = min(arguments.max_matches, query.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
-    window = window_of(offset, most, arguments.max_files or None, query.options)
-    found = await run.collect(query.step(query.options, window, query.scope.timeout))
-    files = await files_in_turn(run, window, found)
-    page = _page(query, window, found, files)
+    page_request = make_page_request(offset, most, arguments.max_files or None, query.options)
+    found = await run.collect(query.step(query.options, page_request, query.scope.timeout))
+    files = await files_in_turn(run, page_request, found)
+    page = _page(query, page_request, found, files)
     explained = "" if found.matches or not page.exact else await _explained(run, query)
     notes = list(_omissions(query, found))
     named = [os.fsdecode(path) for path, _ in found.named()]
-    if page.exact and found.matches <= page.reachable and found.matches <= window.end and len(named) == found.files:
+    if (
+        page.exact
+        and found.matches <= page.reachable
+        and found.matches <= page_request.end
+        and len(named) == found.files
+    ):
         notes.append(await _hidden_matches(run, query, named))
     much = amount(found, None if page.exact else query.scope.timeout)
     answer = GrepContentResult(
@@ -257,18 +264,20 @@ def _nothing(query: Query, found: RoundRobinMatchCollector) -> str:
     return f"{nothing_found('matches', query.ended_after(timed_out=found.timed_out))}."
 
 
-def _page(query: Query, window: PageRequest, found: RoundRobinMatchCollector, files: Sequence[FileMatches]) -> Page:
+def _page(
+    query: Query, page_request: PageRequest, found: RoundRobinMatchCollector, files: Sequence[FileMatches]
+) -> Page:
     """Return the page that the budget is filled from."""
-    all_reached = found.files <= window.max_files
-    reachable = found.matches if all_reached else sum(file.total_matches for file in files[: window.max_files])
+    all_reached = found.files <= page_request.max_files
+    reachable = found.matches if all_reached else sum(file.total_matches for file in files[: page_request.max_files])
     return Page(
         files=tuple(files),
-        offset=window.offset,
+        offset=page_request.offset,
         reachable=min(reachable, MAX_REACHABLE),
         total_matches=found.matches,
         files_matched=found.files,
         exact=found.exact and not query.incomplete,
-        names=0 if window.offset else min(max(query.arguments.max_matches, 10), 100),
+        names=0 if page_request.offset else min(max(query.arguments.max_matches, 10), 100),
     )
 
 
@@ -363,10 +372,12 @@ async def _explained(run: Runner, query: Query) -> str:
 
     quiet = replace(query, progress=None)
 
-    def step(options: SearchOptions, window: PageRequest, timeout: float | None) -> Step[RoundRobinMatchCollector]:
+    def step(
+        options: SearchOptions, page_request: PageRequest, timeout: float | None
+    ) -> Step[RoundRobinMatchCollector]:
         if options.get("text") and timeout is not None:
             timeout = min(timeout, BINARY_SECONDS)
-        return quiet.step(options, window, timeout)
+        return quiet.step(options, page_request, timeout)
 
     said = await explanation(
         run,
