@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripwrap._operations.pagination import files_in_turn
+from ripwrap._operations.pagination import files_round_robin
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.round_robin import MAX_NAMED_FILES, RoundRobinCollector, shares
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
@@ -67,7 +67,7 @@ def collected(files: Sequence[tuple[str, int]], window: PageRequest) -> RoundRob
 
 
 def page(files: Sequence[tuple[str, int]], window: PageRequest) -> tuple[FileMatches, ...]:
-    return run_blocking(files_in_turn(BlockingRunner(None), window, collected(files, window)))
+    return run_blocking(files_round_robin(BlockingRunner(None), window, collected(files, window)))
 
 
 @given(

@@ -69,7 +69,7 @@ def of_grep_matches(chunks: Iterable[bytes]) -> Outcome:
 
 
 def _page_of(window: PageRequest, sifter: PageCollector) -> Generator[Any]:
-    yield from run_blocking(_page.files_of(BlockingRunner(None), window, sifter.blocks()))
+    yield from run_blocking(_page.files_in_path_order(BlockingRunner(None), window, sifter.blocks()))
 
 
 def _fed(decoder: Any, chunks: Iterable[bytes]) -> Iterator[Any]:

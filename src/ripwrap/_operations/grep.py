@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar, Unpack, cast
 from ripwrap import _text
 from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.explain import Probe, probes
-from ripwrap._operations.pagination import files_of, make_page_request
+from ripwrap._operations.pagination import files_in_path_order, make_page_request
 from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
@@ -199,7 +199,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     """Search; then, if nothing was found and the caller asks for it, search for the reason."""
     page, query = request.page, request.query
     found = await run.collect(request.first_step())
-    files = await files_of(run, page, found.blocks())
+    files = await files_in_path_order(run, page, found.blocks())
     shown = sum(len(file.matches) for file in files)
     more = found.matches > page.offset + shown
     reason: StopReason = "end"

@@ -49,7 +49,7 @@ def make_page_request(
     )
 
 
-async def files_of(run: Runner, page: PageRequest, blocks: Iterable[Block]) -> tuple[FileMatches, ...]:
+async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[Block]) -> tuple[FileMatches, ...]:
     """Decode the page from blocks in path order; other tasks run in between.
 
     Raises:
@@ -71,7 +71,7 @@ async def files_of(run: Runner, page: PageRequest, blocks: Iterable[Block]) -> t
     return tuple(files)
 
 
-async def files_in_turn(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
+async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
     """Decode the page from matches taken round robin, and name the files beyond it.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Any, cast
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.explain import Probe
 from ripwrap._operations.grep import MatchCollector, amount, explanation, in_hidden_files
-from ripwrap._operations.pagination import files_in_turn, make_page_request
+from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
@@ -208,7 +208,7 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     most = min(arguments.max_matches, query.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
     page_request = make_page_request(offset, most, arguments.max_files or None, query.options)
     found = await run.collect(query.step(query.options, page_request, query.scope.timeout))
-    files = await files_in_turn(run, page_request, found)
+    files = await files_round_robin(run, page_request, found)
     page = _page(query, page_request, found, files)
     explained = "" if found.matches or not page.exact else await _explained(run, query)
     notes = list(_omissions(query, found))
