@@ -183,10 +183,10 @@ def insert_path(root: Directory, path: str, exclude: frozenset[str]) -> None:
     """Insert a file below `root`, unless a part of its path is excluded."""
     *parents, name = path.split(os.sep)
     if name not in exclude and exclude.isdisjoint(parents):
-        plant_parts(root, parents, name)
+        insert_parts(root, parents, name)
 
 
-def plant_parts(root: Directory, parents: Iterable[str], name: str) -> None:
+def insert_parts(root: Directory, parents: Iterable[str], name: str) -> None:
     """Insert a file below `root`, into the directory with the path `parents`."""
     directory_at(root, parents).setdefault(name, None)
 

@@ -4,7 +4,7 @@ import fnmatch
 import os
 from collections.abc import Callable, Collection, Sequence
 
-from ripwrap._operations.tree import Directory, directory_at, plant_parts
+from ripwrap._operations.tree import Directory, directory_at, insert_parts
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import Intake
 from ripwrap.options import FileOptions
@@ -103,7 +103,7 @@ class TreeCollector(Intake[str]):
             self.folded = True
             directory_at(self.root, levels)
         else:
-            plant_parts(self.root, parents, name)
+            insert_parts(self.root, parents, name)
 
     def _parts(self, path: str) -> tuple[str, list[str]]:
         """Return the searched path that holds a path, and the names below it; with several roots, the root first."""
