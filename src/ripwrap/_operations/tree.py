@@ -14,7 +14,7 @@ from typing import TypeAlias, Unpack
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.listing_collector import Intake
+from ripwrap._ripgrep.listing_collector import BaseListingCollector
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import TreeEntry
@@ -131,7 +131,7 @@ async def _yield_entries(run: AsyncRunner, request: TreeRequest) -> AsyncGenerat
         yield entry
 
 
-class FileTreeCollector(Intake[str]):
+class FileTreeCollector(BaseListingCollector[str]):
     """Collector that arranges paths of files below their directories.
 
     Attributes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from ripwrap._operations.tree import Directory, directory_at, insert_parts
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.listing_collector import Intake
+from ripwrap._ripgrep.listing_collector import BaseListingCollector
 from ripwrap.options import FileOptions
 from ripwrap.workspace.scope import Progress, Scope
 
@@ -22,7 +22,7 @@ COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store"
 """Files that `ls` and `tree` count but do not name, unless an ignore file says what to leave out."""
 
 
-class TreeCollector(Intake[str]):
+class TreeCollector(BaseListingCollector[str]):
     """Collector that arranges paths of files below their directories.
 
     Attributes:
