@@ -22,7 +22,7 @@ from ripwrap.workspace.arguments import (
     TreeOptions,
     parse_arguments,
 )
-from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, MISTAKES, TIMEOUT, ToolDispatcher, describe_tools
+from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, TIMEOUT, TOOL_ERRORS, ToolDispatcher, describe_tools
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content
 from ripwrap.workspace.listing import run_ls, run_tree
@@ -181,7 +181,7 @@ class Workspace:
                     sections=sections,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def grep_content_result(
@@ -240,7 +240,7 @@ class Workspace:
                     include_ignored=include_ignored,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def find_files_result(
@@ -284,7 +284,7 @@ class Workspace:
                     include_ignored=include_ignored,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
@@ -313,7 +313,7 @@ class Workspace:
             return self.text(
                 self.tree_result(path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored)
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
@@ -335,7 +335,7 @@ class Workspace:
         """
         try:
             return self.text(self.codebase_search_result(query, path, limit=limit))
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def codebase_search_result(
@@ -361,7 +361,7 @@ class Workspace:
         """
         try:
             return self.text(self.index_codebase_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def index_codebase_result(self) -> IndexCodebaseResult:
@@ -378,7 +378,7 @@ class Workspace:
         """Show whether there is an index, its size, and the time of its last change; this does not refresh it."""
         try:
             return self.text(self.index_status_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def index_status_result(self) -> IndexStatusResult:
@@ -389,7 +389,7 @@ class Workspace:
         """Check whether the index is sound, and show what to do if it is not; this reads the whole index."""
         try:
             return self.text(self.index_health_check_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def index_health_check_result(self) -> IndexHealthResult:
@@ -406,7 +406,7 @@ class Workspace:
         """
         try:
             return self.text(self.call_result(name, arguments))
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def call_result(

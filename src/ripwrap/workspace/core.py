@@ -35,9 +35,9 @@ from ripwrap.workspace.arguments import (
 from ripwrap.workspace.dispatch import (
     MAX_CHARS,
     MAX_LINE,
-    MISTAKES,
     SEARCH_TOOLS,
     TIMEOUT,
+    TOOL_ERRORS,
     TOOLS,
     ToolDispatcher,
     describe_tools,
@@ -200,7 +200,7 @@ class Workspace:
                     sections=sections,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def grep_content_result(
@@ -259,7 +259,7 @@ class Workspace:
                     include_ignored=include_ignored,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def find_files_result(
@@ -303,7 +303,7 @@ class Workspace:
                     include_ignored=include_ignored,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
@@ -334,7 +334,7 @@ class Workspace:
                     path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
@@ -356,7 +356,7 @@ class Workspace:
         """
         try:
             return self.text(await self.codebase_search_result(query, path, limit=limit))
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def codebase_search_result(
@@ -380,7 +380,7 @@ class Workspace:
         """
         try:
             return self.text(await self.index_codebase_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def index_codebase_result(self) -> IndexCodebaseResult:
@@ -397,7 +397,7 @@ class Workspace:
         """Show whether there is an index, its size, and the time of its last change; this does not refresh it."""
         try:
             return self.text(await self.index_status_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def index_status_result(self) -> IndexStatusResult:
@@ -408,7 +408,7 @@ class Workspace:
         """Check whether the index is sound, and show what to do if it is not; this reads the whole index."""
         try:
             return self.text(await self.index_health_check_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def index_health_check_result(self) -> IndexHealthResult:
@@ -425,7 +425,7 @@ class Workspace:
         """
         try:
             return self.text(await self.call_result(name, arguments))
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def call_result(

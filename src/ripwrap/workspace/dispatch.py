@@ -66,7 +66,7 @@ RETRY_DOWNLOAD_AFTER = 60.0
 
 _LOGGER = logging.getLogger("ripwrap")
 
-MISTAKES = (RipwrapError, ValueError, OSError)
+TOOL_ERRORS = (RipwrapError, ValueError, OSError)
 """Errors that a tool answers with a text instead of raising them."""
 
 
