@@ -210,7 +210,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     next_offset = page.offset + shown if more and shown and not found.timed_out else None
     errors = found.end.path_errors()
     failed = [error for error in errors if not error.harmless]
-    sentences = [message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
+    sentences = [result_message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
     if failed:
         sentences.append(f"{plural(len(failed), 'path')} could not be read, the first: {failed[0]}.")
     if request.explain and found.exact and not found.matches:
@@ -309,10 +309,10 @@ async def explanation(
 def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[[str], str]) -> str:
     """Return the part of a sentence about what a probe found."""
     first = name(os.fsdecode(found.blocks()[0].path))
-    return f"{amount(found, None if found.exact else 0)} {says} ({way}), first in {first}"
+    return f"{counts_text(found, None if found.exact else 0)} {says} ({way}), first in {first}"
 
 
-def message(
+def result_message(
     found: PageCollector, page: PageRequest, shown: int, next_offset: int | None, ended_after: float | None
 ) -> str:
     """Return a sentence about the matches, and one for each reason why the answer is incomplete.
@@ -328,10 +328,10 @@ def message(
     if not found.matches:
         text = nothing_found("matches", ended_after)
     elif not shown:
-        text = f"{amount(found, ended_after)}, none of them shown"
+        text = f"{counts_text(found, ended_after)}, none of them shown"
         text += f" from offset={page.offset} on" if page.offset else ""
     else:
-        text = ("" if shown == found.matches else place) + amount(found, ended_after)
+        text = ("" if shown == found.matches else place) + counts_text(found, ended_after)
         text += "" if next_offset is None else f"; offset={next_offset} gives the next"
     sentences = [text[0].upper() + text[1:]]
     if ended_after is not None:
@@ -349,7 +349,7 @@ def message(
     return ". ".join(sentences) + "."
 
 
-def amount(found: PageCollector, ended_after: float | None = None) -> str:
+def counts_text(found: PageCollector, ended_after: float | None = None) -> str:
     """Return the number of matches and files, with "at least" if the counts are incomplete."""
     text = f"{plural(found.matches, 'match', 'es')} in {plural(found.files, 'file')}"
     return text if ended_after is None and not found.dropped_records else f"at least {text}"

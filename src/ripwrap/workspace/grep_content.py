@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.explain import Probe
-from ripwrap._operations.grep import MatchCollector, amount, explanation, in_hidden_files
+from ripwrap._operations.grep import MatchCollector, counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
@@ -220,7 +220,7 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
         and len(named) == found.files
     ):
         notes.append(await _hidden_matches(run, query, named))
-    much = amount(found, None if page.exact else query.scope.timeout)
+    much = counts_text(found, None if page.exact else query.scope.timeout)
     answer = GrepContentResult(
         **_about(query, found.end, timed_out=found.timed_out, notes=notes),
         files=tuple(FileHits(path=location.shown(file.path), count=file.total_matches) for file in files),
