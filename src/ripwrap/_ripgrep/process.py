@@ -48,7 +48,7 @@ from ripwrap._subprocess import (
     spawn,
     wait_for_exit,
 )
-from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.probe import OTHER_RG, RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
 
 _LOGGER = logging.getLogger("ripwrap")
@@ -98,7 +98,6 @@ class Settings:
 SETTINGS = Settings()
 
 _CWD = Hint("cwd", kind="correct")
-_OTHER_RG = HintedText("; pass another ", Hint("rg"))
 
 
 def check_cwd(cwd: str) -> None:
@@ -169,9 +168,9 @@ def _start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
         return PermissionError(errno.EACCES, HintedText(_CWD, " cannot be entered; change its permissions"), cwd)
     if isinstance(error, FileNotFoundError):
         missing = f"could not start {argv[0]}: the file, or the dynamic loader that it needs, does not exist"
-        return BinaryNotFoundError(HintedText(missing, _OTHER_RG))
+        return BinaryNotFoundError(HintedText(missing, OTHER_RG))
     if isinstance(error, PermissionError) or error.errno == errno.ENOEXEC:
-        return BinaryError(HintedText(f"could not start {argv[0]}: {error.strerror}", _OTHER_RG))
+        return BinaryError(HintedText(f"could not start {argv[0]}: {error.strerror}", OTHER_RG))
     return SearchError(f"could not start rg: {error.strerror}", argv=argv)
 
 

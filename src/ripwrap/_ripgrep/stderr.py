@@ -41,7 +41,7 @@ _KINDS: dict[int, PathErrorKind] = (
     else {errno.ENOENT: "missing", errno.EACCES: "denied", errno.EPERM: "denied", errno.ELOOP: "loop"}
 )
 
-_OTHER_RG = Hint(kind="install", target="ripwrap[bin]")
+_INSTALL_RG = Hint(kind="install", target="ripwrap[bin]")
 _LITERAL = HintedText("Fix the pattern, or pass ", Hint("fixed_strings", True), " to search for it literally.")
 
 _NO_THREAD = r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{"
@@ -66,7 +66,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         # look-around and backreferences.
         r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available",
         CapabilityError,
-        HintedText("Search without PCRE2, or use an rg that has it: ", _OTHER_RG, "."),
+        HintedText("Search without PCRE2, or use an rg that has it: ", _INSTALL_RG, "."),
     ),
     (
         r"\Aregex could not be compiled with either",
@@ -108,7 +108,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
     (
         r"^(unrecognized flag|error: Found argument)",
         CapabilityError,
-        HintedText("Leave that option out, or use an rg that has it: ", _OTHER_RG, "."),
+        HintedText("Leave that option out, or use an rg that has it: ", _INSTALL_RG, "."),
     ),
     (
         r"^(error parsing flag \S+: )?grep config error: unknown encoding: ",
