@@ -19,7 +19,7 @@ from ripwrap._operations import pagination as _page
 from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_order
 from ripwrap.binary import RgBinary
 from support import rgs
-from support.waiting import counting_turns
+from support.waiting import counting_checkpoints
 
 Plant = Callable[..., Path]
 pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
@@ -354,12 +354,12 @@ async def test_timeout_covers_both_attempts_of_an_rg_without_threads(
 @pytest.mark.anyio
 async def test_other_tasks_run_while_a_large_page_is_decoded(plant: Plant, anyio_backend: str) -> None:
     folder = plant({"f": "needle\n" * 20_000})
-    async with counting_turns() as turns:
+    async with counting_checkpoints() as checkpoints:
         chunks = [message async for message in ripwrap.search("needle", cwd=folder, rg=rg15, limit=1)]
-        before = next(turns)
+        before = next(checkpoints)
         result = await ripwrap.grep("needle", cwd=folder, rg=rg15, limit=None, context=0, timeout=None)
     assert len(chunks) == 1 and result.total_matches == 20_000
-    assert next(turns) - before - 1 >= 20_000 / _page._CHECKPOINT_INTERVAL
+    assert next(checkpoints) - before - 1 >= 20_000 / _page._CHECKPOINT_INTERVAL
 
 
 @pytest.mark.slow
