@@ -221,12 +221,16 @@ def test_page_has_the_first_matches_by_path_in_any_order_of_files(
         + f'{{"type":"end","data":"{path}"}}\n'
         for path in order
     ).encode()
-    sifter = PageCollector(PageRequest(offset=0, max_matches=wanted, max_files=most, before=0, after=0, max_count=None))
+    collector = PageCollector(
+        PageRequest(offset=0, max_matches=wanted, max_files=most, before=0, after=0, max_count=None)
+    )
     most_held = 0
     for start in range(0, len(written), size):
-        sifter.feed(written[start : start + size])
-        most_held = max(most_held, sum(len(block.records) for block in [*sifter._kept, *filter(None, [sifter._block])]))
-    kept = [record.decode().split('"')[-2] for block in sifter.blocks() for _, record in block.records]
+        collector.feed(written[start : start + size])
+        most_held = max(
+            most_held, sum(len(block.records) for block in [*collector._kept, *filter(None, [collector._block])])
+        )
+    kept = [record.decode().split('"')[-2] for block in collector.blocks() for _, record in block.records]
     by_path = sorted(files, key=lambda path: path_order(path.encode()))
     everything = [f"{path} {number}" for path in by_path for number in range(files[path])]
     shown = [path for path in by_path if files[path]][:most]
@@ -234,8 +238,8 @@ def test_page_has_the_first_matches_by_path_in_any_order_of_files(
     assert kept[: len(page)] == page
     assert most_held <= 3 * wanted
     assert len({one.rpartition(" ")[0] for one in kept}) <= most
-    assert sifter.matches == len(everything)
-    assert sifter.files == sum(number > 0 for number in files.values())
+    assert collector.matches == len(everything)
+    assert collector.files == sum(number > 0 for number in files.values())
 
 
 def test_malformed_message_raises(stand_in: Callable[..., Path], folder: Path) -> None:
