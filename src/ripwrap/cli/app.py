@@ -275,7 +275,7 @@ def rank(
     run: RunOptions = RunOptions(),
     **options: Unpack[FileOptions],
 ) -> int:
-    """Find places by words or a name, best first.
+    """Find code by words or a name, best first.
 
     Parameters
     ----------
