@@ -250,7 +250,7 @@ class TestPathsOfSeveralCommandLines:
                 run(backend, "search", cwd=many, rg=rg, paths=paths, timeout=2)
 
     def test_failure_of_one_run_is_raised(self, stand_in: Callable[..., Path], many: Path, backend: str) -> None:
-        """What an earlier run has written does not count for a later one."""
+        """The output of an earlier run does not count for a later one."""
         paths = [long(name) for name in names_of(1101)]
         last = f"sys.argv[-1].endswith('{names_of(1101)[-1]}')"
         for rg in (

@@ -32,9 +32,9 @@ PATH_WEIGHT = 2.0
 # docs/retrieval.md says how to measure a ranking; do that before and after a change of any of these.
 
 DEFINITION_SCORE = 3.0
-"""Score of a chunk that defines a symbol of the query,"""
+"""Score of a chunk that defines a symbol of the query."""
 SAME_NAME_FACTOR = 1.5
-"""times this if its file is named like the symbol."""
+"""Factor of `DEFINITION_SCORE` if the file is named like the symbol."""
 PATH_WORDS_SCORE = 1.0
 """Score of a path that has all words of the query; a path with some of them has their share."""
 COHERENCE_SCORE = 0.2

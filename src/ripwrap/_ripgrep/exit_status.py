@@ -16,7 +16,7 @@ from ripwrap.models import PathError
 _LOGGER = logging.getLogger("ripwrap")
 
 MAX_NAMED_PATHS = 10
-"""Paths that one log record or error names."""
+"""Maximum number of paths that a log record or an error names."""
 
 _CORRECT = HintedText("; correct ", Hint("paths", kind="correct"), " or ", Hint("cwd", kind="correct"))
 

@@ -36,7 +36,7 @@ class TermCounts:
     """
 
     def __init__(self, words: Words, timeout: float | None = None, *, max_files: int = MAX_FILES_PER_WORD) -> None:
-        """Count hits.
+        """Set the bounds of the counts.
 
         Args:
             words: Function that returns the words for which a hit counts.

@@ -27,7 +27,7 @@ OLDEST = (13, 0, 0)
 """Oldest supported rg: on Windows, older ones run programs from the current directory (CVE-2021-3013)."""
 
 OTHER_RG = HintedText("; pass another ", Hint("rg"))
-"""End of an error about a program that is no usable rg."""
+"""End of an error about a program that cannot be used as rg."""
 
 PROBE_SECONDS = 10
 """Seconds for `rg --version`."""

@@ -51,7 +51,7 @@ WINDOW_CHUNKER = Chunker("windows 1", lambda _, text: window_chunks(text))
 """Chunker that splits at lines."""
 
 _TOKENIZER = f"{TOKENIZE} 2"
-"""The tokenizer of full-text search, and the version of how identifiers are split."""
+"""The tokenizer of full-text search, and the version of the rule that splits identifiers."""
 
 _FILES_VERSION = "2"
 """Version of the default choice of files. Version 1 had hidden files and followed links; their text is removed."""

@@ -104,7 +104,7 @@ def _time_of(nanoseconds: int) -> datetime:
 
 
 def _why_outdated(store: Store, versions: Mapping[str, str]) -> Iterator[HintedText]:
-    """Yield why the next refresh rebuilds an index, if it does."""
+    """Yield the reason why the next refresh rebuilds an index; nothing if it does not."""
     made, wanted = versions.get("chunker", ""), store.versions["chunker"]
     if made != wanted:
         name = made.partition(" ")[0]

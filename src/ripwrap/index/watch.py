@@ -189,7 +189,7 @@ class _Waiter:
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """Filter of changes: it drops those in git's folder, but for HEAD, and in ripwrap's and rg's indexes."""
+    """Filter of changes: it drops the files of ripwrap's and rg's indexes, and git's files except HEAD."""
 
     root: Path
     own: re.Pattern[str] | None

@@ -30,9 +30,9 @@ IDLE_TIMEOUT = 60.0
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
-"""Seconds that an idle process lives on if its parent does not end it; then its own alarm does.
+"""Seconds after its idle timeout at which the process ends itself, because its parent did not.
 
-The margin keeps the alarm from coming during a request.
+They are so many that the alarm never ends a process that has a request.
 """
 _POLL_INTERVAL = 0.05
 """Seconds between two checks for a timeout or cancellation."""
@@ -166,7 +166,7 @@ class _Worker:
             _check_cancelled()
             raise _start_error(f"it ended with {code}")
         self._used, self._ended = time.monotonic(), threading.Event()
-        # A daemon: the end of the program does not wait for it.
+        # A daemon thread, so that the end of the program does not wait for it.
         threading.Thread(
             target=self._close_when_idle, args=(self._ended,), name="ripwrap-parser-idle", daemon=True
         ).start()

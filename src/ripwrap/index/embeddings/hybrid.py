@@ -52,7 +52,7 @@ CHANGED_LENGTH_LOG = "%s has vectors of %d numbers, which were %d: all texts are
 _LOGGER = logging.getLogger("ripwrap")
 
 EmbedProgress: TypeAlias = Callable[[int, int], object]
-"""Called in a worker thread with the number of embedded texts, and of all."""
+"""Function that is called in a worker thread with the number of embedded texts, and of all."""
 
 
 @dataclass(frozen=True, slots=True)
