@@ -27,7 +27,6 @@ RULES = {
     "private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
     "text direction": r"[\u{202A}-\u{202E}\u{2066}-\u{2069}]",  # makes code look like other code
 }
-MAX_ARGUMENT_CHARS = 20_000  # Characters of paths for one rg; Windows takes 32,767 in all.
 MAX_LINE_CHARS = 100  # Characters of a line that are shown.
 
 
@@ -51,20 +50,6 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in shown)
 
 
-def batches(files: Sequence[str]) -> Iterator[list[str]]:
-    """Split the files into lists that fit a command line."""
-    batch: list[str] = []
-    size = 0
-    for file in files:
-        if batch and size + len(file) > MAX_ARGUMENT_CHARS:
-            yield batch
-            batch, size = [], 0
-        batch.append(file)
-        size += len(file) + 1
-    if batch:
-        yield batch
-
-
 def finds(rule: str, match: Match) -> Iterator[Find]:
     """Yield the finds of a line, each with an excerpt of it."""
     for span, place in zip(match.spans(), match.ranges(), strict=True):
@@ -74,16 +59,13 @@ def finds(rule: str, match: Match) -> Iterator[Find]:
 
 
 def check(files: Sequence[str], unread: list[str]) -> Iterator[Find]:
-    """Run rg for each rule and batch, and add unreadable files to `unread`."""
-    for batch in batches(files):
-        for rule, pattern in RULES.items():
-            for message in sync.search_messages(pattern, paths=batch, text=True):
-                if isinstance(message, Match):
-                    yield from finds(rule, message)
-                elif isinstance(message, Summary):
-                    unread += map(str, message.errors)
-                    if message.dropped_records:
-                        unread.append(f"{message.dropped_records} lines were too long to be checked")
+    """Run rg for each rule, and add unreadable files to `unread`."""
+    for rule, pattern in RULES.items():
+        for message in sync.search_messages(pattern, paths=files, text=True):
+            if isinstance(message, Match):
+                yield from finds(rule, message)
+            elif isinstance(message, Summary):
+                unread += map(str, message.errors)
 
 
 def main(arguments: Sequence[str]) -> int:

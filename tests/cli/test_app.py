@@ -297,7 +297,6 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
         (["watch", "file"], "/file is not a folder\n"),
         (["search", "x", "file"], "/file is not a folder\n"),
         (["search", "?"], "there is no word in the query '?'"),
-        (["files", "--threads=1025"], "ripwrap: --threads must be 1024 or less, got 1025\n"),
         (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more, got -1\n"),
         (["build", "--rg=missing/rg"], "no such file"),
         (["build", "--location=file/below"], "could not make the folder"),

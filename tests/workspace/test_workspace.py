@@ -742,7 +742,7 @@ def test_heading_stands_where_the_lines_of_its_definition_begin(rg: RgBinary, pl
         "  11-",
         "  12: X = 1  # TODO",
         "  13-",
-        "  in lines 15-15: def plain(): ...",
+        "  in lines 14-15: def plain(): ...",
         "  14: @cache  # TODO",
         "  15- def plain(): ...",
         "",

@@ -224,8 +224,11 @@ def _validate(
     try:
         return adapter.validate_python(options)
     except ValidationError as error:
-        # pydantic reports a problem for each member of a union; keep one for each option.
-        problems = {str(problem["loc"][0]): problem for problem in error.errors()}
+        # pydantic reports a problem for each member of a union; keep one for each option. A key with lone surrogates has
+        # no location.
+        problems = {str(problem["loc"][0]): problem for problem in error.errors() if problem["loc"]}
+        if not problems:
+            raise
         explained = [
             _explain(name, problem, cast("Mapping[str, object]", options)[name], [*table, *arguments])
             for name, problem in problems.items()

@@ -161,7 +161,7 @@ class ToolDispatcher:
         if settings.max_line < MIN_MAX_LINE:
             raise ValueError(f"max_line must be at least {MIN_MAX_LINE}, got {settings.max_line}")
         self.settings = settings
-        self.runner = MissingRgRunner(runner)
+        self.runner: MissingRgRunner = MissingRgRunner(runner)
         self._has_index = index is not False
         self.names: tuple[str, ...] = (*TOOLS,) if self._has_index else (*SEARCH_TOOLS,)
         self._index_location = None if isinstance(index, bool) else index

@@ -173,17 +173,18 @@ def _file_lines(matches: Iterator[ContentMatch]) -> Iterator[str]:
             # Context of the match before may be in this definition already.
             begin = min(max(_first_line(match, section), last + 1), match.line)
             place = bisect_left(rows, begin, key=lambda row: row[0])
-            rows.insert(place, (rows[place][0], _heading(match.section)))
+            rows.insert(place, (rows[place][0], _heading(match.section, match.line)))
         section, last = match.section, match.line + match.match.count("\n")
     yield from (text for _, text in rows)
 
 
-def _heading(section: Section | None) -> str:
+def _heading(section: Section | None, line: int) -> str:
     """Return the line above the lines of a definition, with its qualified name if its own line lacks it."""
     if section is None:
         return "  outside of definitions:"
     name = "" if section.name in section.text else f"{printable(section.name)}, "
-    return f"  in {name}lines {section.line}-{section.end_line}: {section.text}"
+    first = min(section.line, line)  # a match in a decorator or comment above the definition
+    return f"  in {name}lines {first}-{section.end_line}: {section.text}"
 
 
 def _first_line(match: ContentMatch, before: Section | None) -> int:
