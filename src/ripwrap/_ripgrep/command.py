@@ -224,8 +224,8 @@ def _validate(
     try:
         return adapter.validate_python(options)
     except ValidationError as error:
-        # pydantic reports a problem for each member of a union; keep one for each option. A key with lone surrogates has
-        # no location.
+        # pydantic reports a problem for each member of a union; keep one for each option. A name with lone surrogates
+        # has no location.
         problems = {str(problem["loc"][0]): problem for problem in error.errors() if problem["loc"]}
         if not problems:
             raise
