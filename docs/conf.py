@@ -111,8 +111,8 @@ def _plain(text: str) -> str:
     return _ANNOTATED.sub("str", text)
 
 
-def _undescribed(app: Sphinx, thing: Any, bound: bool) -> None:
-    """Take the descriptions of a tool's parameters out of its annotations: the docstring has them too."""
+def _remove_descriptions(app: Sphinx, thing: Any, bound: bool) -> None:
+    """Remove the descriptions of parameters from the annotations of a tool; its docstring has them, too."""
     hints = getattr(thing, "__annotations__", {})
     hints.update({name: hint.__origin__ for name, hint in hints.items() if get_origin(hint) is Annotated})
 
@@ -160,6 +160,6 @@ def setup(app: Sphinx) -> None:
     app.connect("include-read", _include)
     app.connect("autodoc-process-docstring", _docstring, priority=400)  # before Napoleon
     app.connect("autodoc-process-docstring", _types, priority=600)  # after it
-    app.connect("autodoc-before-process-signature", _undescribed)
+    app.connect("autodoc-before-process-signature", _remove_descriptions)
     app.connect("autodoc-process-signature", _signature)
     app.connect("missing-reference", _public)

@@ -232,7 +232,7 @@ async def test_invalid_argument_gives_an_error_result(
 @pytest.mark.anyio
 async def test_unknown_tool_is_a_protocol_error(folder: Path, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(folder), mode=mode) as client:
-        with pytest.raises(MCPError, match="no tool 'write_file'; there are grep_content") as caught:
+        with pytest.raises(MCPError, match="no tool 'write_file'; the tools are grep_content") as caught:
             await client.call_tool("write_file", {"path": "a"})
     assert caught.value.code == types.INVALID_PARAMS
 

@@ -134,7 +134,7 @@ async def test_index_skips_files_that_were_replaced_before_reading(
             patch.setattr(refresh, "read_stamps", meanwhile)
             done = await index.refresh()
         assert (done.added, done.skipped) == (2, ())
-        found = {place.path: place.text for place in await index.search("cookie", refresh=False)}
+        found = {result.path: result.text for result in await index.search("cookie", refresh=False)}
     assert path not in found and "other.py" in found
     assert not any("secret" in said for said in found.values())
 
@@ -156,7 +156,7 @@ def test_rank_skips_files_that_were_replaced_before_reading(
         return found
 
     monkeypatch.setattr(_rank, "_sizes", meanwhile)
-    found = {place.path: place.text for place in sync.rank("cookie", cwd=files, follow=False)}
+    found = {result.path: result.text for result in sync.rank("cookie", cwd=files, follow=False)}
     assert path not in found and "other.py" in found
     assert not any("secret" in said for said in found.values())
     assert f"{path} could not be read: it is not a regular file any more" in caplog.text
@@ -167,5 +167,5 @@ def test_rank_reads_a_named_link_even_without_follow(files: Path, outside: Path)
     (files / "linked").symlink_to(outside)
     (files / "link.py").symlink_to("other.py")
     found = sync.rank("cookie", cwd=files, paths=["link.py", "linked"], follow=False)
-    assert {place.path for place in found} == {"link.py", "linked/b.py"}
-    assert {place.path for place in sync.rank("cookie", cwd=files, follow=False)} == {"a.py", "sub/b.py", "other.py"}
+    assert {result.path for result in found} == {"link.py", "linked/b.py"}
+    assert {result.path for result in sync.rank("cookie", cwd=files, follow=False)} == {"a.py", "sub/b.py", "other.py"}

@@ -31,7 +31,7 @@ class Cancellation(threading.Event):
 
     @contextmanager
     def child(self) -> Generator[None]:
-        """Have a cancelled task wait for the end of the block, which runs a child process and ends it.
+        """Make a cancelled task wait until the block has ended its child process.
 
         Raises:
             TimeoutError: The task is cancelled already.
@@ -101,7 +101,7 @@ async def in_thread(call: Callable[[], T]) -> T:
 
 
 async def _wait_for_child(cancelled: Cancellation) -> None:
-    """Wait until a thread has no child process; if asyncio cancels the task once more, block for it."""
+    """Wait until a thread has no child process. If asyncio cancels the task again meanwhile, block the event loop."""
     pauses = itertools.takewhile(lambda _: cancelled.has_child, poll_intervals(CHILD_SECONDS))
     try:
         with anyio.CancelScope(shield=True):

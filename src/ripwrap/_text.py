@@ -90,7 +90,7 @@ def _to_json(text: str) -> str | dict[str, str]:
 
 
 class _TextOrBytes:
-    """The Pydantic schema of one of the two annotations."""
+    """Pydantic schema of `Text` and `FsPath`: a string, or rg's `{"bytes": …}`."""
 
     def __init__(self, read: Callable[[dict[str, str]], str]) -> None:
         self._read = read
@@ -137,17 +137,17 @@ def plural(number: int, noun: str, ending: str = "s") -> str:
 
 
 def nothing_found(noun: str, within: float | None) -> str:
-    """Return that nothing was found: `No matches found`, or `No matches found within 2 seconds`.
+    """Return `No matches found`, or after a time limit `No matches found within 2 seconds`.
 
     Args:
         noun: Noun in the plural.
-        within: Time limit in seconds, if it was reached: then there may be some.
+        within: Time limit in seconds, if it was reached; there may be some, then.
     """
     return f"No {noun} found" + ("" if within is None else f" within {in_seconds(within)}")
 
 
 def has_text(lines: Iterable[AnyStr]) -> bool:
-    """Return whether one of some lines is not blank."""
+    """Return whether at least one line is not blank."""
     return any(line.strip() for line in lines)
 
 

@@ -39,7 +39,7 @@ from ripwrap.errors import BinaryError
 from ripwrap.options import StrPath
 from ripwrap.workspace import Workspace, schemas
 from ripwrap.workspace.arguments import tool_name
-from ripwrap.workspace.dispatch import MISTAKES, without_rg
+from ripwrap.workspace.dispatch import TOOL_ERRORS, without_rg
 
 __all__ = ["Transport", "WorkspaceOptions", "serve", "server"]
 
@@ -231,7 +231,7 @@ async def _call(context: _Context, call: _Call) -> types.CallToolResult | types.
         raise MCPError(types.INVALID_PARAMS, _as_utf8(str(error))) from None
     try:
         workspace = await context.lifespan_context.workspace(context, call)
-    except MISTAKES as error:
+    except TOOL_ERRORS as error:
         return _error_result(f"Error: {error}")
     if isinstance(workspace, types.InputRequiredResult):
         return workspace
@@ -269,7 +269,7 @@ class _RunningCall:
             result = await workspace.call_result(name, arguments, progress=self._note_found)
             text = _content(workspace.text(result))
             self.result = types.CallToolResult(content=text, structured_content=result.structured())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             self.result = _error_result(workspace.error_text(error))
 
     async def report(self, session: ServerSession) -> None:

@@ -226,14 +226,14 @@ _ERRNOS = {"denied": errno.EACCES, "missing": errno.ENOENT, "broken_link": errno
 
 
 class PathError(_Model, frozen=True):
-    """Path that could not be read, or not as a whole; rg went on with the other paths.
+    """Path that could not be read, or only in part; rg went on with the other paths.
 
     Attributes:
         path: Path that could not be read; `None` if rg names none. rg writes U+FFFD for bytes that are not UTF-8, and
             a path with U+FFFD cannot be opened.
-        kind: `denied` (no permission), `missing` (no such path, or removed meanwhile, or a link to nothing that `paths`
-            names), `broken_link` (a link to nothing in a directory that is searched), `loop` (of symbolic links),
-            `too_long` (lines of over 20 MiB in rg's JSON are left out), or `other`.
+        kind: `denied` (no permission), `missing` (no such path, or removed meanwhile, or a broken link in `paths`),
+            `broken_link` (a symbolic link without a target, in a directory that is searched), `loop` (of symbolic
+            links), `too_long` (lines longer than 20 MiB in rg's JSON are left out), or `other`.
         message: rg's own message, or what ripwrap left out.
     """
 
@@ -243,7 +243,7 @@ class PathError(_Model, frozen=True):
 
     @property
     def harmless(self) -> bool:
-        """True for a `broken_link`, behind which there is nothing to read: the answer lacks nothing."""
+        """True for a `broken_link`: there is nothing to read behind it, so the answer is complete."""
         return self.kind == "broken_link"
 
     def as_exception(self) -> OSError:

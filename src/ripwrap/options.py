@@ -84,9 +84,9 @@ class Flag:
 
 
 MAX_THREADS = 1024
-"""Threads of one rg. It starts all that are asked for before it searches, and takes all memory for 99,999,999."""
+"""Maximum number of threads of one rg. rg starts all before it searches; 99,999,999 take all memory."""
 EXCLUDED = (".git", ".ripgrep/")
-"""Globs of what is left out without `include_git`; `.ripgrep/` is the index of rg after 15.2 (ripgrep#1497)."""
+"""Globs of files that are left out without `include_git`; `.ripgrep/` is the index of rg after 15.2 (ripgrep#1497)."""
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Threads: TypeAlias = Annotated[int, Field(ge=0, le=MAX_THREADS)]
@@ -175,11 +175,11 @@ class SearchOptions(FileOptions, total=False):
 
 
 VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
-"""Defaults of `rank()` and `Index`, as of the agent tools: hidden files may have secrets, and links lead elsewhere."""
+"""Defaults of `rank()` and `Index`, as of the agent tools: hidden files may have secrets, and links may lead out."""
 
 
 def flag_of(hint: Any) -> Flag:
-    """The `Flag` in an option's annotation."""
+    """Return the `Flag` in an option's annotation."""
     return next(mark for mark in hint.__metadata__ if isinstance(mark, Flag))
 
 

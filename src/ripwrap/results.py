@@ -152,7 +152,7 @@ class RankedChunk(BaseModel, frozen=True):
         start_line: Number of the first line, from 1.
         end_line: Number of the last line.
         symbol: Definition around the line that is most relevant, e.g. `Shop.add`; `None` at the top level. In an index
-            that splits files at their definitions, it is at least the definition that all lines are in.
+            with chunks at definitions, it is the definition that has all lines, or one inside it.
         text: Lines of the chunk: at most 1,000 characters, or 2,000 for a definition, unless it is a single line.
         score: Value that results are sorted by; comparable within one answer only.
         reasons: Reasons for the score, for a person or an agent.

@@ -104,7 +104,7 @@ def search(
 ) -> Generator[Match]:
     r"""Search files for a pattern and yield each matching line as rg finds it.
 
-    Unreadable paths are logged as warnings, links to nothing as information; `search_messages()` returns both as data.
+    Unreadable paths are logged as warnings, broken links as information; `search_messages()` returns both as data.
     A file with a NUL in its first 64 KiB is binary and is skipped. A file with a NUL further on is searched up to the
     NUL (`End.binary_offset`). `text=True` searches all of both. A file that is named in `paths` is always searched. To
     stop early, wrap the generator in `contextlib.closing`, or pass a `limit`.

@@ -19,7 +19,7 @@ from ripwrap._operations import pagination as _page
 from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_order
 from ripwrap.binary import RgBinary
 from support import rgs
-from support.waiting import counting_turns
+from support.waiting import counting_checkpoints
 
 Plant = Callable[..., Path]
 pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
@@ -221,12 +221,16 @@ def test_page_has_the_first_matches_by_path_in_any_order_of_files(
         + f'{{"type":"end","data":"{path}"}}\n'
         for path in order
     ).encode()
-    sifter = PageCollector(PageRequest(offset=0, max_matches=wanted, max_files=most, before=0, after=0, max_count=None))
+    collector = PageCollector(
+        PageRequest(offset=0, max_matches=wanted, max_files=most, before=0, after=0, max_count=None)
+    )
     most_held = 0
     for start in range(0, len(written), size):
-        sifter.feed(written[start : start + size])
-        most_held = max(most_held, sum(len(block.records) for block in [*sifter._kept, *filter(None, [sifter._block])]))
-    kept = [record.decode().split('"')[-2] for block in sifter.blocks() for _, record in block.records]
+        collector.feed(written[start : start + size])
+        most_held = max(
+            most_held, sum(len(block.records) for block in [*collector._kept, *filter(None, [collector._block])])
+        )
+    kept = [record.decode().split('"')[-2] for block in collector.blocks() for _, record in block.records]
     by_path = sorted(files, key=lambda path: path_order(path.encode()))
     everything = [f"{path} {number}" for path in by_path for number in range(files[path])]
     shown = [path for path in by_path if files[path]][:most]
@@ -234,8 +238,8 @@ def test_page_has_the_first_matches_by_path_in_any_order_of_files(
     assert kept[: len(page)] == page
     assert most_held <= 3 * wanted
     assert len({one.rpartition(" ")[0] for one in kept}) <= most
-    assert sifter.matches == len(everything)
-    assert sifter.files == sum(number > 0 for number in files.values())
+    assert collector.matches == len(everything)
+    assert collector.files == sum(number > 0 for number in files.values())
 
 
 def test_malformed_message_raises(stand_in: Callable[..., Path], folder: Path) -> None:
@@ -354,12 +358,12 @@ async def test_timeout_covers_both_attempts_of_an_rg_without_threads(
 @pytest.mark.anyio
 async def test_other_tasks_run_while_a_large_page_is_decoded(plant: Plant, anyio_backend: str) -> None:
     folder = plant({"f": "needle\n" * 20_000})
-    async with counting_turns() as turns:
+    async with counting_checkpoints() as checkpoints:
         chunks = [message async for message in ripwrap.search("needle", cwd=folder, rg=rg15, limit=1)]
-        before = next(turns)
+        before = next(checkpoints)
         result = await ripwrap.grep("needle", cwd=folder, rg=rg15, limit=None, context=0, timeout=None)
     assert len(chunks) == 1 and result.total_matches == 20_000
-    assert next(turns) - before - 1 >= 20_000 / _page._CHECKPOINT_INTERVAL
+    assert next(checkpoints) - before - 1 >= 20_000 / _page._CHECKPOINT_INTERVAL
 
 
 @pytest.mark.slow
@@ -390,16 +394,16 @@ def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plan
     assert late.path == "late" and late.binary_offset == 7 + 80_000
     assert result.files[0].binary_offset is None
     assert result.message == (
-        "At least 2 matches in 2 files. 1 line left out, of over 20 MiB in rg's JSON, in big. 1 file taken for binary, "
-        "from its first NUL byte; text=True searches all. 1 path could not be read, the first: loop: File system loop "
-        "found: ./loop points to an ancestor .."
+        "At least 2 matches in 2 files. 1 line left out, longer than 20 MiB in rg's JSON, in big. 1 file taken for "
+        "binary from the first NUL byte on, so matches may be missing; text=True searches all. 1 path could not be "
+        "read, the first: loop: File system loop found: ./loop points to an ancestor .."
     )
     assert (result.exact, result.truncated, result.next_offset, result.stop_reason) == (False, True, None, "end")
     unseen = sync.grep("needle", cwd=folder, rg=rg, glob=["late", "a"], limit=1, follow=False).message
-    assert unseen.endswith("1 file taken for binary, from its first NUL byte; text=True searches all.")
+    assert unseen.endswith("from the first NUL byte on, so matches may be missing; text=True searches all.")
     dropped = sync.grep("needle", cwd=folder, rg=rg, glob="big", timeout=None, explain=True, follow=False)
     assert (dropped.total_matches, dropped.exact, dropped.truncated) == (0, False, True)
-    assert dropped.message == "No matches found. 1 line left out, of over 20 MiB in rg's JSON, in big."
+    assert dropped.message == "No matches found. 1 line left out, longer than 20 MiB in rg's JSON, in big."
 
 
 class TestExplain:

@@ -1,4 +1,4 @@
-"""The argument `paths`: what is missing, what is a link to nothing, and what is too long for one command line."""
+"""The argument `paths`: what is missing, what is a broken link, and what is too long for one command line."""
 
 import logging
 import os
@@ -73,8 +73,8 @@ class TestMissingPaths:
         assert run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
 
 
-def test_named_link_to_nothing_is_a_missing_path(rg: RgBinary, folder: Path) -> None:
-    """Issue 19, line 4: rg follows a link that is named, so a link to nothing is as good as no path."""
+def test_named_broken_link_is_a_missing_path(rg: RgBinary, folder: Path) -> None:
+    """Issue 19, line 4: rg follows a link that is named, so a broken link is as good as no path."""
     (folder / "broken").symlink_to("nowhere")
     with pytest.raises(FileNotFoundError, match="'broken'"):
         run("sync", "search", cwd=folder, rg=rg, paths=["broken"], follow=False)
@@ -108,7 +108,7 @@ def test_path_that_may_not_be_seen_is_not_missing(unprivileged: Path, plant: Pla
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "sync"])
-class TestLinksToNothing:
+class TestBrokenLinks:
     @pytest.fixture
     def linked(self, plant: Plant) -> Path:
         folder = plant({"a": "needle\n", "d/b": "needle\n"})
@@ -120,7 +120,7 @@ class TestLinksToNothing:
     def test_operation_logs_no_warning(
         self, rg: RgBinary, linked: Path, operation: str, backend: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Issue 19, line 6: links are followed by default, so a link to nothing would give a warning for each call."""
+        """Issue 19, line 6: links are followed by default, so a broken link would give a warning for each call."""
         with caplog.at_level(logging.INFO, "ripwrap"):
             run(backend, operation, cwd=linked, rg=rg, glob=["*"])
         assert [record.getMessage() for record in caplog.records if record.levelno > logging.INFO] == []
@@ -184,7 +184,7 @@ def many(plant: Plant) -> Path:
     return plant({f"d/{name}": "needle\n" if name in ("f0000", "f0700") else "no\n" for name in names_of(1200)})
 
 
-def files_of(answer: Any) -> list[str]:
+def paths_in(answer: Any) -> list[str]:
     return [os.path.normpath(item if isinstance(item, str) else item.path) for item in answer]
 
 
@@ -196,16 +196,16 @@ class TestPathsOfSeveralCommandLines:
 
     def test_stream_has_the_items_of_all_runs_in_order(self, rg: RgBinary, many: Path, backend: str) -> None:
         paths = [long(name) for name in names_of(1200)]
-        listed = files_of(run(backend, "files", cwd=many, rg=rg, paths=iter(paths), sort="path"))
+        listed = paths_in(run(backend, "files", cwd=many, rg=rg, paths=iter(paths), sort="path"))
         assert listed == [f"d/{name}" for name in names_of(1200)]
-        found = files_of(run(backend, "search", cwd=many, rg=rg, paths=reversed(paths), sort="path"))
+        found = paths_in(run(backend, "search", cwd=many, rg=rg, paths=reversed(paths), sort="path"))
         assert found == ["d/f0700", "d/f0000"]  # rg goes through the paths in their order
         assert len(run(backend, "files", cwd=many, rg=rg, paths=paths, limit=1100)) == 1100
         fewer = paths[:720]
         counts = run(backend, "count", cwd=many, rg=rg, paths=(path for path in fewer), include_zero=True)
         assert (len(counts), sum(one.count for one in counts)) == (720, 2)
         assert len(run(backend, "files_without_match", cwd=many, rg=rg, paths=fewer)) == 718
-        assert sorted(files_of(run(backend, "files_with_matches", cwd=many, rg=rg, paths=paths))) == found[::-1]
+        assert sorted(paths_in(run(backend, "files_with_matches", cwd=many, rg=rg, paths=paths))) == found[::-1]
 
     def test_messages_have_one_summary(self, rg: RgBinary, many: Path, backend: str) -> None:
         paths = [*map(long, names_of(1200)), "gone"]
@@ -221,14 +221,14 @@ class TestPathsOfSeveralCommandLines:
     def test_collected_answer_is_of_all_runs(self, rg: RgBinary, many: Path, backend: str) -> None:
         paths = [*map(long, names_of(1200)), "gone"]
         result = run(backend, "grep", cwd=many, rg=rg, paths=iter(reversed(paths)), limit=1, timeout=None)
-        assert (files_of(result), result.total_matches, result.next_offset) == (["d/f0000"], 2, 1)
+        assert (paths_in(result), result.total_matches, result.next_offset) == (["d/f0000"], 2, 1)
         rest = run(backend, "grep", cwd=many, rg=rg, paths=paths, offset=1, timeout=None)
-        assert (files_of(rest), rest.total_matches, rest.stop_reason) == (["d/f0700"], 2, "end")
+        assert (paths_in(rest), rest.total_matches, rest.stop_reason) == (["d/f0700"], 2, "end")
         assert [(error.path, error.kind) for error in rest.errors] == [("gone", "missing")]
         none = run(backend, "grep", cwd=many, rg=rg, paths=paths[5:600], timeout=None)
         assert (none.total_matches, none.exact) == (0, True)
         chunks = run(backend, "rank", cwd=many, rg=rg, paths=paths)
-        assert sorted(files_of(chunks)) == ["d/f0000", "d/f0700"]
+        assert sorted(paths_in(chunks)) == ["d/f0000", "d/f0700"]
 
     def test_every_path_of_all_runs_must_be_missing(self, rg: RgBinary, many: Path, backend: str) -> None:
         lost = [long(f"none{index}") for index in range(1200)]
@@ -236,7 +236,7 @@ class TestPathsOfSeveralCommandLines:
             run(backend, "search", cwd=many, rg=rg, paths=lost)
         with pytest.raises(FileNotFoundError, match="none of the 1200 paths exists"):
             run(backend, "grep", cwd=many, rg=rg, paths=lost)
-        assert files_of(run(backend, "files", cwd=many, rg=rg, paths=[*lost, "d/f0003"])) == ["d/f0003"]
+        assert paths_in(run(backend, "files", cwd=many, rg=rg, paths=[*lost, "d/f0003"])) == ["d/f0003"]
 
     def test_timeout_holds_for_all_runs(self, stand_in: Callable[..., Path], many: Path, backend: str) -> None:
         """The second run waits for ever; the time limit ends it and keeps what was found."""
@@ -250,7 +250,7 @@ class TestPathsOfSeveralCommandLines:
                 run(backend, "search", cwd=many, rg=rg, paths=paths, timeout=2)
 
     def test_failure_of_one_run_is_raised(self, stand_in: Callable[..., Path], many: Path, backend: str) -> None:
-        """What an earlier run has written does not count for a later one."""
+        """The output of an earlier run does not count for a later one."""
         paths = [long(name) for name in names_of(1101)]
         last = f"sys.argv[-1].endswith('{names_of(1101)[-1]}')"
         for rg in (
@@ -270,7 +270,7 @@ class TestPathsOfSeveralCommandLines:
             with pytest.raises(ripwrap.SearchError, match=r"cannot sort the files of 1200 paths together"):
                 run(backend, "files", cwd=many, rg=rg, paths=paths, **options)
         found = run(backend, "grep", cwd=many, rg=rg, paths=paths, sortr="path", timeout=None)
-        assert files_of(found) == ["d/f0000", "d/f0700"]
+        assert paths_in(found) == ["d/f0000", "d/f0700"]
 
 
 def test_paths_may_be_any_iterable(rg: RgBinary, plant: Plant) -> None:

@@ -49,7 +49,7 @@ def summary(pattern: str, folder: Path, **options: Any) -> Summary:
 
 @pytest.fixture
 def with_broken_link(folder: Path, plant: Plant) -> Path:
-    """A folder with a followed link to nothing, which rg cannot read, not even as root."""
+    """A folder with a followed, broken link, which rg cannot read, not even as root."""
     plant({"good.txt": "needle\n"})
     (folder / "broken").symlink_to("nowhere")
     return folder
@@ -408,7 +408,7 @@ class TestErrors:
         long = "needle" + "x" * (21 * 1024 * 1024) + "\nneedle\n"
         folder = plant({"big": long, b'q"\xff': long})
         assert found("needle", folder, rg=rg) == [("big", 2, "needle\n"), ('q"\udcff', 2, "needle\n")]
-        assert "big: 1 line left out, of over 20 MiB in rg's JSON" in caplog.text
+        assert "big: 1 line left out, longer than 20 MiB in rg's JSON" in caplog.text
         result = summary("needle", folder, rg=rg)
         assert sorted((error.path, error.kind) for error in result.errors) == [
             ("big", "too_long"),

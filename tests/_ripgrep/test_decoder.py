@@ -406,5 +406,5 @@ def test_path_over_the_limit_is_rejected() -> None:
     paths = PathDecoder()
     half = b"x" * (MAX_RECORD // 2 + 1)
     assert paths.feed(half) == []
-    with pytest.raises(DecodeError, match=f"over {MAX_RECORD} bytes"):
+    with pytest.raises(DecodeError, match=f"longer than {MAX_RECORD} bytes"):
         paths.feed(half)

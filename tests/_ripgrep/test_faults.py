@@ -29,7 +29,7 @@ from ripwrap._ripgrep import process
 from ripwrap._ripgrep.stderr import MAX_STDERR
 from ripwrap.binary import probe
 from support import fake_rg
-from support.waiting import counting_turns, until, until_blocking
+from support.waiting import counting_checkpoints, until, until_blocking
 
 pytestmark = [pytest.mark.slow, pytest.mark.python]
 
@@ -235,7 +235,7 @@ LISTINGS: dict[str, tuple[int, type[Exception] | None, str]] = {
         "No such fi",
     ),  # a full disk
     "list_files(1); sys.exit(101)": (1, SearchError, "exit code 101"),
-    "list_files(1); pour(b'x' * 65_536, 400)": (1, DecodeError, "a path of over"),
+    "list_files(1); pour(b'x' * 65_536, 400)": (1, DecodeError, "a path longer than"),
     "list_files(1); lingers()": (1, SearchError, "did not exit"),
     "list_files(1); pour(PERMISSION_DENIED, 200_000, 2); sys.exit(2)": (1, None, ""),
     "list_files(1); goes_on_as_another(1.5)": (2, None, ""),
@@ -432,13 +432,13 @@ def test_failed_version_query_is_not_cached(tmp_path: Path, folder: Path) -> Non
 
 @pytest.mark.anyio
 async def test_other_tasks_run_between_chunks(stand_in: StandIn, folder: Path) -> None:
-    """Count the loop's turns while rg writes as fast as it can; a chunk is what a pipe holds."""
+    """Count the checkpoints of another task while rg writes as fast as it can; a chunk is what a pipe holds."""
     matches = 50_000
     stream = ripwrap.search("x", rg=stand_in("endless()"), cwd=folder, limit=matches)
-    async with counting_turns() as turns, aclosing(stream):
+    async with counting_checkpoints() as checkpoints, aclosing(stream):
         async for _ in stream:
             pass
-    assert next(turns) >= matches * len(fake_rg.MATCH) // 65_536
+    assert next(checkpoints) >= matches * len(fake_rg.MATCH) // 65_536
 
 
 @pytest.mark.parametrize("api", APIS)

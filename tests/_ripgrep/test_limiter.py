@@ -236,7 +236,7 @@ async def test_cancelled_wait_for_a_slot_takes_no_slot() -> None:
         scopes: list[anyio.CancelScope] = []
         taken: list[bool] = []
 
-        async def take_turns(
+        async def hold_slot(
             cancellable: bool, scopes: list[anyio.CancelScope] = scopes, taken: list[bool] = taken
         ) -> None:
             with anyio.CancelScope() as scope:
@@ -250,8 +250,8 @@ async def test_cancelled_wait_for_a_slot_takes_no_slot() -> None:
 
         with anyio.fail_after(20):
             async with anyio.create_task_group() as group:
-                for place in range(20):
-                    group.start_soon(take_turns, place % 2 == 0)
+                for number in range(20):
+                    group.start_soon(hold_slot, number % 2 == 0)
         assert taken.count(False) == 10, "all that were not cancelled have had theirs"
 
 

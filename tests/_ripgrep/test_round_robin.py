@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ripwrap._operations.pagination import files_in_turn
+from ripwrap._operations.pagination import files_round_robin
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.round_robin import MAX_NAMED_FILES, RoundRobinCollector, shares
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
@@ -59,15 +59,15 @@ def records(files: Sequence[tuple[str, int]]) -> Iterator[bytes]:
         yield b'{"type":"end","data":{"path":{"text":"x"},"binary_offset":null,"stats":null}}\n'
 
 
-def collected(files: Sequence[tuple[str, int]], window: PageRequest) -> RoundRobinCollector:
-    sifter = RoundRobinCollector(window)
+def collected(files: Sequence[tuple[str, int]], request: PageRequest) -> RoundRobinCollector:
+    collector = RoundRobinCollector(request)
     for record in records(files):
-        sifter.feed(record)
-    return sifter
+        collector.feed(record)
+    return collector
 
 
-def page(files: Sequence[tuple[str, int]], window: PageRequest) -> tuple[FileMatches, ...]:
-    return run_blocking(files_in_turn(BlockingRunner(None), window, collected(files, window)))
+def page(files: Sequence[tuple[str, int]], request: PageRequest) -> tuple[FileMatches, ...]:
+    return run_blocking(files_round_robin(BlockingRunner(None), request, collected(files, request)))
 
 
 @given(
@@ -100,11 +100,11 @@ def test_pages_cover_every_match_once_in_any_file_order(
 
 
 def test_collector_memory_is_bounded_by_the_page_size() -> None:
-    sifter = RoundRobinCollector(PageRequest(0, 10, 10**9, 1, 1, None))
+    collector = RoundRobinCollector(PageRequest(0, 10, 10**9, 1, 1, None))
     for record in records([(f"{number:05}", 40) for number in range(60)]):
-        sifter.feed(record)
-        assert sum(len(block.records) for block in sifter._kept) <= 3 * 3 * 10 + 3
-    assert (sifter.matches, sifter.files) == (2_400, 60)
+        collector.feed(record)
+        assert sum(len(block.records) for block in collector._kept) <= 3 * 3 * 10 + 3
+    assert (collector.matches, collector.files) == (2_400, 60)
 
 
 def test_collector_keeps_the_first_file_names_by_path_up_to_a_limit() -> None:
@@ -114,9 +114,9 @@ def test_collector_keeps_the_first_file_names_by_path_up_to_a_limit() -> None:
 
 
 def test_filtered_files_are_not_counted_or_named() -> None:
-    sifter = RoundRobinCollector(PageRequest(0, 10, 10, 0, 0, None), lambda path: path != b"b")
+    collector = RoundRobinCollector(PageRequest(0, 10, 10, 0, 0, None), lambda path: path != b"b")
     for record in records([("a", 2), ("b", 3), ("c", 1)]):
-        sifter.feed(record)
-    assert (sifter.matches, sifter.files) == (3, 2)
-    assert sifter.named() == [(b"a", 2), (b"c", 1)]
-    assert [block.path for block in sifter.blocks()] == [b"a", b"c"]
+        collector.feed(record)
+    assert (collector.matches, collector.files) == (3, 2)
+    assert collector.named() == [(b"a", 2), (b"c", 1)]
+    assert [block.path for block in collector.blocks()] == [b"a", b"c"]

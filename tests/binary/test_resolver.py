@@ -112,7 +112,7 @@ def test_path_entries_that_cannot_run_are_skipped(script: Callable[..., Path], m
     folders = [str(good.parent.parent / name) for name in ("plain", "folder", "good")]
     monkeypatch.setenv("PATH", os.pathsep.join(folders))
     assert sync.resolve().path == str(good)
-    reasons = {place.path: place.reason for place in binary.explain()}
+    reasons = {candidate.path: candidate.reason for candidate in binary.explain()}
     assert reasons[f"{folders[0]}/rg"] == "not executable"
     assert reasons[f"{folders[1]}/rg"] == "not a file"
     assert reasons[f"{folders[2]}/rg"] == "taken"
@@ -168,18 +168,18 @@ def test_explain_lists_every_candidate_and_the_one_taken(
 ) -> None:
     cached = script(f"cache/{FOLDER}/rg")
     monkeypatch.setenv("PATH", str(script("bin/rg").parent))
-    places = binary.explain()
-    assert [(place.source, place.usable) for place in places] == [
+    candidates = binary.explain()
+    assert [(candidate.source, candidate.usable) for candidate in candidates] == [
         ("wheel", False),
         ("PATH", True),
         ("cache", True),
         ("download", False),
     ]
-    assert [place.reason for place in places][1:3] == ["taken", "usable, but an earlier one is taken"]
-    assert places[2].path == str(cached)
-    assert places[3].reason == "RIPWRAP_OFFLINE is set"
-    assert [place.reason for place in binary.explain(cached)] == ["taken"]
-    assert [place.source for place in binary.explain(sync.resolve(cached))] == ["argument"]
+    assert [candidate.reason for candidate in candidates][1:3] == ["taken", "usable, but an earlier one is taken"]
+    assert candidates[2].path == str(cached)
+    assert candidates[3].reason == "RIPWRAP_OFFLINE is set"
+    assert [candidate.reason for candidate in binary.explain(cached)] == ["taken"]
+    assert [candidate.source for candidate in binary.explain(sync.resolve(cached))] == ["argument"]
 
 
 def test_rg_with_a_known_defect_is_used_and_explained(
@@ -190,7 +190,7 @@ def test_rg_with_a_known_defect_is_used_and_explained(
     script(f"cache/{FOLDER.replace('15.2.0', '15.0.0')}/rg")
     monkeypatch.setenv("PATH", str(old.parent))
     assert sync.resolve().path == str(old)
-    reasons = {place.source: place.reason for place in binary.explain()}
+    reasons = {candidate.source: candidate.reason for candidate in binary.explain()}
     assert reasons["PATH"].startswith("taken; rg 15.0.0 reports matches in pipes late (ripgrep#3194)")
     assert reasons["cache"].startswith("usable, but an earlier one is taken; rg 15.0.0 reports")
 
@@ -269,7 +269,7 @@ def test_too_old_rg_and_other_programs_are_rejected_with_the_reason(
     good = script("good/rg")
     monkeypatch.setenv("PATH", os.pathsep.join(str(path.parent) for path in (old, other, good)))
     assert sync.resolve().path == str(good)
-    reasons = {place.path: place.reason for place in binary.explain()}
+    reasons = {candidate.path: candidate.reason for candidate in binary.explain()}
     assert reasons[str(old)] == "rg 12.1.1 is too old: 13 or later is needed"
     assert "is not ripgrep" in reasons[str(other)]
     with pytest.raises(BinaryError, match="too old"):

@@ -244,8 +244,8 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
     assert re.fullmatch(r"c\.py:1-9  \d\.\d\d\n  1:cookie\n" + "".join(f"  {n}:\n" for n in range(2, 7)) + "\n", said)
     assert "\n  6:cookie\n  … 1 more line\n" in output("rank", "cookie", "d.py", cwd=blank)
     assert output("rank", "cookie jar", "src/b.js", "--limit=1", cwd=folder).startswith("src/b.js:1-1  ")
-    (place,) = output("rank", "jar", "--json", "-g*.py", cwd=folder).splitlines()
-    assert RankedChunk.model_validate_json(place).path == "src/jar.py"
+    (line,) = output("rank", "jar", "--json", "-g*.py", cwd=folder).splitlines()
+    assert RankedChunk.model_validate_json(line).path == "src/jar.py"
     assert run("rank", "zebra", cwd=folder, code=1).stdout == b""
     assert b"there is no word in the query" in run("rank", "?", cwd=folder, code=2).stderr
     assert "\x1b[35msrc/jar.py:1-10\x1b[0m  \x1b[1mCookieJar\x1b[0m" in on_terminal(
@@ -270,8 +270,8 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
     shown = output("index", "search", "CookieJar", str(folder), home, "-g*.py", cwd=tmp_path).splitlines()
     assert re.fullmatch(r"src/jar\.py:1-2  CookieJar  \d\.\d\d", shown[0])
     (folder / "src" / "tin.py").write_text("class Tin:\n    pass\n")
-    (place,) = output("index", "search", "Tin", home, "-g*.py", "--json", cwd=folder).splitlines()
-    assert RankedChunk.model_validate_json(place).path == "src/tin.py"
+    (line,) = output("index", "search", "Tin", home, "-g*.py", "--json", cwd=folder).splitlines()
+    assert RankedChunk.model_validate_json(line).path == "src/tin.py"
     assert run("index", "search", "zebra", home, cwd=folder, code=1).stdout == b""
     assert output("index", "check", home, cwd=folder).startswith("ok: yes\nchecked: ok\n")
     assert CheckResult.model_validate_json(output("index", "check", home, "--json", cwd=folder)).ok
@@ -397,8 +397,8 @@ def test_ranked_places_are_printed_into_a_pipe_as_raw_bytes(plant: Plant, tmp_pa
         assert lines[0].startswith(b"caf\xe9.py:1-9  ")
         assert lines[2] == b"  1:cookie = 'caf\xe9'"
         assert lines[7:] == [b"  6:x", "  … 3 more lines".encode(), b"", b""]
-        (place,) = run(*command, "--json", cwd=folder).stdout.splitlines()
-        assert json.loads(place)["path"] == {"bytes": "Y2Fm6S5weQ=="}
+        (line,) = run(*command, "--json", cwd=folder).stdout.splitlines()
+        assert json.loads(line)["path"] == {"bytes": "Y2Fm6S5weQ=="}
     assert "caf\ufffd.py:1-9" in on_terminal("rank", "cookie", cwd=folder)
 
 
@@ -469,7 +469,7 @@ def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
     assert done.stderr == b"ripwrap: rg could not read everything: missing: No such file or directory (os error 2)\n"
 
 
-def test_link_to_nothing_does_not_change_the_exit_code(plant: Plant) -> None:
+def test_broken_link_does_not_change_the_exit_code(plant: Plant) -> None:
     """Issue 19, line 6: a command that follows links reads all there is; a link that is named is an error."""
     folder = plant({"f": "needle\n"})
     (folder / "broken").symlink_to("nowhere")
@@ -487,7 +487,7 @@ def test_search_warns_of_a_binary_file_as_rg_does(plant: Plant) -> None:
     folder = plant({"late": b"needle\n" + b"x\n" * 50_000 + b"\0\nneedle\n"})
     done = run("search", "needle", cwd=folder)
     assert done.stdout == b"late:1:needle\n"
-    assert b"late: taken for binary, from the NUL byte at offset 100007; --text" in done.stderr
+    assert b"late: taken for binary from the NUL byte at offset 100007 on; --text" in done.stderr
 
 
 def test_command_with_closed_stderr_returns_its_exit_code(folder: Path) -> None:

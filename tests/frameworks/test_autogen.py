@@ -41,7 +41,7 @@ class Replay(ChatCompletionClient):
         self.turns: list[Any] = [made, "done"]
 
     async def create(self, messages: Sequence[Any], **_: Any) -> CreateResult:
-        """Return the next turn."""
+        """Return the next message."""
         return CreateResult(finish_reason="stop", content=self.turns.pop(0), usage=NO_USAGE, cached=False)
 
     def create_stream(self, *_: Any, **__: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which embedder a name means, and which one `'auto'` chooses."""
+"""Choice of an embedder, by its name or by `'auto'`."""
 
 import logging
 import sys

@@ -53,13 +53,19 @@ def of_counts(chunks: Iterable[bytes]) -> Outcome:
     return _of(_fed(CountDecoder(), chunks))
 
 
-def of_page(chunks: Iterable[bytes], window: PageRequest, max_record: int = MAX_RECORD) -> Outcome:
+def of_page(chunks: Iterable[bytes], request: PageRequest, max_record: int = MAX_RECORD) -> Outcome:
     """Decode as `grep()` does: the numbers, then the files."""
-    sifter = PageCollector(window, max_record=max_record)
-    _, sift_refused = _of(_fed(sifter, chunks))
-    files, page_refused = _of(_page_of(window, sifter))
-    numbers = sifter.matches, sifter.files, sifter.binary, sifter.ended, sift_refused or sifter.dropped_records
-    return Outcome([numbers, *files], sift_refused or page_refused)
+    collector = PageCollector(request, max_record=max_record)
+    _, collect_refused = _of(_fed(collector, chunks))
+    files, page_refused = _of(_page_of(request, collector))
+    numbers = (
+        collector.matches,
+        collector.files,
+        collector.binary,
+        collector.ended,
+        collect_refused or collector.dropped_records,
+    )
+    return Outcome([numbers, *files], collect_refused or page_refused)
 
 
 def of_grep_matches(chunks: Iterable[bytes]) -> Outcome:
@@ -68,8 +74,8 @@ def of_grep_matches(chunks: Iterable[bytes]) -> Outcome:
     return of_messages(chunks, models=models)
 
 
-def _page_of(window: PageRequest, sifter: PageCollector) -> Generator[Any]:
-    yield from run_blocking(_page.files_of(BlockingRunner(None), window, sifter.blocks()))
+def _page_of(request: PageRequest, collector: PageCollector) -> Generator[Any]:
+    yield from run_blocking(_page.files_in_path_order(BlockingRunner(None), request, collector.blocks()))
 
 
 def _fed(decoder: Any, chunks: Iterable[bytes]) -> Iterator[Any]:

@@ -27,15 +27,15 @@ def until_blocking(condition: Callable[[], object]) -> None:
 
 
 @asynccontextmanager
-async def counting_turns() -> AsyncIterator["itertools.count[int]"]:
+async def counting_checkpoints() -> AsyncIterator["itertools.count[int]"]:
     """Count the checkpoints of another task; `next()` returns the count and adds one."""
-    turns = itertools.count()
+    checkpoints = itertools.count()
 
-    async def take_turns() -> None:
-        for _ in turns:
+    async def run_checkpoints() -> None:
+        for _ in checkpoints:
             await anyio.lowlevel.checkpoint()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(take_turns)
-        yield turns
+        group.start_soon(run_checkpoints)
+        yield checkpoints
         group.cancel_scope.cancel()

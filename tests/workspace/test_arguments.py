@@ -157,7 +157,7 @@ def test_tool_name_accepts_aliases(name: str, tool: str) -> None:
 
 
 def test_unknown_tool_error_lists_the_tools() -> None:
-    with pytest.raises(ValueError, match="no tool 'rm'; there are grep_content, find_files, ls, tree"):
+    with pytest.raises(ValueError, match="no tool 'rm'; the tools are grep_content, find_files, ls, tree"):
         tool_name("rm", NAMES)
 
 

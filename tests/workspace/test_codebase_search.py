@@ -49,7 +49,7 @@ def test_codebase_search_without_an_index_ranks_current_files(api: str, shop: Pa
     assert "\n  1: def store_cookie(jar, cookie):\n  2:     jar.cookies.append(cookie)\n\n" in text
     assert text.endswith("(The 1 best result, ranked without an index. A larger limit gives more.)")
     found = Asked(api, shop).codebase_search_result("cookie", "src")
-    assert [place.file for place in found.places] == ["src/cookies.py", "src/till.py"]
+    assert [result.file for result in found.places] == ["src/cookies.py", "src/till.py"]
     assert (found.ranking, found.path, found.truncated) == ("files", "src", False)
     assert str(found) == Asked(api, shop).codebase_search("cookie", "src")
 
@@ -64,8 +64,8 @@ def test_codebase_search_uses_a_built_index_and_refreshes_it(api: str, shop: Pat
     found = asked.codebase_search_result("cookie")
     assert found.ranking == "index"
     plain = Asked(api, shop).codebase_search_result("cookie")
-    assert {place.file for place in found.places} == {place.file for place in plain.places}
-    assert not any("hidden" in place.file or "ignored" in place.file for place in found.places)
+    assert {result.file for result in found.places} == {result.file for result in plain.places}
+    assert not any("hidden" in result.file or "ignored" in result.file for result in found.places)
     (shop / "src" / "biscuits.py").write_text("def bake_biscuit():\n    pass\n")
     assert asked.codebase_search_result("bake biscuit").places[0].file == "src/biscuits.py"
     status = asked.index_status_result().roots[0]
@@ -81,10 +81,10 @@ def test_codebase_search_finds_only_files_below_the_path(index: bool, shop: Path
     if index:
         workspace.index_codebase_result()
     found = workspace.codebase_search_result("cookie", "docs")
-    assert [place.file for place in found.places] == ["docs/cookies.md"]
+    assert [result.file for result in found.places] == ["docs/cookies.md"]
     assert found.ranking == ("index" if index else "files")
     found = workspace.codebase_search_result("cookie", "src/till.py")
-    assert [place.file for place in found.places] == ["src/till.py"]
+    assert [result.file for result in found.places] == ["src/till.py"]
     assert workspace.codebase_search("cookie", "..").startswith("Error: .. is outside of the allowed directories")
 
 
@@ -94,7 +94,7 @@ def test_path_with_few_index_results_is_ranked_without_the_index(plant: Plant, h
     workspace = sync.Workspace(root, index=home)
     workspace.index_codebase_result()
     found = workspace.codebase_search_result("cookie", "aside")
-    assert [place.file for place in found.places] == ["aside/notes.txt"]
+    assert [result.file for result in found.places] == ["aside/notes.txt"]
     assert found.ranking == "files"
 
 
@@ -105,14 +105,14 @@ def test_several_roots_are_searched_together_with_absolute_paths(index: bool, sh
         made = workspace.index_codebase_result()
         assert [root.added for root in made.roots] == [2, 1]
     found = workspace.codebase_search_result("cookies")
-    assert {place.file for place in found.places} == {
+    assert {result.file for result in found.places} == {
         f"{shop}/src/cookies.py",
         f"{shop}/src/till.py",
         f"{shop}/docs/cookies.md",
     }
     assert found.ranking == ("index" if index else "files")
     one = workspace.codebase_search_result("cookies", str(shop / "docs"))
-    assert [place.file for place in one.places] == [f"{shop}/docs/cookies.md"]
+    assert [result.file for result in one.places] == [f"{shop}/docs/cookies.md"]
 
 
 def test_links_out_of_the_roots_are_not_indexed_or_shown(shop: Path, home: Path, tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_linked_files_outside_the_roots_are_not_read_or_ranked(
 
     monkeypatch.setattr(_rank, "_read", noted)
     found = sync.Workspace(shop, follow=True).codebase_search_result("cookie")
-    assert {place.file for place in found.places} == {"src/cookies.py", "src/till.py", "docs/cookies.md"} == set(read)
+    assert {result.file for result in found.places} == {"src/cookies.py", "src/till.py", "docs/cookies.md"} == set(read)
 
 
 @pytest.mark.parametrize("path", [".hidden.py", "ignored.py", ".github", ".github/cookie.yml"])
@@ -156,7 +156,7 @@ def test_path_that_the_index_lacks_is_ranked_without_the_index(path: str, shop: 
     workspace.index_codebase_result()
     found = workspace.codebase_search_result("cookie", path)
     assert found.ranking == "files"
-    assert [place.file for place in found.places] == [path if "." in path[1:] else ".github/cookie.yml"]
+    assert [result.file for result in found.places] == [path if "." in path[1:] else ".github/cookie.yml"]
 
 
 def test_path_below_a_guarded_root_is_ranked_without_the_index(
@@ -169,9 +169,9 @@ def test_path_below_a_guarded_root_is_ranked_without_the_index(
     workspace = sync.Workspace(root, index=home)
     workspace.index_codebase_result()
     whole = workspace.codebase_search_result("cookie")
-    assert (whole.ranking, [place.file for place in whole.places]) == ("index", ["a/cookie.py"])
+    assert (whole.ranking, [result.file for result in whole.places]) == ("index", ["a/cookie.py"])
     found = workspace.codebase_search_result("cookie", "a")
-    assert (found.ranking, {place.file for place in found.places}) == ("files", {"a/cookie.py", deep})
+    assert (found.ranking, {result.file for result in found.places}) == ("files", {"a/cookie.py", deep})
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -271,8 +271,8 @@ def test_blank_lines_that_are_left_out_are_not_announced(plant: Plant) -> None:
     assert asked.codebase_search("cookie", path="jar.py").splitlines()[:-2] == [
         *("jar.py:1-4 in cookie", '  score 4.20: defines "cookie"', "  1: def cookie():", "  2:     return 1"),
     ]
-    (place,) = asked.codebase_search_result("cookie", path="jar.py").places
-    assert place.snippet == "def cookie():\n    return 1\n\n"
+    (result,) = asked.codebase_search_result("cookie", path="jar.py").places
+    assert result.snippet == "def cookie():\n    return 1\n\n"
     assert "\n  60: x = 2\n  [11 more lines]\n" in asked.codebase_search("cookie", path="x.py")
 
 

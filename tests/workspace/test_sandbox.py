@@ -105,10 +105,10 @@ def test_no_path_leads_out_of_the_root(tmp_path_factory: pytest.TempPathFactory,
         (root / "out").symlink_to("../a")
         (root / "a" / "link").symlink_to("../out")
     try:
-        place = Sandbox([root]).locate(path)
+        location = Sandbox([root]).locate(path)
     except (AccessDeniedError, FileNotFoundError):
         return
-    assert Path(place.cwd, place.paths[0]).resolve().is_relative_to(root.resolve())
+    assert Path(location.cwd, location.paths[0]).resolve().is_relative_to(root.resolve())
 
 
 def test_home_expands_and_other_users_homes_do_not(yard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,8 +125,8 @@ def test_home_expands_and_other_users_homes_do_not(yard: Path, monkeypatch: pyte
 def test_path_is_located_in_each_of_several_roots_and_shown_absolute(yard: Path, tmp_path: Path) -> None:
     other = tmp_path / "folder-secret"
     sandbox = Sandbox([yard, other])
-    place = sandbox.locate("a/b")
-    assert (place.cwd, place.paths, place.shown("a/b/file")) == (str(yard), ("a/b",), str(yard / "a/b/file"))
+    location = sandbox.locate("a/b")
+    assert (location.cwd, location.paths, location.shown("a/b/file")) == (str(yard), ("a/b",), str(yard / "a/b/file"))
     assert sandbox.locate(str(other / "file")).shown("file") == str(other / "file")
     assert sandbox.locate("out/file").cwd == str(other)
     everything = sandbox.locate(".")
@@ -188,8 +188,8 @@ def test_root_spelled_otherwise_is_found_by_its_inode(yard: Path, monkeypatch: p
     monkeypatch.setattr(os, "stat", stat)
     monkeypatch.setattr(os.path, "realpath", lambda path: str(PurePath(path)))
     monkeypatch.setattr(os.path, "lexists", lambda path: True)
-    place = Sandbox([yard]).locate(f"{other}/a/b")
-    assert (place.cwd, place.paths) == (str(yard), ("a/b",))
+    location = Sandbox([yard]).locate(f"{other}/a/b")
+    assert (location.cwd, location.paths) == (str(yard), ("a/b",))
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ class Probe:
         says: Difference from the search that found nothing, as the end of a sentence.
         hints: Options that the caller passes, or leaves out, to run this search; all of one kind.
         options: Options of the search.
-        narrower: Searches that change less. They are tried if this one finds something, and replace it if one of them
-            does, too.
+        narrower: Searches that change fewer options. They are tried if this one finds something; those that also
+            find something replace it.
     """
 
     says: str

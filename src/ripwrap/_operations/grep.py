@@ -10,7 +10,7 @@ from typing import TypeAlias, TypeVar, Unpack, cast
 from ripwrap import _text
 from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.explain import Probe, probes
-from ripwrap._operations.pagination import files_of, window_of
+from ripwrap._operations.pagination import files_in_path_order, make_page_request
 from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
@@ -180,14 +180,14 @@ def grep_request(
         paths = tuple(paths)  # a second search would find an iterator empty
     if options.keys().isdisjoint(("context", "before_context", "after_context")):
         options = {**options, "context": _DEFAULT_CONTEXT}
-    page = window_of(offset, limit, max_files, options)
+    page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
     command = search_command(query, cwd, paths, options)
     return GrepRequest(command, query, paths, options, page, max_files, timeout, explain)
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
-    """Return the limit and the options, with `max_matches`, the old name of `limit`, taken out of these."""
+    """Return the limit and the options, without `max_matches` in the options: it is the old name of `limit`."""
     if "max_matches" not in options:
         return limit, options
     warn_deprecated("grep(max_matches=) is deprecated; use limit=")
@@ -199,7 +199,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     """Search; then, if nothing was found and the caller asks for it, search for the reason."""
     page, query = request.page, request.query
     found = await run.collect(request.first_step())
-    files = await files_of(run, page, found.blocks())
+    files = await files_in_path_order(run, page, found.blocks())
     shown = sum(len(file.matches) for file in files)
     more = found.matches > page.offset + shown
     reason: StopReason = "end"
@@ -210,7 +210,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     next_offset = page.offset + shown if more and shown and not found.timed_out else None
     errors = found.end.path_errors()
     failed = [error for error in errors if not error.harmless]
-    sentences = [message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
+    sentences = [result_message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
     if failed:
         sentences.append(f"{plural(len(failed), 'path')} could not be read, the first: {failed[0]}.")
     if request.explain and found.exact and not found.matches:
@@ -242,11 +242,11 @@ async def _hidden_matches(run: Runner, request: GrepRequest, matches: int) -> st
 
 
 def in_hidden_files(found: MatchCollector, matches: int, way: str) -> str:
-    """Return a sentence about more matches, in hidden files; empty if there are none.
+    """Return a sentence about further matches in hidden files; empty if there are none.
 
     Args:
         found: Search of hidden files.
-        matches: Number of these matches.
+        matches: Number of further matches.
         way: Argument with which the caller gets them.
     """
     least = "" if found.exact else "at least "
@@ -278,7 +278,7 @@ async def explanation(
     late = ""
 
     async def found_by(probe: Probe) -> F | None:
-        """Return what a probe finds; `None` if it cannot be tried."""
+        """Run a probe and return its result; `None` if it cannot be tried."""
         nonlocal late
         left = deadline - time.monotonic()
         if how(probe) is None:
@@ -309,29 +309,29 @@ async def explanation(
 def _would_be(found: MatchCollector, says: str, way: str | None, name: Callable[[str], str]) -> str:
     """Return the part of a sentence about what a probe found."""
     first = name(os.fsdecode(found.blocks()[0].path))
-    return f"{amount(found, None if found.exact else 0)} {says} ({way}), first in {first}"
+    return f"{counts_text(found, None if found.exact else 0)} {says} ({way}), first in {first}"
 
 
-def message(
-    found: PageCollector, window: PageRequest, shown: int, next_offset: int | None, ended_after: float | None
+def result_message(
+    found: PageCollector, page: PageRequest, shown: int, next_offset: int | None, ended_after: float | None
 ) -> str:
     """Return a sentence about the matches, and one for each reason why the answer is incomplete.
 
     Args:
         found: Collector, with its counts.
-        window: Page that the caller asks for.
+        page: Page that the caller asks for.
         shown: Number of matches on the page.
         next_offset: Offset of the next page, if there is one.
         ended_after: Timeout in seconds, if it stopped rg.
     """
-    place = f"Matches {window.offset + 1} to {window.offset + shown} of "
+    place = f"Matches {page.offset + 1} to {page.offset + shown} of "
     if not found.matches:
         text = nothing_found("matches", ended_after)
     elif not shown:
-        text = f"{amount(found, ended_after)}, none of them shown"
-        text += f" from offset={window.offset} on" if window.offset else ""
+        text = f"{counts_text(found, ended_after)}, none of them shown"
+        text += f" from offset={page.offset} on" if page.offset else ""
     else:
-        text = ("" if shown == found.matches else place) + amount(found, ended_after)
+        text = ("" if shown == found.matches else place) + counts_text(found, ended_after)
         text += "" if next_offset is None else f"; offset={next_offset} gives the next"
     sentences = [text[0].upper() + text[1:]]
     if ended_after is not None:
@@ -340,15 +340,16 @@ def message(
     if found.dropped_records:
         names = list(map(_text.shown, filter(None, found.dropped)))
         where = f", {'first ' if len(names) > 1 else ''}in {names[0]}" if names else ""
-        sentences.append(f"{plural(found.dropped_records, 'line')} left out, of over 20 MiB in rg's JSON{where}")
+        sentences.append(f"{plural(found.dropped_records, 'line')} left out, longer than 20 MiB in rg's JSON{where}")
     if found.binary:
         sentences.append(
-            f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte; text=True searches all"
+            f"{plural(found.binary, 'file')} taken for binary from the first NUL byte on, so matches may be "
+            "missing; text=True searches all"
         )
     return ". ".join(sentences) + "."
 
 
-def amount(found: PageCollector, ended_after: float | None = None) -> str:
+def counts_text(found: PageCollector, ended_after: float | None = None) -> str:
     """Return the number of matches and files, with "at least" if the counts are incomplete."""
     text = f"{plural(found.matches, 'match', 'es')} in {plural(found.files, 'file')}"
     return text if ended_after is None and not found.dropped_records else f"at least {text}"

@@ -23,8 +23,10 @@ _CHECKPOINT_INTERVAL = 200
 _MODELS: dict[str, type[BaseModel]] = {"match": GrepMatch, "context": Context, "end": End}
 
 
-def window_of(offset: int | None, limit: int | None, max_files: int | None, options: SearchOptions) -> PageRequest:
-    """Return the page that a caller asks for.
+def make_page_request(
+    offset: int | None, limit: int | None, max_files: int | None, options: SearchOptions
+) -> PageRequest:
+    """Return the request of the page that a caller asks for.
 
     Raises:
         ValueError: A number is negative, or `passthru` is set.
@@ -47,7 +49,7 @@ def window_of(offset: int | None, limit: int | None, max_files: int | None, opti
     )
 
 
-async def files_of(run: Runner, window: PageRequest, blocks: Iterable[Block]) -> tuple[FileMatches, ...]:
+async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[Block]) -> tuple[FileMatches, ...]:
     """Decode the page from blocks in path order; other tasks run in between.
 
     Raises:
@@ -55,13 +57,13 @@ async def files_of(run: Runner, window: PageRequest, blocks: Iterable[Block]) ->
     """
     decoder = MessageDecoder(models=_MODELS)
     files: list[FileMatches] = []
-    skip, left, decoded = window.offset, window.max_matches, 0
+    skip, left, decoded = page.offset, page.max_matches, 0
     for block in blocks:
         if skip >= block.matches:
             skip -= block.matches
-        elif left and len(files) < window.max_files:
+        elif left and len(files) < page.max_files:
             taken = min(left, block.matches - skip)
-            files.append(await _file(run, decoder, window, block, skip, taken))
+            files.append(await _file(run, decoder, page, block, skip, taken))
             skip, left, decoded = 0, left - taken, decoded + taken
             if decoded >= _CHECKPOINT_INTERVAL:
                 decoded = 0
@@ -69,7 +71,7 @@ async def files_of(run: Runner, window: PageRequest, blocks: Iterable[Block]) ->
     return tuple(files)
 
 
-async def files_in_turn(run: Runner, window: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
+async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
     """Decode the page from matches taken round robin, and name the files beyond it.
 
     Raises:
@@ -78,11 +80,11 @@ async def files_in_turn(run: Runner, window: PageRequest, found: RoundRobinColle
     decoder = MessageDecoder(models=_MODELS)
     blocks = found.blocks()
     counts = [block.matches for block in blocks]
-    skipped, ends = shares(counts, window.offset), shares(counts, window.end)
+    skipped, ends = shares(counts, page.offset), shares(counts, page.end)
     pages: dict[bytes, FileMatches] = {}
     for block, first, last in zip(blocks, skipped, ends, strict=True):
         if last > first:
-            pages[block.path] = await _file(run, decoder, window, block, first, last - first)
+            pages[block.path] = await _file(run, decoder, page, block, first, last - first)
             await run.checkpoint()
     return tuple(
         pages.get(path) or FileMatches(path=os.fsdecode(path), matches=(), total_matches=count)
@@ -91,16 +93,16 @@ async def files_in_turn(run: Runner, window: PageRequest, found: RoundRobinColle
 
 
 async def _file(
-    run: Runner, decoder: MessageDecoder, window: PageRequest, block: Block, skip: int, taken: int
+    run: Runner, decoder: MessageDecoder, page: PageRequest, block: Block, skip: int, taken: int
 ) -> FileMatches:
     positions = [index for index, (is_match, _) in enumerate(block.records) if is_match][skip : skip + taken]
     # Each line of context goes to one match. Between two matches, lines belong to the first as far as its context
     # reaches, and the others to the second. Matches of other pages around this one are its context.
     ends = [*positions[1:], len(block.records)]
-    head = block.records[max(positions[0] - window.before, 0) : positions[0]]
+    head = block.records[max(positions[0] - page.before, 0) : positions[0]]
     matches: list[GrepMatch] = []
     for number, (position, end) in enumerate(zip(positions, ends, strict=True), 1):
-        tail = min(position + 1 + window.after, end)
+        tail = min(position + 1 + page.after, end)
         matches.append(_match(decoder, block.records[position], head, block.records[position + 1 : tail]))
         head = block.records[tail:end]
         if number % _CHECKPOINT_INTERVAL == 0:

@@ -14,7 +14,7 @@ from typing import TypeAlias, Unpack
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.listing_collector import Intake
+from ripwrap._ripgrep.listing_collector import BaseListingCollector
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import TreeEntry
@@ -131,7 +131,7 @@ async def _yield_entries(run: AsyncRunner, request: TreeRequest) -> AsyncGenerat
         yield entry
 
 
-class FileTreeCollector(Intake[str]):
+class FileTreeCollector(BaseListingCollector[str]):
     """Collector that arranges paths of files below their directories.
 
     Attributes:
@@ -183,10 +183,10 @@ def insert_path(root: Directory, path: str, exclude: frozenset[str]) -> None:
     """Insert a file below `root`, unless a part of its path is excluded."""
     *parents, name = path.split(os.sep)
     if name not in exclude and exclude.isdisjoint(parents):
-        plant_parts(root, parents, name)
+        insert_parts(root, parents, name)
 
 
-def plant_parts(root: Directory, parents: Iterable[str], name: str) -> None:
+def insert_parts(root: Directory, parents: Iterable[str], name: str) -> None:
     """Insert a file below `root`, into the directory with the path `parents`."""
     directory_at(root, parents).setdefault(name, None)
 

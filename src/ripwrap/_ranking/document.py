@@ -82,7 +82,8 @@ def to_ranked_chunk(query: Query, entry: RankedCandidate, source: SourceText, sy
         query: Query.
         entry: The chunk, with its score.
         source: Text of its file.
-        symbol: Name of the definition that all lines of the chunk are in, if known: at least that is the name.
+        symbol: Name of the definition that has all lines of the chunk, if known. The result then has this name, or the
+            name of a definition in it.
     """
     candidate = entry.candidate
     name = _name_of(query, candidate, source)
@@ -101,8 +102,9 @@ def to_ranked_chunk(query: Query, entry: RankedCandidate, source: SourceText, sy
 
 def _name_of(query: Query, candidate: Candidate, source: SourceText) -> str:
     """Return the name of the definition around the most relevant line; empty at the top level."""
-    # Lines often have one word each of "session login": the class and its method. Of these lines, the one that has most
-    # words together with the name around it counts, as `Session.login` has both; then the name that has most.
+    # For "session login", the line of the class and the line of the method may have one word each. So count the words
+    # of a line together with those of the name around it: `Session.login` has both. Among equal lines, the name with
+    # most words wins.
     lines = candidate.text.split("\n")
     relevant = most_relevant_lines(candidate.text, query)
     sections = [source.sections.enclosing(candidate.start_line + line) for line in relevant]

@@ -90,7 +90,7 @@ class Query:
             return ""
         return (
             f"{self.left_out} words and names of the query are not searched: at most {MAX_QUERY_WORDS} are, words of "
-            f"identifiers and long words first, and none of over {MAX_WORD_CHARS} characters"
+            f"identifiers and long words first, and none with more than {MAX_WORD_CHARS} characters"
         )
 
 

@@ -32,9 +32,9 @@ PATH_WEIGHT = 2.0
 # docs/retrieval.md says how to measure a ranking; do that before and after a change of any of these.
 
 DEFINITION_SCORE = 3.0
-"""Score of a chunk that defines a symbol of the query,"""
+"""Score of a chunk that defines a symbol of the query."""
 SAME_NAME_FACTOR = 1.5
-"""times this if its file is named like the symbol."""
+"""Factor of `DEFINITION_SCORE` if the file is named like the symbol."""
 PATH_WORDS_SCORE = 1.0
 """Score of a path that has all words of the query; a path with some of them has their share."""
 COHERENCE_SCORE = 0.2
@@ -43,10 +43,10 @@ REPEAT_FACTOR = 0.25
 """Factor of a chunk for each better chunk of its file."""
 
 LEAST_BM25 = 0.05
-"""BM25 from which it is a reason. In a few chunks that mostly have the same words it is close to 0 for all of them."""
+"""Lowest BM25 that is listed as a reason. If few chunks are ranked and most have the words, all are close to 0."""
 
 _MAX_RELEVANT_LINES = 16
-"""Lines of a chunk that are compared for its name."""
+"""Maximum number of lines of a chunk that are compared to choose its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def most_relevant_lines(text: str, query: Query) -> list[int]:
 
 
 def count_words(query: Query, texts: Iterable[str]) -> list[int]:
-    """Return how many words of the query, in any form, are in each of some texts."""
+    """Return for each text how many words of the query it has, in any form."""
     roots = [rough_stem(word) for word in query.words]
     prepared = (split_camel_case(to_nfc(text)).lower() for text in texts)
     return [sum(root in text for root in roots) for text in prepared]

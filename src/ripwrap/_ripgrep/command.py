@@ -70,7 +70,7 @@ class Command:
 
     @property
     def lists_zeros(self) -> bool:
-        """True if rg also lists files without a match, with which it still exits with 1."""
+        """True if rg also lists files without a match. It still exits with 1 if no file has one."""
         return "--include-zero" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
 
     @property
@@ -94,12 +94,12 @@ class Command:
         return last not in ("", "--sort=path", "--sort=none", "--sortr=none")
 
     def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Command"]:
-        """Yield commands with a part of the paths each, in order, so that each command fits into `room`.
+        """Split the paths, in order, over commands of which each fits into `room`.
 
         A command with a single path may still be too large.
 
         Args:
-            room: What the arguments of one command may cost.
+            room: Maximum cost of the arguments of one command.
             cost: Function that returns the cost of an argument.
         """
         fixed = self.arguments[: self.arguments.index(_END_OF_OPTIONS) + 1]
@@ -116,7 +116,7 @@ class Command:
         yield replace(self, arguments=(*fixed, *batch))
 
     def followed_by(self, other: "Command") -> "Command":
-        """Return the command with the paths of both."""
+        """Return this command with the paths of the other one after its own."""
         return replace(self, arguments=(*self.arguments, *other.paths))
 
     def single_threaded(self) -> "Command":
@@ -201,7 +201,7 @@ def files_command(
 
 
 def spell_file_flags(arguments: Collection[str]) -> list[str]:
-    """Return the flags of ripwrap's command line that choose the files of a listing; none if they are the defaults.
+    """Return the flags of ripwrap's command line that choose the files of a listing; defaults are left out.
 
     Args:
         arguments: Arguments of a `files_command()` for `rank()` or an index.
@@ -224,7 +224,8 @@ def _validate(
     try:
         return adapter.validate_python(options)
     except ValidationError as error:
-        # Of a union pydantic reports a problem for each member. A key that is no Unicode text has no location.
+        # pydantic reports a problem for each member of a union; keep one for each option. A name with lone surrogates
+        # has no location.
         problems = {str(problem["loc"][0]): problem for problem in error.errors() if problem["loc"]}
         if not problems:
             raise
@@ -253,7 +254,7 @@ def _explain(name: str, problem: ErrorDetails, value: object, known: Collection[
 
 
 def _allowed(kind: Any) -> str:
-    """Return which values an option of a type takes."""
+    """Return a phrase for the values that an option of this type takes."""
     if get_origin(kind) is Literal:
         *others, last = map(repr, get_args(kind))
         return f"{', '.join(others)} or {last}"
@@ -286,7 +287,7 @@ def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
 
 
 def _limit_to_one(options: SearchOptions) -> SearchOptions:
-    """Return the options with `max_count=1` and without context, for which rg 15 would read on (rg-facts 51)."""
+    """Return the options with `max_count=1` and without context; with it, rg 15 would read on (rg-facts 51)."""
     context = ("context", "before_context", "after_context", "passthru")
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in context})
     plain["max_count"] = min(options.get("max_count", 1), 1)

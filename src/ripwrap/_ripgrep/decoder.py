@@ -163,7 +163,7 @@ class PathDecoder:
         """
         whole, ended, self._rest = (self._rest + chunk).rpartition(b"\0")
         if len(self._rest) > MAX_RECORD:
-            raise _decode_error(self._rest, f"a path of over {MAX_RECORD} bytes")
+            raise _decode_error(self._rest, f"a path longer than {MAX_RECORD} bytes")
         return [path.removeprefix(_DOT_SLASH) for path in os.fsdecode(whole).split("\0")] if ended else []
 
     def close(self) -> None:
@@ -284,7 +284,7 @@ def too_long_errors(dropped: Mapping[str, int]) -> tuple[PathError, ...]:
         PathError(
             path=path or None,
             kind="too_long",
-            message=f"{plural(number, 'line')} left out, of over {MAX_RECORD >> 20} MiB in rg's JSON",
+            message=f"{plural(number, 'line')} left out, longer than {MAX_RECORD >> 20} MiB in rg's JSON",
         )
         for path, number in dropped.items()
     )

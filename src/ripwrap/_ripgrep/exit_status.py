@@ -16,7 +16,7 @@ from ripwrap.models import PathError
 _LOGGER = logging.getLogger("ripwrap")
 
 MAX_NAMED_PATHS = 10
-"""Paths that one log record or error names."""
+"""Maximum number of paths that a log record or an error names."""
 
 _CORRECT = HintedText("; correct ", Hint("paths", kind="correct"), " or ", Hint("cwd", kind="correct"))
 
@@ -33,7 +33,7 @@ class Exit:
         lingered: True if rg was killed because it did not exit after it had closed its stdout. The exit code then has
             no meaning.
         wrote: True if rg wrote anything to its stdout.
-        runs: Number of runs of rg that this is the exit of.
+        runs: Number of runs of rg that this exit stands for.
     """
 
     command: Command
@@ -55,7 +55,7 @@ class Exit:
         return self.lingered or self.returncode in (0, 1, 2)
 
     def followed_by(self, other: "Exit") -> "Exit":
-        """Return the exit that one rg would have had, which had the paths of this command and then of the other."""
+        """Join the exits of two runs, as if one rg had run with the paths of both commands."""
         ended = {self.returncode, other.returncode}
         return replace(
             self,
@@ -110,7 +110,7 @@ class Exit:
         raise FileNotFoundError(errno.ENOENT, HintedText(text, _CORRECT, "; the first is" if others else ""), first)
 
     def _is_missing(self, path: str) -> bool:
-        """Return whether a path does not exist, or is a link to nothing; false if the system does not tell."""
+        """Return whether a path does not exist, or is a broken link; false if the system does not tell."""
         try:
             os.stat(os.path.join(self.command.cwd, path))
         except OSError as error:
@@ -140,7 +140,7 @@ class Exit:
         return tuple(map(self._mark_broken_link, errors))
 
     def _mark_broken_link(self, error: PathError) -> PathError:
-        """Return the error of a broken link with that kind: rg's message is the same as for a missing path.
+        """Return the error with the kind `broken_link` if its path is one; rg reports it as a missing path.
 
         A link that the caller names is a missing path, because the caller expects something behind it.
         """
@@ -158,7 +158,7 @@ class Exit:
         """Log the paths that could not be read, and those in `also`, for consumers that get no summary."""
         errors = (*self.path_errors(), *also)
         _log(logging.WARNING, "rg could not read everything", [error for error in errors if not error.harmless])
-        _log(logging.INFO, "links to nothing", [error for error in errors if error.harmless])
+        _log(logging.INFO, "broken links", [error for error in errors if error.harmless])
 
 
 def _log(level: int, text: str, errors: Sequence[PathError]) -> None:

@@ -11,7 +11,10 @@ MAX_RECORD = 20 * 1024 * 1024
 """Bytes of the longest record that is kept, without its newline (rg-facts 11)."""
 
 HEAD_BYTES = 32 * 1024
-"""First bytes of a dropped line that name it. Linux allows 4,096 bytes for a path; JSON takes up to six for each."""
+"""Bytes at the start of a dropped line in which its path is looked for.
+
+Linux allows 4,096 bytes for a path, and JSON takes up to six for each.
+"""
 
 
 class Framer:
@@ -24,7 +27,7 @@ class Framer:
     """
 
     def __init__(self, max_record: int, name: Callable[[bytes], str]) -> None:
-        """Split lines.
+        """Set the limit, and the function that names dropped lines.
 
         Args:
             max_record: Bytes of the longest line that is kept.

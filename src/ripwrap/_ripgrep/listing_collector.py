@@ -20,11 +20,11 @@ class Decoder(Protocol[ItemOut]):
         ...
 
     def close(self) -> None:
-        """Check that the stream ended with an item."""
+        """Check that the stream ended with a complete item."""
         ...
 
 
-class Intake(Generic[ItemOut]):
+class BaseListingCollector(Generic[ItemOut]):
     """Base of the collectors of listings, which handles the end of rg.
 
     Attributes:
@@ -52,7 +52,7 @@ class Intake(Generic[ItemOut]):
         self.errors = end.path_errors()
 
 
-class ListingCollector(Intake[Item]):
+class ListingCollector(BaseListingCollector[Item]):
     """A collector of a listing that holds at most `2 * max_items + 1000` items.
 
     Attributes:

@@ -48,7 +48,7 @@ from ripwrap._subprocess import (
     spawn,
     wait_for_exit,
 )
-from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.probe import OTHER_RG, RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
 
 _LOGGER = logging.getLogger("ripwrap")
@@ -66,17 +66,17 @@ KILLED_RETURNCODE = -9
 """Exit code of a killed rg that has not ended yet."""
 
 SHORT_COMMAND = 8000
-"""Characters of a command line that fits on every system: not counted further, as it takes time."""
+"""Characters of a command line that fits on every system. A shorter one is not measured, which takes time."""
 
 MAX_COMMAND = 32_767 if os.name == "nt" else 2 * 1024 * 1024
-"""Characters of a command line on Windows (CreateProcess); bytes of arguments and environment that are used on POSIX.
+"""Maximum size of a command line: characters on Windows (CreateProcess), bytes with the environment on POSIX.
 
-Linux allows a quarter of the stack's limit for both, 2 MiB by default and 6 MiB at most, and 128 KiB at least
-(execve(2)); macOS 1 MiB.
+Linux allows a quarter of the stack's limit: 2 MiB by default, at least 128 KiB, at most 6 MiB (execve(2)). macOS
+allows 1 MiB.
 """
 
 SPARE_COMMAND = 1024 if os.name == "nt" else 16 * 1024
-"""What is left of that for the program, and for what a launcher script adds."""
+"""Part of it that is kept free for the path of rg, and for arguments that a launcher script adds."""
 
 
 @dataclass(slots=True)
@@ -98,7 +98,6 @@ class Settings:
 SETTINGS = Settings()
 
 _CWD = Hint("cwd", kind="correct")
-_OTHER_RG = HintedText("; pass another ", Hint("rg"))
 
 
 def check_cwd(cwd: str) -> None:
@@ -118,14 +117,14 @@ def check_cwd(cwd: str) -> None:
 
 
 def split(command: Command) -> Sequence[Command]:
-    """Return the command, or several with a part of the paths each if one command line cannot hold all."""
+    """Split the paths over several commands if one command line cannot hold them; else return the command alone."""
     if sum(map(len, command.arguments)) < SHORT_COMMAND:
         return (command,)
     return tuple(command.batches(_room(), _cost))
 
 
 def _room() -> int:
-    """Return what the arguments of a command may cost, in the units of `_cost()`."""
+    """Return the maximum cost of the arguments of a command, in the units of `_cost()`."""
     if os.name == "nt":
         return MAX_COMMAND - SPARE_COMMAND
     limit = os.sysconf("SC_ARG_MAX")
@@ -134,7 +133,7 @@ def _room() -> int:
 
 
 def _cost(argument: str) -> int:
-    """Return the characters of an argument on Windows; its bytes with a NUL and a pointer elsewhere (execve(2))."""
+    """Return the size of an argument: characters on Windows; elsewhere bytes, with a NUL and a pointer (execve(2))."""
     if os.name == "nt":
         return len(subprocess.list2cmdline([argument])) + 1
     return len(os.fsencode(argument)) + 1 + 8
@@ -169,9 +168,9 @@ def _start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
         return PermissionError(errno.EACCES, HintedText(_CWD, " cannot be entered; change its permissions"), cwd)
     if isinstance(error, FileNotFoundError):
         missing = f"could not start {argv[0]}: the file, or the dynamic loader that it needs, does not exist"
-        return BinaryNotFoundError(HintedText(missing, _OTHER_RG))
+        return BinaryNotFoundError(HintedText(missing, OTHER_RG))
     if isinstance(error, PermissionError) or error.errno == errno.ENOEXEC:
-        return BinaryError(HintedText(f"could not start {argv[0]}: {error.strerror}", _OTHER_RG))
+        return BinaryError(HintedText(f"could not start {argv[0]}: {error.strerror}", OTHER_RG))
     return SearchError(f"could not start rg: {error.strerror}", argv=argv)
 
 

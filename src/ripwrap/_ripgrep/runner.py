@@ -51,7 +51,7 @@ class Collector(Protocol):
         ...
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Process the end of the last rg; `end` is that of all together, up to one that was stopped."""
+        """Process the end of the last rg. `end` joins the exits of all runs, up to one that was stopped."""
         ...
 
 

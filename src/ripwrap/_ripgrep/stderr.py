@@ -41,7 +41,7 @@ _KINDS: dict[int, PathErrorKind] = (
     else {errno.ENOENT: "missing", errno.EACCES: "denied", errno.EPERM: "denied", errno.ELOOP: "loop"}
 )
 
-_OTHER_RG = Hint(kind="install", target="ripwrap[bin]")
+_INSTALL_RG = Hint(kind="install", target="ripwrap[bin]")
 _LITERAL = HintedText("Fix the pattern, or pass ", Hint("fixed_strings", True), " to search for it literally.")
 
 _NO_THREAD = r"^(thread '.*' panicked at ')?failed to spawn (scoped )?thread: Os \{"
@@ -66,7 +66,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         # look-around and backreferences.
         r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available",
         CapabilityError,
-        HintedText("Search without PCRE2, or use an rg that has it: ", _OTHER_RG, "."),
+        HintedText("Search without PCRE2, or use an rg that has it: ", _INSTALL_RG, "."),
     ),
     (
         r"\Aregex could not be compiled with either",
@@ -108,7 +108,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
     (
         r"^(unrecognized flag|error: Found argument)",
         CapabilityError,
-        HintedText("Leave that option out, or use an rg that has it: ", _OTHER_RG, "."),
+        HintedText("Leave that option out, or use an rg that has it: ", _INSTALL_RG, "."),
     ),
     (
         r"^(error parsing flag \S+: )?grep config error: unknown encoding: ",
@@ -216,7 +216,7 @@ def path_errors(stderr: bytes) -> tuple[PathError, ...]:
 
 
 def path_error(path: str, error: OSError) -> PathError:
-    """Return the error that rg reports for a path if the system gives it this error."""
+    """Return the error that rg would report for a path with this error of the system."""
     number = getattr(error, "winerror", None) or error.errno or 0
     return PathError(path=path, kind=_KINDS.get(number, "other"), message=f"{error.strerror} (os error {number})")
 
@@ -233,7 +233,7 @@ def only_path_errors(stderr: bytes) -> bool:
 
 
 def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
-    """Return rg's messages without those about paths, which may have any text because paths may."""
+    """Return rg's messages without those about paths: a path, and so its message, may have any text."""
     return (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
 
 

@@ -55,7 +55,7 @@ class Answer(Protocol[T_co]):
         ...
 
     def finish(self, end: Exit) -> Iterator[T_co]:
-        """Yield the items that are known only at the end of the last rg; `end` is that of all together."""
+        """Yield the items that are known only at the end of the last rg; `end` joins the exits of all runs."""
         ...
 
 
@@ -85,7 +85,7 @@ class Runs:
 
     @property
     def end(self) -> Exit:
-        """Exit of the runs that have ended, as if they were one; there must be one."""
+        """Joined exit of the runs that have ended, of which there must be at least one."""
         return self._ends[0]
 
     def add(self, end: Exit) -> None:

@@ -36,7 +36,7 @@ class TermCounts:
     """
 
     def __init__(self, words: Words, timeout: float | None = None, *, max_files: int = MAX_FILES_PER_WORD) -> None:
-        """Count hits.
+        """Set the bounds of the counts.
 
         Args:
             words: Function that returns the words for which a hit counts.
@@ -83,7 +83,7 @@ class TermCounts:
             self._close_file()
         self._rest = text[at:]
         if len(self._rest) > MAX_RECORD:
-            raise DecodeError(f"rg wrote a path of over {MAX_RECORD} bytes", record=self._rest)
+            raise DecodeError(f"rg wrote a path longer than {MAX_RECORD} bytes", record=self._rest)
 
     def end_run(self, end: Exit) -> None:
         """Process the end of the output of one rg.

@@ -140,7 +140,8 @@ def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
     parts = member.replace("\\", "/").split("/")
     if not safe or not member or member.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         raise ExtractionFailedError(
-            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of its folder; download a release"
+            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of its folder; "
+            "download a release of rg"
         )
     if count >= MAX_MEMBERS:
         raise ExtractionFailedError(f"{archive} is refused: it has more than {MAX_MEMBERS} members")
@@ -156,7 +157,7 @@ def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
             if actual not in ("", expected):
                 raise ExtractionFailedError(wrong_release(archive, actual, expected))
     if len(found) != 1:
-        raise ExtractionFailedError(f"{archive} must have {member!r} as a regular file once, got it {len(found)} times")
+        raise ExtractionFailedError(f"{archive} must have one regular file {member!r}, got {len(found)}")
     return found[0]
 
 

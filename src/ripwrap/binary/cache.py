@@ -82,7 +82,7 @@ def damage(rg: Path) -> str:
 
 
 def _foreign(path: Path) -> bool:
-    """Return whether a file is a link, belongs to another user, or is writable for others (POSIX only)."""
+    """Return whether a file is a link, belongs to another user, or can be written by others (POSIX only)."""
     if os.name == "nt" or not os.path.lexists(path):
         return False
     state = path.lstat()

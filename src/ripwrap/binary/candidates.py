@@ -135,7 +135,7 @@ def _judge(source: Source, path: str) -> Candidate:
 
 
 def _remark(version: str) -> str:
-    """Return the end of the reason for a version with a defect that does not make it unusable."""
+    """Return a remark about a known defect of a version that is used all the same; empty if it has none."""
     late = "; rg 15.0.0 reports matches in pipes late (ripgrep#3194), 15.1.0 or later does not"
     return late if version == "15.0.0" else ""
 

@@ -47,7 +47,7 @@ Trace: TypeAlias = Callable[[str, dict[str, Any]], None]
 
 
 class _TransientError(DownloadFailedError):
-    """Failure that another try may not have."""
+    """Failure that may not happen again on a retry."""
 
     pause: float | None = None
 

@@ -26,7 +26,9 @@ Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", 
 OLDEST = (13, 0, 0)
 """Oldest supported rg: on Windows, older ones run programs from the current directory (CVE-2021-3013)."""
 
-_OTHER_RG = HintedText("; pass another ", Hint("rg"))
+OTHER_RG = HintedText("; pass another ", Hint("rg"))
+"""End of an error about a program that cannot be used as rg."""
+
 PROBE_SECONDS = 10
 """Seconds for `rg --version`."""
 
@@ -69,7 +71,7 @@ class RgBinary:
         about = _ask_version(self.path, "--version")
         version = parse_version(about)
         if version is None:
-            raise BinaryError(HintedText(f"{self.path} is not ripgrep: `--version` gave {about[:200]!r}", _OTHER_RG))
+            raise BinaryError(HintedText(f"{self.path} is not ripgrep: `--version` gave {about[:200]!r}", OTHER_RG))
         return version
 
     @property
@@ -101,7 +103,7 @@ def _ask_version(path: str, flag: str) -> str:
     try:
         state = os.stat(path)
     except OSError as error:
-        raise BinaryError(HintedText(f"{path} cannot be run: {error}", _OTHER_RG)) from error
+        raise BinaryError(HintedText(f"{path} cannot be run: {error}", OTHER_RG)) from error
     return _cached_output(path, flag, (state.st_ino, state.st_size, state.st_mtime_ns))
 
 
@@ -112,10 +114,10 @@ def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa
     except OSError as error:
         if error.errno in RESOURCE_ERRNOS:
             raise SearchError(f"could not start {path}: {error.strerror}") from error
-        raise BinaryError(HintedText(f"{path} cannot be run: {error}", _OTHER_RG)) from error
+        raise BinaryError(HintedText(f"{path} cannot be run: {error}", OTHER_RG)) from error
     if not printed:  # raised and not cached, because the next try may succeed
         gave = f"exit code {returncode} {complained.strip()[:200]!r}"
-        raise BinaryError(HintedText(f"{path} is not ripgrep: `{flag}` gave {gave}", _OTHER_RG))
+        raise BinaryError(HintedText(f"{path} is not ripgrep: `{flag}` gave {gave}", OTHER_RG))
     return printed
 
 

@@ -248,7 +248,7 @@ def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBina
     """Install rg because no candidate is usable, or raise with the reasons."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
     if seen[0].source in ("argument", "RIPWRAP_RG"):
-        raise BinaryError(f"the given rg cannot be used:\n{places}\nPass another one, or none.")
+        raise BinaryError(f"the given rg cannot be used:\n{places}\nPass another one, or leave it out.")
     ways = f"Install it, for instance:\n{how_to_install()}\nor name one: rg=… or RIPWRAP_RG=…"
     looked = f"rg (ripgrep) was not found. ripwrap looked at:\n{places}\n"
     if settings.offline() and not settings.mirrors():

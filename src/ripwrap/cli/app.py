@@ -275,7 +275,7 @@ def rank(
     run: RunOptions = RunOptions(),
     **options: Unpack[FileOptions],
 ) -> int:
-    """Find places by words or a name, best first.
+    """Find code by words or a name, best first.
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ def mcp(
     port
         Port to listen at
     allowed_host
-        Further name that HTTP clients use; may be repeated
+        Another host name to accept in requests; may be repeated
     index
         Offer the tools of an index, kept in the user's cache
     index_location

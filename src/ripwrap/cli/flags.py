@@ -43,7 +43,7 @@ Json = Annotated[bool, _output("Print JSON, one value a line", show_default=Fals
 
 
 def _check_limit(_: Any, value: int | None) -> None:
-    """Raise an error in the words of the command line; that of the library names `None`."""
+    """Check a limit before the library does: its error names `None`, which the command line does not have."""
     if value is not None and value < 0:
         raise ValueError(f"must be 0 or more, got {value}")
 
@@ -55,7 +55,7 @@ CountLines = Annotated[bool, _output("Print only how many lines match in each fi
 ListOthers = Annotated[bool, _output("Print only the paths of files that do not match", show_default=False)]
 CountMatches = Annotated[bool, _output("Print only how many matches each file has", show_default=False)]
 LineNumber = Annotated[bool, _output("Show line numbers", alias="-n", show_default="on")]
-MaxColumns = Annotated[int, _output("Omit longer lines; bytes with line end, 0: none", alias="-M", metavar="NUM")]
+MaxColumns = Annotated[int, _output("Omit lines over NUM bytes, with line end; 0: no limit", alias="-M", metavar="NUM")]
 When = Literal["auto", "always", "never"]
 Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", show_choices=False)]
 Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Directory to start from")]
@@ -127,7 +127,7 @@ def drop_overridden(arguments: Sequence[str]) -> list[str]:
 
 
 def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each option with its tokens, one letter at a time; other tokens have no name."""
+    """Yield each option with its tokens, and combined letters (`-in`) one by one; other tokens have an empty name."""
     names, rest = _names(), iter(arguments)
     for token in rest:
         left = token
@@ -209,7 +209,7 @@ def _meant(name: str, known: set[str]) -> str:
 
 
 def _allowed(kind: Any) -> str:
-    """Return which values an option of a type takes; empty if its type does not tell."""
+    """Return a phrase for the values that an option of this type takes; empty if any text may be one."""
     if get_origin(kind) is Literal:
         *others, last = map(str, get_args(kind))
         return f"{', '.join(others)} or {last}"

@@ -1,4 +1,4 @@
-"""Printing of models as lines for a terminal, a pipe or a program, and of errors on stderr."""
+"""Print models as lines for a terminal, a pipe or a program, and errors on stderr."""
 
 import json
 import logging
@@ -55,7 +55,7 @@ _paths = TypeAdapter[str](FsPath)
 
 
 def styled_console(color: When = "auto", *, stderr: bool = False) -> Console:
-    """Return a console for a terminal; NO_COLOR means no styles at all, where rich would still print bold."""
+    """Return a console for a terminal. With NO_COLOR it prints no styles at all; rich would still print bold."""
     if color == "auto" and os.environ.get("NO_COLOR"):
         color = "never"
     return Console(
@@ -92,7 +92,7 @@ def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type, 
 
 
 def _print_errors(summary: Summary) -> bool:
-    """Print what rg could not read or report, without links to nothing; return whether there was any."""
+    """Print what rg could not read or report, without broken links; return whether there was any."""
     errors = [error for error in summary.errors if not error.harmless]
     for error in errors:
         complain(str(error))
@@ -211,7 +211,7 @@ def print_refreshed(done: "RefreshResult") -> None:
 
 
 def print_fields(model: BaseModel) -> None:
-    """Print a line for each field that has a value; for one of several models, a line each."""
+    """Print a line for each field that has a value; a field with several models gets a line for each."""
     for name, value in model:
         for one in _split_models(value):
             if one not in (None, (), ""):
@@ -220,7 +220,7 @@ def print_fields(model: BaseModel) -> None:
 
 
 def _split_models(value: object) -> tuple[object, ...]:
-    """Return the models of a tuple, each for a line of its own, or else the value alone."""
+    """Return the models of a tuple as separate values; any other value stays one."""
     if isinstance(value, tuple):
         items = cast("tuple[object, ...]", value)
         return items if any(isinstance(item, BaseModel) for item in items) else (items,)
@@ -279,7 +279,7 @@ def _warn_of_binary(message: Message) -> None:
     if isinstance(message, End) and message.binary_offset is not None:
         where = shown(message.path or "<stdin>")
         complain(
-            f"{where}: taken for binary, from the NUL byte at offset {message.binary_offset}; --text searches all of it"
+            f"{where}: taken for binary from the NUL byte at offset {message.binary_offset} on; --text searches all"
         )
 
 
@@ -318,7 +318,7 @@ class Plain:
 
 
 def _omit(message: Match | Context, line: bytes, max_columns: int) -> bytes:
-    """Return what rg prints in place of a line that is too long with its terminator; nothing if it is not."""
+    """Return rg's text in place of a line that, with its terminator, is too long; empty for other lines."""
     if not max_columns or len(line) <= max_columns:
         return b""
     return b"[Omitted long matching line]" if isinstance(message, Match) else b"[Omitted long context line]"

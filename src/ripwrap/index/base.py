@@ -51,7 +51,7 @@ WINDOW_CHUNKER = Chunker("windows 1", lambda _, text: window_chunks(text))
 """Chunker that splits at lines."""
 
 _TOKENIZER = f"{TOKENIZE} 2"
-"""The tokenizer of full-text search, and the version of how identifiers are split."""
+"""The tokenizer of full-text search, and the version of the rule that splits identifiers."""
 
 _FILES_VERSION = "2"
 """Version of the default choice of files. Version 1 had hidden files and followed links; their text is removed."""
@@ -147,7 +147,7 @@ class BaseIndex:
         self._chunker.close()
 
     def _lock(self) -> anyio.Lock:
-        """Return the lock of this event loop; a task holds it while it uses the index, and others take no thread."""
+        """Return the lock of this event loop: a task waits for the index here, and not in a worker thread."""
         lock = self._lock_of_loop.get(None)
         if lock is None:
             lock = anyio.Lock()
@@ -230,7 +230,7 @@ class BaseIndex:
             done = await run.call(partial(self._write_files, view, paths, generation, progress, insist=insist))
             if done is not None:
                 return done.model_copy(update={"seconds": time.monotonic() - begun})
-        raise AssertionError("the last attempt insists")
+        raise AssertionError("unreachable: the last attempt returns a result")
 
     def _view_and_generation(self) -> tuple[View, int | None]:
         view = self._current_view()
@@ -292,7 +292,7 @@ class BaseIndex:
         raise self._missing_error()
 
     def _is_searchable(self) -> bool:
-        """Return whether the index has the current view, made by this chunker and version; make no index."""
+        """Return whether the index has the current view, made by this chunker and version; do not make an index."""
         view, versions = self._current_view(), self._store.versions
         return bool(
             self._store.run_if_current(
@@ -302,7 +302,7 @@ class BaseIndex:
 
     def _missing_error(self) -> RipwrapError:
         root, way = shown(str(self._root)), Hint(kind="call", target="refresh")
-        none = f"there is no index of {root} yet, or not with its current branch, these options and this chunker; "
+        none = f"there is no index of {root} yet for its current branch, these options and this chunker; "
         return RipwrapError(HintedText(none, way, " makes it"))
 
     def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> list[RankedChunk] | None:

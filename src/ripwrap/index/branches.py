@@ -152,7 +152,7 @@ def _read_text(path: Path) -> str:
 
 
 def _read(path: Path, max_bytes: int) -> bytes:
-    """Return the content of a regular file; links are followed, because working trees may share a `.git` by one.
+    """Return the content of a regular file; links are followed, because `.git` may be one.
 
     Raises:
         OSError: The file cannot be read.

@@ -27,7 +27,7 @@ Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
 
 
 def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
-    """Return the status of an index, whichever chunker made it; one that is damaged, or has other tables, is none."""
+    """Return the status of an index, made by any chunker. One that is damaged or has other tables counts as missing."""
     import sqlite3
 
     about = None
@@ -104,7 +104,7 @@ def _time_of(nanoseconds: int) -> datetime:
 
 
 def _why_outdated(store: Store, versions: Mapping[str, str]) -> Iterator[HintedText]:
-    """Yield why the next refresh rebuilds an index, if it does."""
+    """Yield the reason why the next refresh rebuilds an index; nothing if it does not."""
     made, wanted = versions.get("chunker", ""), store.versions["chunker"]
     if made != wanted:
         name = made.partition(" ")[0]
@@ -247,7 +247,7 @@ _RULES = (
 
 
 def _check_full_text(database: "Connection") -> list[str]:
-    """Return what FTS5 finds wrong with itself; nothing while another process writes, or if the file is read-only."""
+    """Return what FTS5 finds wrong with itself; empty while another process writes, or if the file is read-only."""
     import sqlite3
 
     database.execute("PRAGMA busy_timeout = 0")

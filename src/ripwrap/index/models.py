@@ -107,7 +107,7 @@ class IndexView(BaseModel, frozen=True):
         name: Branch; `"detached HEAD"` or `"no repository"` if there is none.
         root: Folder.
         options: Options of `Index` that chose the files, as JSON.
-        files: Number of files, with those that are skipped.
+        files: Number of files, including skipped ones.
         chunks: Number of chunks of these files.
         changed_at: Time of the last refresh that wrote to the view.
         current: True if this is the view that is searched now.
@@ -129,7 +129,7 @@ class IndexedModel(BaseModel, frozen=True):
 
     Attributes:
         name: Model, as `provider:model`.
-        dimension: Numbers of a vector.
+        dimension: Number of values in a vector.
         vectors: Number of vectors, of all views; equal chunks share one.
     """
 
@@ -142,19 +142,19 @@ class IndexStatus(BaseModel, frozen=True):
     """Status of an index, as of the last refresh.
 
     Attributes:
-        built: True if the current view was ever indexed, with whichever chunker.
+        built: True if the current view has been indexed, with any chunker.
         outdated: True if the next refresh rebuilds the index, because another chunker or version made it.
         files: Number of files of the current view with text in the index.
         chunks: Number of chunks of these files.
         bytes: Size of the index on disk, with all views.
         view: Name of the current view.
         views: All views.
-        models: All embedding models that have vectors in the index, with those of other calls.
+        models: All embedding models that have vectors in the index, also those that this `Index` does not use.
         location: Folder of the index.
         schema_version: Version of the tables.
-        chunker: Name and version of what split the files in the index; without an index, of what would.
+        chunker: Name and version of the index's chunker; without an index, of the chunker that would make it.
         model: Embedding model, as `provider:model`; `None` without an embedder.
-        dimension: Numbers of a vector; `None` until that is known.
+        dimension: Number of values in a vector; `None` until it is known.
         lacking: Number of texts of the current view without a vector; 0 without a model.
         changed_at: Time of the last refresh that wrote to the current view; `None` if there was none.
         sent: Sentences that say what is sent where; empty without a model, because then nothing leaves the machine.
@@ -191,7 +191,7 @@ class CheckResult(BaseModel, frozen=True):
         chunks: Number of chunks.
         indexed: Number of chunks in full-text search; equal to `chunks` in a sound index.
         orphans: Number of contents that no view has; `prune()` removes them.
-        chunker: Name and version of what split the files; empty if there is no index, or it cannot be read.
+        chunker: Name and version of the chunker; empty if there is no index, or it cannot be read.
         views: All views.
         models: All embedding models that have vectors.
         messages: Problems and notes, each with what to do.
@@ -256,7 +256,7 @@ class EmbedderInfo:
 
     Attributes:
         name: The model, as `provider:model`.
-        dimension: Numbers of a vector; `None` until that is known.
+        dimension: Number of values in a vector; `None` until it is known.
         destination: Where texts are sent, in a sentence.
     """
 

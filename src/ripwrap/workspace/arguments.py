@@ -1,4 +1,4 @@
-"""Arguments of the tools: a model for each tool, and how what a model (LLM) sends is read into it. Pure.
+"""Arguments of the tools: a Pydantic model for each tool, and the reading of what an LLM sends into it. Pure.
 
 Each `…Arguments` model holds the types, defaults and bounds of one tool. The methods of `Workspace` repeat all but the
 bounds, because frameworks read signatures; a test compares the two. The descriptions are in the docstrings of those
@@ -119,7 +119,7 @@ TOOL_NAMES = {
 _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
 """Other values of `entry_type`: those of find, fd and other tools."""
 READ_NAMES = frozenset({"read", "read_file", "view", "view_file", "cat", "open_file", "get_file_contents"})
-"""Names of tools that read a file, in lower case; there is none."""
+"""Names, in lower case, of tools of other agents that read a file. A workspace has no such tool."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments without effect: answers always have line numbers, and an explanation is a remark of the model."""
@@ -272,7 +272,7 @@ def tool_name(name: str, known: tuple[str, ...]) -> str:
     found = plain if plain in known else TOOL_NAMES.get(plain.replace("_", ""), TOOL_NAMES.get(plain))
     if found is None:
         hint = "to read a file, call grep_content with its path and the pattern '^'; " if plain in READ_NAMES else ""
-        raise ValueError(f"there is no tool {name!r}; {hint}there are {', '.join(known)}")
+        raise ValueError(f"there is no tool {name!r}; {hint}the tools are {', '.join(known)}")
     return found
 
 
@@ -352,7 +352,7 @@ def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments that say something, each by a name that the model of the tool knows."""
+    """Return the arguments that have an effect, each by a name that the model of the tool knows."""
     known: dict[str, Any] = {}
     for name, value in given.items():
         plain = name if name in names else _snake_case(name)
@@ -376,7 +376,7 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
 
 @functools.cache
 def _names(model: type[ToolArguments]) -> dict[str, str]:
-    """Return all names that the arguments of a tool go by, each with the argument that it means."""
+    """Map every accepted name of each argument of a tool to the argument."""
     names = {name: name for name in model.model_fields}
     for name in model.model_fields:
         for alias in ALIASES.get(name, ()):

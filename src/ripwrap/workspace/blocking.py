@@ -22,7 +22,7 @@ from ripwrap.workspace.arguments import (
     TreeOptions,
     parse_arguments,
 )
-from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, MISTAKES, TIMEOUT, ToolDispatcher, describe_tools
+from ripwrap.workspace.dispatch import MAX_CHARS, MAX_LINE, TIMEOUT, TOOL_ERRORS, ToolDispatcher, describe_tools
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content
 from ripwrap.workspace.listing import run_ls, run_tree
@@ -83,12 +83,11 @@ class Workspace:
             outer_ignore: Also apply ignore files above the roots, and git's own settings, as rg does.
             guard: Limit the search to one file system, a few levels and a shorter time in `/`, in a home directory, in
                 `/proc` and similar directories, and on network file systems. The answer says so.
-            timeout: Seconds that rg may take; the answer then has the results until then. A call runs rg once, or twice
-                if a glob has a slash, and takes up to 5 seconds more to find out why nothing was found. If
+            timeout: Seconds that a run of rg may take; the answer then has the results found so far. A call runs rg once,
+                or twice if a glob has a slash. If nothing was found, it takes up to 5 seconds more to find out why. If
                 `grep_content` shows all visible matches, it takes up to 1 second more to count those in hidden files.
-                `ls` and `tree` may take the same time again to list the directories of a folder without files. If an
-                index cannot be refreshed in this time, the files are ranked without it, which may take the same time
-                again.
+                `ls` and `tree` may take `timeout` again to list the directories of a folder without files. If an
+                index cannot be refreshed in time, the files are ranked without it, which may take `timeout` again.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -181,7 +180,7 @@ class Workspace:
                     sections=sections,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def grep_content_result(
@@ -240,7 +239,7 @@ class Workspace:
                     include_ignored=include_ignored,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def find_files_result(
@@ -284,7 +283,7 @@ class Workspace:
                     include_ignored=include_ignored,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
@@ -313,7 +312,7 @@ class Workspace:
             return self.text(
                 self.tree_result(path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored)
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
@@ -335,7 +334,7 @@ class Workspace:
         """
         try:
             return self.text(self.codebase_search_result(query, path, limit=limit))
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def codebase_search_result(
@@ -361,7 +360,7 @@ class Workspace:
         """
         try:
             return self.text(self.index_codebase_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def index_codebase_result(self) -> IndexCodebaseResult:
@@ -378,7 +377,7 @@ class Workspace:
         """Show whether there is an index, its size, and the time of its last change; this does not refresh it."""
         try:
             return self.text(self.index_status_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def index_status_result(self) -> IndexStatusResult:
@@ -389,7 +388,7 @@ class Workspace:
         """Check whether the index is sound, and show what to do if it is not; this reads the whole index."""
         try:
             return self.text(self.index_health_check_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def index_health_check_result(self) -> IndexHealthResult:
@@ -397,7 +396,7 @@ class Workspace:
         return run_blocking(self._tools.required_indexes("index_health_check").index_health_check(self._tools.runner))
 
     def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
-        """Call a tool with the arguments of a model, and return its text; raises for nothing that a model can send.
+        """Call a tool with the arguments of a model, and return its text; do not raise, whatever a model sends.
 
         Args:
             name: Name of a tool, or another name that models use for it (`Grep`, `Glob`, `LS`, …).
@@ -406,7 +405,7 @@ class Workspace:
         """
         try:
             return self.text(self.call_result(name, arguments))
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     def call_result(

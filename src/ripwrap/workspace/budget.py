@@ -160,7 +160,7 @@ def _path_error_text(error: PathError) -> str:
 
 
 def snippet(text: str, lines: int, max_line: int) -> str:
-    """Return the first lines of a text, each cut if it is long, and all if the others are blank."""
+    """Return the first lines of a text, or all if the rest is blank; long lines are cut."""
     parts = text.removesuffix("\n").split("\n")
     if lines and not has_text(parts[lines:]):
         lines = len(parts)

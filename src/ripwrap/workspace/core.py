@@ -35,9 +35,9 @@ from ripwrap.workspace.arguments import (
 from ripwrap.workspace.dispatch import (
     MAX_CHARS,
     MAX_LINE,
-    MISTAKES,
     SEARCH_TOOLS,
     TIMEOUT,
+    TOOL_ERRORS,
     TOOLS,
     ToolDispatcher,
     describe_tools,
@@ -102,12 +102,11 @@ class Workspace:
             outer_ignore: Also apply ignore files above the roots, and git's own settings, as rg does.
             guard: Limit the search to one file system, a few levels and a shorter time in `/`, in a home directory, in
                 `/proc` and similar directories, and on network file systems. The answer says so.
-            timeout: Seconds that rg may take; the answer then has the results until then. A call runs rg once, or twice
-                if a glob has a slash, and takes up to 5 seconds more to find out why nothing was found. If
+            timeout: Seconds that a run of rg may take; the answer then has the results found so far. A call runs rg once,
+                or twice if a glob has a slash. If nothing was found, it takes up to 5 seconds more to find out why. If
                 `grep_content` shows all visible matches, it takes up to 1 second more to count those in hidden files.
-                `ls` and `tree` may take the same time again to list the directories of a folder without files. If an
-                index cannot be refreshed in this time, the files are ranked without it, which may take the same time
-                again.
+                `ls` and `tree` may take `timeout` again to list the directories of a folder without files. If an
+                index cannot be refreshed in time, the files are ranked without it, which may take `timeout` again.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
@@ -200,7 +199,7 @@ class Workspace:
                     sections=sections,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def grep_content_result(
@@ -259,7 +258,7 @@ class Workspace:
                     include_ignored=include_ignored,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def find_files_result(
@@ -303,7 +302,7 @@ class Workspace:
                     include_ignored=include_ignored,
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def ls_result(self, path: str = ".", **options: Unpack[LsOptions]) -> ListResult:
@@ -334,7 +333,7 @@ class Workspace:
                     path, limit=limit, include_hidden=include_hidden, include_ignored=include_ignored
                 )
             )
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def tree_result(self, path: str = ".", **options: Unpack[TreeOptions]) -> ListResult:
@@ -356,7 +355,7 @@ class Workspace:
         """
         try:
             return self.text(await self.codebase_search_result(query, path, limit=limit))
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def codebase_search_result(
@@ -380,7 +379,7 @@ class Workspace:
         """
         try:
             return self.text(await self.index_codebase_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def index_codebase_result(self) -> IndexCodebaseResult:
@@ -397,7 +396,7 @@ class Workspace:
         """Show whether there is an index, its size, and the time of its last change; this does not refresh it."""
         try:
             return self.text(await self.index_status_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def index_status_result(self) -> IndexStatusResult:
@@ -408,7 +407,7 @@ class Workspace:
         """Check whether the index is sound, and show what to do if it is not; this reads the whole index."""
         try:
             return self.text(await self.index_health_check_result())
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def index_health_check_result(self) -> IndexHealthResult:
@@ -416,7 +415,7 @@ class Workspace:
         return await self._tools.required_indexes("index_health_check").index_health_check(self._tools.runner)
 
     async def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
-        """Call a tool with the arguments of a model, and return its text; raises for nothing that a model can send.
+        """Call a tool with the arguments of a model, and return its text; do not raise, whatever a model sends.
 
         Args:
             name: Name of a tool, or another name that models use for it (`Grep`, `Glob`, `LS`, …).
@@ -425,7 +424,7 @@ class Workspace:
         """
         try:
             return self.text(await self.call_result(name, arguments))
-        except MISTAKES as error:
+        except TOOL_ERRORS as error:
             return self.error_text(error)
 
     async def call_result(

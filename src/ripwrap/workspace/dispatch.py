@@ -66,7 +66,7 @@ RETRY_DOWNLOAD_AFTER = 60.0
 
 _LOGGER = logging.getLogger("ripwrap")
 
-MISTAKES = (RipwrapError, ValueError, OSError)
+TOOL_ERRORS = (RipwrapError, ValueError, OSError)
 """Errors that a tool answers with a text instead of raising them."""
 
 
@@ -74,7 +74,8 @@ class MissingRgRunner:
     """Runner that remembers a missing rg between the calls of a workspace.
 
     For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches fail at once with the same error, and do not
-    try the download again. Each absence of rg is logged once, if a tool cannot do without rg.
+    try the download again. If a tool needs rg and there is none, that is logged
+    once, until rg is found again.
     """
 
     def __init__(self, runner: Runner) -> None:
@@ -110,7 +111,7 @@ class MissingRgRunner:
         await self._runner.checkpoint()
 
     def log(self, text: str) -> None:
-        """Log why there is no rg, unless this absence has been logged."""
+        """Log why there is no rg, unless that has been logged since rg was last found."""
         if not self._logged:
             _LOGGER.warning("%s", text)
         self._logged = True

@@ -106,7 +106,7 @@ async def run_find_files(
 async def _find(
     run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: Progress | None = None
 ) -> _Found:
-    """Return what matches: at least `most` paths, and the number of all."""
+    """Return what matches: the first `most` paths or more, and the number of all."""
     if arguments.entry_type == "file" and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
     found = await run.call(partial(_find_entries, scope, arguments.pattern, arguments.entry_type))
@@ -120,7 +120,7 @@ def _is_file(location: Location) -> bool:
 
 
 def _wider(scope: Scope, names: Iterable[str], seconds: float) -> Scope:
-    """Return the scope with hidden or ignored files, whose listing may take this long."""
+    """Return the scope with hidden or ignored files included, and with this time limit."""
     added = dict.fromkeys(names, True)
     kept = {name: value for name, value in scope.options.items() if name != "ignore_file" or "no_ignore" not in added}
     return replace(scope, options=cast("FileOptions", {**kept, **added}), timeout=seconds)
@@ -168,7 +168,7 @@ def _shown_entry(location: Location, path: str) -> str:
 
 
 async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, found: _Found) -> str:
-    """Return the message that nothing was found, with what there would be with other arguments."""
+    """Return the message that nothing was found, and what other arguments would find."""
     noun, nouns = NOUNS[arguments.entry_type]
     nothing = nothing_found(nouns, None if found.exact else scope.timeout)
     if not found.exact:
@@ -205,7 +205,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
 
 
 async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | None:
-    """Return the first directory that a pattern matches and that is not empty, or a directory of just this path."""
+    """Return the directory that the pattern names exactly, or else the first one with files that it matches."""
     from ripwrap.workspace.walk import GlobFilter  # pathspec, only now
 
     globs, excluded = entry_globs(scope.location, pattern)
@@ -238,7 +238,7 @@ def _top_directory(location: Location, name: str) -> str | None:
 
 
 def _by_age(cwd: str, paths: Sequence[str]) -> list[str]:
-    """Return the paths, the last changed first, and those of one age in the same order."""
+    """Return the paths, the last changed first; paths of the same age keep their order."""
 
     def negative_mtime(path: str) -> float:
         try:

@@ -66,7 +66,7 @@ def glob_pattern(glob: str, *, include: bool, allow_unclosed: bool) -> RegexPatt
 
 
 def byte_text(raw: bytes) -> str:
-    """Return bytes as characters with the same numbers, as Latin-1 does."""
+    """Decode bytes as Latin-1: each byte becomes the character with its number."""
     return raw.decode("latin-1")
 
 

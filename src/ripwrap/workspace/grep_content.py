@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.explain import Probe
-from ripwrap._operations.grep import MatchCollector, amount, explanation, in_hidden_files
-from ripwrap._operations.pagination import files_in_turn, window_of
+from ripwrap._operations.grep import MatchCollector, counts_text, explanation, in_hidden_files
+from ripwrap._operations.pagination import files_round_robin, make_page_request
 from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
@@ -61,7 +61,7 @@ HIDDEN_SECONDS = 1.0
 """Seconds for counting the matches in hidden files."""
 
 BINARY_SECONDS = 1.0
-"""Seconds for searching binary files for the reason why nothing was found."""
+"""Time limit for searching binary files, to find out why nothing was found."""
 
 LITERAL_SECONDS = 5.0
 """Seconds for counting the matches of a wrong pattern as plain text."""
@@ -85,8 +85,8 @@ _TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
 class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
     """Collector of a search that takes matches from all files round robin, and reports progress."""
 
-    def __init__(self, window: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
-        super().__init__(window, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
+    def __init__(self, page_request: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
+        super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
         self._progress = progress
 
     def feed(self, chunk: bytes) -> None:
@@ -158,13 +158,15 @@ class Query:
         return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
 
     def step(
-        self, options: SearchOptions, window: PageRequest, timeout: float | None
+        self, options: SearchOptions, page_request: PageRequest, timeout: float | None
     ) -> Step[RoundRobinMatchCollector]:
         """Return the run of rg that searches for matches with other options."""
         own = self.options
         same = all(options.get(name) == own.get(name) for name in ("hidden", "no_ignore", "glob", "type"))
         allowed = self.allowed if same else self.scope.allowed
-        return Step(self.command(options), partial(RoundRobinMatchCollector, window, allowed, self.progress), timeout)
+        return Step(
+            self.command(options), partial(RoundRobinMatchCollector, page_request, allowed, self.progress), timeout
+        )
 
 
 async def run_grep_content(
@@ -204,16 +206,21 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     offset = min(arguments.offset, MAX_REACHABLE)
     # Collect only as many matches as the budget may have room for.
     most = min(arguments.max_matches, query.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
-    window = window_of(offset, most, arguments.max_files or None, query.options)
-    found = await run.collect(query.step(query.options, window, query.scope.timeout))
-    files = await files_in_turn(run, window, found)
-    page = _page(query, window, found, files)
+    page_request = make_page_request(offset, most, arguments.max_files or None, query.options)
+    found = await run.collect(query.step(query.options, page_request, query.scope.timeout))
+    files = await files_round_robin(run, page_request, found)
+    page = _page(query, page_request, found, files)
     explained = "" if found.matches or not page.exact else await _explained(run, query)
     notes = list(_omissions(query, found))
     named = [os.fsdecode(path) for path, _ in found.named()]
-    if page.exact and found.matches <= page.reachable and found.matches <= window.end and len(named) == found.files:
+    if (
+        page.exact
+        and found.matches <= page.reachable
+        and found.matches <= page_request.end
+        and len(named) == found.files
+    ):
         notes.append(await _hidden_matches(run, query, named))
-    much = amount(found, None if page.exact else query.scope.timeout)
+    much = counts_text(found, None if page.exact else query.scope.timeout)
     answer = GrepContentResult(
         **_about(query, found.end, timed_out=found.timed_out, notes=notes),
         files=tuple(FileHits(path=location.shown(file.path), count=file.total_matches) for file in files),
@@ -257,18 +264,20 @@ def _nothing(query: Query, found: RoundRobinMatchCollector) -> str:
     return f"{nothing_found('matches', query.ended_after(timed_out=found.timed_out))}."
 
 
-def _page(query: Query, window: PageRequest, found: RoundRobinMatchCollector, files: Sequence[FileMatches]) -> Page:
+def _page(
+    query: Query, page_request: PageRequest, found: RoundRobinMatchCollector, files: Sequence[FileMatches]
+) -> Page:
     """Return the page that the budget is filled from."""
-    all_reached = found.files <= window.max_files
-    reachable = found.matches if all_reached else sum(file.total_matches for file in files[: window.max_files])
+    all_reached = found.files <= page_request.max_files
+    reachable = found.matches if all_reached else sum(file.total_matches for file in files[: page_request.max_files])
     return Page(
         files=tuple(files),
-        offset=window.offset,
+        offset=page_request.offset,
         reachable=min(reachable, MAX_REACHABLE),
         total_matches=found.matches,
         files_matched=found.files,
         exact=found.exact and not query.incomplete,
-        names=0 if window.offset else min(max(query.arguments.max_matches, 10), 100),
+        names=0 if page_request.offset else min(max(query.arguments.max_matches, 10), 100),
     )
 
 
@@ -280,7 +289,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
         where = "".join(f", e.g. in {printable(location.shown(path))[:MAX_NAME_CHARS]}" for path in islice(names, 1))
         yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
-        yield f"{plural(found.binary, 'file')} taken for binary, from its first NUL byte."
+        yield f"{plural(found.binary, 'file')} taken for binary from the first NUL byte on; matches may be missing."
 
 
 async def _files(run: Runner, query: Query) -> GrepContentResult:
@@ -355,7 +364,7 @@ async def _explained(run: Runner, query: Query) -> str:
         if query.files.overrides and "file_type" in query.files.names and "no_ignore" in options:
             return None  # the glob overrides ignore files and types, and probes do not filter that
         if query.files.overrides and len(options) == 1 and options < unseen:
-            return None  # for the same reason it finds hidden and ignored files with either of the two
+            return None  # the glob finds hidden and ignored files with either of the two options
         if any(hint.kind == "omit" for hint in probe.hints):
             return f"without {', '.join(query.files.names)}"
         spelled = [text for hint in probe.hints if (text := spell_as_argument(hint)) is not None]
@@ -363,10 +372,12 @@ async def _explained(run: Runner, query: Query) -> str:
 
     quiet = replace(query, progress=None)
 
-    def step(options: SearchOptions, window: PageRequest, timeout: float | None) -> Step[RoundRobinMatchCollector]:
+    def step(
+        options: SearchOptions, page_request: PageRequest, timeout: float | None
+    ) -> Step[RoundRobinMatchCollector]:
         if options.get("text") and timeout is not None:
             timeout = min(timeout, BINARY_SECONDS)
-        return quiet.step(options, window, timeout)
+        return quiet.step(options, page_request, timeout)
 
     said = await explanation(
         run,
@@ -380,14 +391,14 @@ async def _explained(run: Runner, query: Query) -> str:
 
 
 async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> str:
-    """Return how many more matches there are in hidden files; empty if there are none, or if it cannot be told.
+    """Return how many more matches there are in hidden files; empty if there are none, or they cannot be counted.
 
     rg reads hidden files only, so this takes about as long as listing all files, and no longer than `HIDDEN_SECONDS`.
 
     Args:
         run: Runner of the search.
         query: Search that was complete.
-        seen: Paths of all files in which it found something. It reads a hidden file that an ignore file names with `!`.
+        seen: Paths of all files with a match. They may include hidden files that an ignore file names with `!`.
     """
     scope, unwanted = query.scope, frozenset(seen)
     # With `overrides`, the globs of the caller would bring back ignored files.

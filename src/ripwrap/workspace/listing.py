@@ -24,7 +24,7 @@ MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
 
 ROOTS_SHARE = 4
-"""Part of the budget that names of the roots may take: one in this number."""
+"""Divisor of the budget: the names of the roots may take a quarter of it."""
 
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOGGER = logging.getLogger("ripwrap")
@@ -112,7 +112,7 @@ def _tree_result(
 
 
 def _roots_note(settings: Settings, location: Location) -> Iterator[str]:
-    """Yield a note with the roots, if they are what is listed and a caller cannot know what `.` is."""
+    """Yield a note that names the roots, if they are listed and a caller cannot know which directory `.` is."""
     roots = settings.sandbox.roots
     if not (location.several or (len(roots) == 1 and location.paths == (os.curdir,) and not _is_current(roots[0]))):
         return

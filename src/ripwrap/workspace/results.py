@@ -19,8 +19,8 @@ Engine: TypeAlias = Literal["rg", "python"]
 Layout: TypeAlias = Literal["ls", "tree"]
 Ranking: TypeAlias = Literal["index", "files"]
 
-_TOLD_BY_PATH = {"entries": {"__all__": {"name", "depth"}}}
-"""Fields that `structured()` leaves out: half of a listing, which its other half repeats."""
+_REPEATED_FIELDS = {"entries": {"__all__": {"name", "depth"}}}
+"""Fields that `structured()` leaves out, because `path` has the same facts. They were half of a listing."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
@@ -55,17 +55,17 @@ class ToolResult(BaseModel, ABC, frozen=True):
         return f"{body}\n\n({said})" if body else said
 
     def structured(self) -> dict[str, Any]:
-        """Return the result as plain JSON values for MCP: without what has its default or can be told from the rest.
+        """Return the result as plain JSON values for MCP, without fields that have their default or repeat others.
 
-        It is valid by `structured_schema()`. In a listing, `path` tells `name` and `depth`.
+        `structured_schema()` describes it. Entries of a listing have no `name` and `depth`, because `path` has both.
         """
-        return self.model_dump(mode="json", exclude_defaults=True, exclude=_TOLD_BY_PATH)
+        return self.model_dump(mode="json", exclude_defaults=True, exclude=_REPEATED_FIELDS)
 
     @classmethod
     def structured_schema(cls) -> dict[str, Any]:
-        """Return the JSON schema of `structured()`, by which `model_dump(mode="json")` is valid as well."""
+        """Return the JSON schema of `structured()`; it also accepts `model_dump(mode="json")`."""
         schema = cls.model_json_schema(mode="validation")
-        for field, each in _TOLD_BY_PATH.items():
+        for field, each in _REPEATED_FIELDS.items():
             if field in schema["properties"]:
                 entry = schema["$defs"][schema["properties"][field]["items"]["$ref"].rpartition("/")[2]]
                 for name in each["__all__"]:
@@ -190,7 +190,8 @@ def _heading(section: Section | None, line: int) -> str:
 def _first_line(match: ContentMatch, before: Section | None) -> int:
     """Return the number of the first line that can stand below the heading of a match.
 
-    Context above the definition is left above the heading, and context that ends the definition `before` below that.
+    Context above the definition stays above the heading. Context at the end of the definition `before` stays below
+    the heading of that one.
     """
     begin = match.section.line if match.section else 0
     if before and before.end_line < match.line:
@@ -376,7 +377,7 @@ class RootStatus(BaseModel, frozen=True):
         bytes: Size on disk in bytes, with all branches.
         branch: Current branch of the root.
         branches: Branches in the index.
-        chunker: Name and version of what split the files.
+        chunker: Name and version of the chunker, which splits files.
         model: Embedding model; `None` if the index has no embeddings.
         changed_at: Time of the last change.
         sent: Data that leaves the machine, and its receivers; empty if none does.

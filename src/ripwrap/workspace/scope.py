@@ -201,8 +201,8 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
 def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
     """Return the globs of files and directories that a pattern asks for, and the options that exclude others.
 
-    The globs are relative to the directory that rg runs in, and without a slash match names at any depth. No glob asks
-    for everything. A glob that ends in a slash asks for directories.
+    The globs are relative to the directory that rg runs in, and without a slash match names at any depth. An empty list
+    asks for everything. A glob that ends in a slash asks for directories.
     """
     globs = comma_separated(pattern)
     only = [

@@ -4,9 +4,9 @@ import fnmatch
 import os
 from collections.abc import Callable, Collection, Sequence
 
-from ripwrap._operations.tree import Directory, directory_at, plant_parts
+from ripwrap._operations.tree import Directory, directory_at, insert_parts
 from ripwrap._ripgrep.decoder import PathDecoder
-from ripwrap._ripgrep.listing_collector import Intake
+from ripwrap._ripgrep.listing_collector import BaseListingCollector
 from ripwrap.options import FileOptions
 from ripwrap.workspace.scope import Progress, Scope
 
@@ -22,7 +22,7 @@ COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store"
 """Files that `ls` and `tree` count but do not name, unless an ignore file says what to leave out."""
 
 
-class TreeCollector(Intake[str]):
+class TreeCollector(BaseListingCollector[str]):
     """Collector that arranges paths of files below their directories.
 
     Attributes:
@@ -67,7 +67,7 @@ class TreeCollector(Intake[str]):
 
     @property
     def is_empty(self) -> bool:
-        """True if the whole location was listed, and nothing in it."""
+        """True if the listing is complete and has no entry."""
         return not (self.root or self.skipped or self.timed_out)
 
     def feed(self, chunk: bytes) -> None:
@@ -103,7 +103,7 @@ class TreeCollector(Intake[str]):
             self.folded = True
             directory_at(self.root, levels)
         else:
-            plant_parts(self.root, parents, name)
+            insert_parts(self.root, parents, name)
 
     def _parts(self, path: str) -> tuple[str, list[str]]:
         """Return the searched path that holds a path, and the names below it; with several roots, the root first."""

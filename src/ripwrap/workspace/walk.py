@@ -74,10 +74,10 @@ class ScopeWalk:
 
 
 class GlobFilter:
-    """Filter of paths, as a walk yields them, by globs."""
+    """Filter of the paths of a walk, by globs."""
 
     def __init__(self, globs: Sequence[str], excluded: Sequence[str] = ()) -> None:
-        """Let the paths pass that one of the globs matches, or without globs all, but for excluded ones.
+        """Let a path pass if a glob matches it, or there are no globs, and no glob in `excluded` matches it.
 
         Raises:
             GlobError: A glob does not parse.
@@ -126,7 +126,7 @@ def walk(
         sub: Real path relative to `root`; `.` is the root. A file is listed even if it is ignored.
         hidden: List hidden files, too; a rule with `!` brings them back anyway.
         no_ignore: Read no ignore files.
-        exclude: Globs of files and folders to leave out, as after rg's `--glob=!`; `EXCLUDED` always is.
+        exclude: Globs of files and folders to leave out, as after rg's `--glob=!`. `EXCLUDED` is always left out.
         max_depth: Number of levels below `sub` to list; `None` is no limit.
         one_file_system: Do not enter folders on another file system than that of `sub`.
         folders: Yield folders below `sub`, too, each before its content, with a separator at its end.
@@ -229,7 +229,7 @@ class _Walker:
 
 
 def _parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
-    """Return rules for what globs match; `mark` is what rg's flag has before a glob, as an error quotes it."""
+    """Return rules that match what the globs match; an error quotes a glob after `mark`, as in rg's flag."""
     return Rules(rule for glob in globs if (rule := _parse_glob(glob, mark)))
 
 

@@ -61,7 +61,7 @@ class PatternOutline:
         return Section(name=name, line=definition.line + 1, text=text, end_line=definition.end + 1)
 
     def _qualified_name(self, owner: int) -> str:
-        """Return a name with those around it, or alone if that is too long."""
+        """Return a name after the names around it (`Shop.add`), or alone if the whole is too long."""
         name = full = self._definitions[owner].name[:MAX_NAME_CHARS]
         for _ in range(MAX_NAME_CHARS):
             owner = self._parents[owner]

@@ -157,7 +157,7 @@ class _Scanner:
         return word if self._words.get(word, -1) > index else ""
 
     def _closes(self, closer: str, index: int) -> bool:
-        """Return True if a later line has a closer; otherwise its opener was none."""
+        """Return True if a later line has a closer; without one, the opener opens nothing."""
         if closer not in self._last and len(self._last) < _MAX_CLOSERS:
             if self._text is None:
                 self._text = "\n".join(self._lines)

@@ -214,7 +214,7 @@ def _script(name: str, definitions: Mapping[str, NameRule]) -> Grammar:
 
 
 def _declarator(node: "Node") -> str | None:
-    """Return the name within pointers, arrays and parentheses."""
+    """Return the name in a declarator, inside its pointers, arrays and parentheses."""
     found = node.child_by_field_name("declarator")
     for _ in range(_MAX_DECLARATORS):
         if found is None:

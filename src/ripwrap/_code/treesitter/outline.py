@@ -86,7 +86,7 @@ class SyntaxOutline:
         return self._with_hash_comments(found) if self.grammar.hash_comments else found
 
     def qualified_name(self, outer: str | None, name: str) -> str | None:
-        """Return a name after that of the definition around it, or alone if that is too long."""
+        """Return a name after the name around it (`Shop.add`), or alone if the whole is too long."""
         name = name[:MAX_NAME_CHARS]
         if not outer or not self.grammar.qualified:
             return name or outer
@@ -237,7 +237,7 @@ class _Level:
 
 
 def _last_row(node: "Node") -> int:
-    """Return the last line of a node; a node that ends with a line's end does not have the next line."""
+    """Return the last line of a node; if the node ends with a newline, the line after it does not count."""
     end = node.end_point
     return end.row - (end.column == 0 and end.row > node.start_point.row)
 

@@ -26,11 +26,14 @@ MAX_MEMORY_BYTES = 2 << 30
 """Address space of the process, on systems that can limit it."""
 
 IDLE_TIMEOUT = 60.0
-"""Seconds without a request after which the process is ended; starting it takes longer than an edit may."""
+"""Seconds without a request after which the process is ended. It is kept that long because it starts slowly."""
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
-"""Seconds between the end of an idle process by its parent, and by its own alarm: none comes during a request."""
+"""Seconds after its idle timeout at which the process ends itself, because its parent did not.
+
+They are so many that the alarm never ends a process that has a request.
+"""
 _POLL_INTERVAL = 0.05
 """Seconds between two checks for a timeout or cancellation."""
 _HEADER = struct.Struct(">II")
@@ -64,7 +67,7 @@ class SyntaxChunker:
     """
 
     def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:
-        """Start no process yet.
+        """Set the limits; the first file starts the process.
 
         Args:
             seconds: Time limit for a file.
@@ -131,7 +134,7 @@ class _Worker:
             return answer
 
     def close(self) -> None:
-        """End the process, after the request under way."""
+        """End the process after the current request."""
         with self._lock:
             process, self._process = self._process, None
             self._ended.set()
@@ -163,7 +166,7 @@ class _Worker:
             _check_cancelled()
             raise _start_error(f"it ended with {code}")
         self._used, self._ended = time.monotonic(), threading.Event()
-        # A daemon: the end of the program does not wait for it.
+        # A daemon thread, so that the end of the program does not wait for it.
         threading.Thread(
             target=self._close_when_idle, args=(self._ended,), name="ripwrap-parser-idle", daemon=True
         ).start()
@@ -294,7 +297,7 @@ def _write(stream: IO[bytes], data: bytes) -> None:
 
 
 def _read(stream: IO[bytes], size: int) -> bytes | None:
-    """Return as many bytes; `None` if the stream ends before."""
+    """Return `size` bytes; `None` if the stream ends before."""
     parts: list[bytes] = []
     while size:
         part = stream.read(size)

@@ -104,7 +104,8 @@ class Hosted:
             else:
                 provider, model = self._make_model()
             if self._url(model) != self.destination.url:
-                raise self._make_error("its address has changed since it was chosen; make the embedder again", "setup")
+                changed = "its server's address has changed since the embedder was made; make a new embedder"
+                raise self._make_error(changed, "setup")
             if provider is not None:
                 await stack.enter_async_context(provider)
             answer = await import_module("pydantic_ai").Embedder(model).embed(texts, input_type=kind)
@@ -139,7 +140,7 @@ class Hosted:
         return redact(str(url)).rstrip("/") if url else None
 
     def _find_length(self, found: object, count: int) -> int | None:
-        """Return the numbers of a vector of an answer; `None` if the answer has no vectors."""
+        """Return how many numbers each vector of an answer has; `None` if the answer has no vectors."""
         from ripwrap.index.embeddings import vectors
 
         try:
@@ -248,7 +249,7 @@ def remove_secrets(text: str) -> str:
 
 
 def _packages(provider: str, error: ImportError) -> str:
-    """Return what `pip install` must be given for a provider, after an import that failed."""
+    """Return the arguments of `pip install` for a provider whose package could not be imported."""
     if provider in ("google", "google-cloud"):
         return '"ripwrap[google]"'
     packages = ["ripwrap[vectors]"]

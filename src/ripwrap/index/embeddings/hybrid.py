@@ -52,7 +52,7 @@ CHANGED_LENGTH_LOG = "%s has vectors of %d numbers, which were %d: all texts are
 _LOGGER = logging.getLogger("ripwrap")
 
 EmbedProgress: TypeAlias = Callable[[int, int], object]
-"""Called in a worker thread with the number of embedded texts, and of all."""
+"""Function that is called in a worker thread with the number of embedded texts, and of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class HybridSearch:
         return EmbedderInfo(self.embedder.name, self.embedder.dimension, str(describe(self.embedder)))
 
     async def embed(self, progress: EmbedProgress | None, *, patient: bool) -> Outcome:
-        """Embed the texts of the view without a vector; one task of all processes does so at a time.
+        """Embed the texts of the view that have no vector; only one task of all processes does so at a time.
 
         Args:
             progress: Called after each batch.
@@ -170,7 +170,7 @@ class HybridSearch:
         try:
             found = await embed_query(self.embedder, query, limits=self._search_limits(), dimension=dimension)
         except EmbeddingError as error:
-            _LOGGER.warning("words alone answer a query: %s", error)
+            _LOGGER.warning("a query is answered by words alone: %s", error)
             self._note(error)
             if isinstance(error, LengthError):
                 await in_thread(self._drop_one)

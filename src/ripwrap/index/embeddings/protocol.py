@@ -65,7 +65,7 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int | None:
-        """Numbers of a vector; `None` until that is known."""
+        """Number of values in a vector; `None` until it is known."""
         ...
 
     async def embed(self, texts: Sequence[str], *, query: bool) -> "Vectors":

@@ -23,7 +23,7 @@ MAX_EXACT_VECTORS = 200_000
 """Number of vectors, above which an approximate search is worth its graph."""
 
 BLOCK_ROWS = 4096
-"""Rows that are widened at a time: 4 MiB at 256 numbers each."""
+"""Rows that are converted to float32 at a time: 4 MiB for rows of 256 numbers."""
 
 MAX_FLOAT32_BYTES = 256 * 1024 * 1024
 """Size above which a matrix stays float16, with which a query takes ten times as long."""
@@ -118,7 +118,7 @@ def find_nearest(
         rows: Normalised rows, float16 or float32.
         query: Normalised vector.
         k: Number of rows.
-        block: Rows of float16 that are widened at a time.
+        block: Rows of float16 that are converted to float32 at a time.
     """
     wanted = widen(query)
     if k < 1 or not len(rows):

@@ -134,7 +134,7 @@ def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TI
         patience: Seconds to wait for another process that writes.
 
     Raises:
-        sqlite3.OperationalError: Another process has been writing for as long.
+        sqlite3.OperationalError: Another process wrote all that time.
         TimeoutError: The caller is cancelled.
     """
     with _uninterrupted(database):

@@ -208,7 +208,7 @@ def is_blank(path: Path) -> bool:
 
 
 def _start_of(path: Path) -> bytes:
-    """Return the first hundred bytes of a file; none if it cannot be read."""
+    """Return the first hundred bytes of a file; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(100)

@@ -259,7 +259,7 @@ class Store:
                         shown(str(self.folder)),
                     )
                 return database
-        raise AssertionError("the last mode returns or raises")
+        raise AssertionError("unreachable: the last mode returns or raises")
 
     def _prepare(self, database: "Connection") -> None:
         """Make missing tables; raise `_StaleError` if the file must be rebuilt."""
