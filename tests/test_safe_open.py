@@ -3,18 +3,23 @@
 import os
 import socket
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Any
 
+import anyio
 import pytest
 
 from ripwrap import _safe_open as _open
 from ripwrap import sync
-from ripwrap._operations import rank as _rank
 from ripwrap._safe_open import open_regular_file
-from ripwrap.index import Index
+from ripwrap.binary import RgBinary
+from ripwrap.index import Index, RefreshResult
+from support.opening import before_opening
+from support.waiting import until
 
 Plant = Callable[..., Path]
+StandIn = Callable[..., Path]
 
 pytestmark = [
     pytest.mark.slow,
@@ -115,25 +120,24 @@ def test_links_are_followed_as_rg_does_or_if_named(files: Path, outside: Path) -
 @pytest.mark.parametrize(("change", "path"), CHANGES)
 @pytest.mark.anyio
 async def test_index_skips_files_that_were_replaced_before_reading(
-    late: bool, change: Change, path: str, files: Path, outside: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    late: bool, change: Change, path: str, files: Path, outside: Path, tmp_path: Path, rg: RgBinary, stand_in: StandIn
 ) -> None:
-    from ripwrap.index import refresh
+    """Replace a file after rg has listed it: before its state is read, or (`late`) after that."""
+    pausing = stand_in(f"pauses({rg.path!r}, {str(tmp_path)!r})")
+    done: list[RefreshResult] = []
+    async with Index(files, location=tmp_path / "home", follow=False, chunker="windows", rg=pausing) as index:
 
-    read_stamps = refresh.__dict__["read_stamps"]
+        async def refresh() -> None:
+            done.append(await index.refresh())
 
-    def meanwhile(*arguments: Any, **options: Any) -> object:
-        if not late:
-            change(files, outside)
-        found = read_stamps(*arguments, **options)
-        if late:
-            change(files, outside)
-        return found
-
-    async with Index(files, location=tmp_path / "home", follow=False, chunker="windows") as index:
-        with monkeypatch.context() as patch:
-            patch.setattr(refresh, "read_stamps", meanwhile)
-            done = await index.refresh()
-        assert (done.added, done.skipped) == (2, ())
+        with before_opening(str(files), partial(change, files, outside)) if late else nullcontext():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(refresh)
+                await until((tmp_path / "listed").exists)
+                if not late:
+                    change(files, outside)
+                (tmp_path / "go").touch()
+        assert [(one.added, one.skipped) for one in done] == [(2, ())]
         found = {result.path: result.text for result in await index.search("cookie", refresh=False)}
     assert path not in found and "other.py" in found
     assert not any("secret" in said for said in found.values())
@@ -141,22 +145,10 @@ async def test_index_skips_files_that_were_replaced_before_reading(
 
 @pytest.mark.parametrize(("change", "path"), CHANGES)
 def test_rank_skips_files_that_were_replaced_before_reading(
-    change: Change,
-    path: str,
-    files: Path,
-    outside: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    change: Change, path: str, files: Path, outside: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sizes = _rank._sizes
-
-    def meanwhile(cwd: str, paths: Any) -> dict[str, int]:
-        found = sizes(cwd, paths)
-        change(files, outside)
-        return found
-
-    monkeypatch.setattr(_rank, "_sizes", meanwhile)
-    found = {result.path: result.text for result in sync.rank("cookie", cwd=files, follow=False)}
+    with before_opening(str(files), partial(change, files, outside)):
+        found = {result.path: result.text for result in sync.rank("cookie", cwd=files, follow=False)}
     assert path not in found and "other.py" in found
     assert not any("secret" in said for said in found.values())
     assert f"{path} could not be read: it is not a regular file any more" in caplog.text

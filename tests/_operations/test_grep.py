@@ -1,8 +1,8 @@
 """Collected results of `grep()`, with every rg: path order, exact counts, pages, context, timeouts and diagnosis."""
 
+import itertools
 import os
 import subprocess
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,10 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import DecodeError, GrepResult, Match, PatternError, SearchError, UnknownTypeError, sync
-from ripwrap._operations import grep as _grep
 from ripwrap._operations import pagination as _page
+from ripwrap._operations.grep import explanation, grep_request
 from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_order
+from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary import RgBinary
 from support import rgs
 from support.waiting import counting_checkpoints
@@ -173,37 +174,29 @@ class TestContext:
         assert [context.text for context in result.files[0].matches[0].before] == ["4"]
 
 
-class Decoded:
-    """A proxy of a model that counts what the decoder decodes with it."""
-
-    def __init__(self, model: Any, counts: "Counter[str]") -> None:
-        self._model, self._counts = model, counts
-        self.__pydantic_validator__ = self
-
-    def validate_json(self, data: bytes) -> Any:
-        self._counts[self._model.__name__] += 1
-        return self._model.__pydantic_validator__.validate_json(data)
-
-    def model_validate(self, data: Any) -> Any:
-        self._counts[self._model.__name__] += 1
-        return self._model.model_validate(data)
-
-
 @pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.parametrize("shape", [{"one": 100_000}, {f"d{n % 10}/f{n}": 100 for n in range(1000)}])
 async def test_grep_counts_all_matches_and_decodes_only_the_page(
-    rg: RgBinary, plant: Plant, monkeypatch: pytest.MonkeyPatch, shape: dict[str, int], anyio_backend: str
+    rg: RgBinary, plant: Plant, stand_in: Plant, tmp_path: Path, shape: dict[str, int], anyio_backend: str
 ) -> None:
+    """Break the records of rg that are not on the first page; decoding one of them would raise."""
     folder = plant({name: "a needle in a line\n" * number for name, number in shape.items()})
-    counts: Counter[str] = Counter()
-    monkeypatch.setattr(_page, "_MODELS", {kind: Decoded(model, counts) for kind, model in _page._MODELS.items()})
-    result = await ripwrap.grep("needle", cwd=folder, rg=rg, limit=100, timeout=None)
+    command = [rg.path, "--json", "--sort=path", "needle", "."]
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    matches = itertools.count(1)
+    on_page = 100 + 2 * ("one" in shape)  # the two more are context after the last match
+    with (tmp_path / "output").open("wb") as output:
+        for record in done.stdout.splitlines(keepends=True):
+            broken = record.startswith(b'{"type":"match"') and next(matches) > on_page
+            output.write(record.replace(b'"lines"', b'"other"') if broken else record)
+    broken_rg = stand_in(f"pour(open({str(tmp_path / 'output')!r}, 'rb').read(), 1)")
+    result = await ripwrap.grep("needle", cwd=folder, rg=broken_rg, limit=100, timeout=None)
     assert (result.total_matches, result.files_matched, result.exact) == (100_000, len(shape), True)
     assert sum(len(file.matches) for file in result.files) == 100
-    assert counts["GrepMatch"] == 100 + 2 * ("one" in shape)  # the two more are context after the last match
-    assert counts.total() <= 200
     assert result.message.startswith(f"Matches 1 to 100 of 100000 matches in {len(shape)} file")
+    with pytest.raises(DecodeError):
+        await ripwrap.grep("needle", cwd=folder, rg=broken_rg, limit=101, timeout=None)
 
 
 blocks = st.dictionaries(st.sampled_from(["a", "a/b", "a-b", "a/c", "b", "c/d/e", "é"]), st.integers(0, 5), max_size=7)
@@ -525,17 +518,11 @@ class TestExplain:
         later = sync.grep("TOTAL", cwd=tricky, rg=rg, explain=True, ignore_case=True, case_sensitive=True)
         assert "if case is ignored" in later.message
 
-    def test_explain_says_that_time_ran_out(
-        self, stand_in: Callable[..., Path], folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        body = """
-            if "--no-ignore" in sys.argv: time.sleep(60)
-            print('{"data":{},"type":"summary"}')
-            sys.exit(1)
-        """
-        monkeypatch.setattr(_grep, "_EXPLAIN_TIMEOUT", 0.5)
-        message = sync.grep("x", cwd=folder, rg=stand_in(body), explain=True).message
-        assert message == "No matches found. There was not enough time to try more."
+    def test_explain_says_that_time_ran_out(self, stand_in: Callable[..., Path], folder: Path) -> None:
+        run = BlockingRunner(stand_in("time.sleep(60)"))
+        request = grep_request("x", folder, (), None, None, 0, None, {}, explain=True)
+        said = run_blocking(explanation(run, ["x"], request.options, request.step, seconds=0.5))
+        assert said == "There was not enough time to try more."
 
     def test_explain_skips_a_probe_that_rg_refuses(self, rg: RgBinary, tricky: Path) -> None:
         r"""rg refuses a literal that contains `\n`."""

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import pytest
@@ -22,18 +23,22 @@ from pydantic import TypeAdapter, ValidationError
 import ripwrap
 from ripwrap import RankedChunk, sync
 from ripwrap._operations import rank as _rank
+from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ranking import fts as _fts
 from ripwrap._ranking.document import MAX_FILE_BYTES, cut_to_limit, decode_source
 from ripwrap._ranking.query import parse_query
 from ripwrap._ranking.selection import MAX_FILES_READ
 from ripwrap._ripgrep.command import words_command
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap.binary import RgBinary
 from ripwrap.index import Index
+from support.opening import before_opening
 from support.waiting import until
 
 Plant = Callable[..., Path]
+T = TypeVar("T")
 
 SHOP: dict[str | bytes, str | bytes] = {
     "src/shop/cookies.py": (
@@ -378,19 +383,12 @@ def test_unreadable_file_is_logged_and_the_others_are_ranked(
 
 
 def test_rank_skips_files_that_vanish_during_the_call(
-    plant: Plant, rg: RgBinary, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    plant: Plant, rg: RgBinary, stand_in: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = plant({"a.py": "cookie\n", "b.py": "cookie\n", "c.py": "cookie\n"})
-    sizes = _rank._sizes
-
-    def meanwhile(cwd: str, files: Any) -> dict[str, int]:
-        (folder / "b.py").unlink()
-        found = sizes(cwd, files)
-        (folder / "c.py").unlink()
-        return found
-
-    monkeypatch.setattr(_rank, "_sizes", meanwhile)
-    assert paths(sync.rank("cookie", cwd=folder, rg=rg.path)) == ["a.py"]
+    removing = stand_in(f"code = real({rg.path!r}); os.remove('b.py'); sys.exit(code)")
+    with before_opening(str(folder / "a.py"), (folder / "c.py").unlink):
+        assert paths(sync.rank("cookie", cwd=folder, rg=removing, follow=True)) == ["a.py"]
     assert "c.py could not be read: No such file or directory" in caplog.text
 
 
@@ -405,30 +403,44 @@ def test_timeout_ends_a_blocking_rank(plant: Plant, stand_in: Callable[..., Path
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("leaks_nothing")
-async def test_rank_reads_in_a_thread_and_cancelling_stops_it(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    reading, ended = threading.Event(), threading.Event()
-    check = _rank._Deadline.check
+async def test_rank_reads_in_a_thread_and_cancelling_stops_it(shop: Path) -> None:
+    reading, cancelled, ended = threading.Event(), threading.Event(), threading.Event()
+    asked: list[str] = []
 
-    def slowly(deadline: _rank._Deadline) -> None:
+    def allowed(path: str) -> bool:
+        asked.append(path)
         reading.set()
-        try:
-            while True:
-                check(deadline)
-                time.sleep(0.001)
-        finally:
-            ended.set()
+        return cancelled.wait(20)
 
-    monkeypatch.setattr(_rank._Deadline, "check", slowly)
+    class Noting(AsyncRunner):
+        """A runner that sets `ended` when its worker thread is done."""
+
+        async def call(self, work: Callable[[], T], **limits: Any) -> T:
+            def noted() -> T:
+                try:
+                    return work()
+                finally:
+                    ended.set()
+
+            return await super().call(noted, **limits)
+
+    request = rank_request("cookie", shop, (), None, {}, timeout=None, allowed=allowed)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(lambda: ripwrap.rank("cookie", cwd=shop))
+        tasks.start_soon(run_rank, Noting(None), request)
         await until(reading.is_set)
         tasks.cancel_scope.cancel()
+    cancelled.set()
     await until(ended.is_set)
+    assert len(asked) == 1  # no other file was looked at
 
 
 def test_rank_without_fts5_raises_a_clear_error(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_fts, "FTS_TABLE", _fts.FTS_TABLE.replace("fts5", "fts9"))
-    with pytest.raises(ripwrap.RipwrapError, match="ranking needs SQLite with its full-text search FTS5"):
+    class WithoutFts5(sqlite3.Connection):
+        def execute(self, statement: str, *parameters: Any) -> sqlite3.Cursor:
+            return super().execute(statement.replace("fts5", "fts9"), *parameters)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=WithoutFts5))
+    with pytest.raises(ripwrap.RipwrapError, match=r"ranking needs SQLite .* FTS5, .*fts9"):
         sync.rank("cookie", cwd=shop)
     monkeypatch.setitem(sys.modules, "sqlite3", None)
     with pytest.raises(ripwrap.RipwrapError, match="ranking needs SQLite with its full-text search FTS5"):

@@ -2,10 +2,12 @@
 
 import gc
 import inspect
+import os
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +17,8 @@ import pytest
 import ripwrap
 from ripwrap import RipwrapError, Workspace, sync
 from ripwrap._concurrency import CANCELLED
-from ripwrap._operations import rank as _rank
-from ripwrap.index import base as plans
 from ripwrap.index.storage.files import NAME
+from support.opening import on_open
 from support.parsers import parsers
 from support.shop import held
 from support.tools import APIS, Asked
@@ -128,24 +129,17 @@ def test_links_out_of_the_roots_are_not_indexed_or_shown(shop: Path, home: Path,
         assert "link" not in text and "secret_cookie" not in text.split("(")[0]
 
 
-def test_linked_files_outside_the_roots_are_not_read_or_ranked(
-    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_linked_files_outside_the_roots_are_not_read_or_ranked(shop: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()
     for number in range(60):
         (secret / f"cookie{number}.py").write_text("cookie\n" * 50)
     (shop / "link").symlink_to(secret)
-    read: list[str] = []
-    reads = _rank._read
-
-    def noted(command: Any, paths: Any, deadline: Any) -> Any:
-        read.extend(paths)
-        return reads(command, paths, deadline)
-
-    monkeypatch.setattr(_rank, "_read", noted)
-    found = sync.Workspace(shop, follow=True).codebase_search_result("cookie")
-    assert {result.file for result in found.places} == {"src/cookies.py", "src/till.py", "docs/cookies.md"} == set(read)
+    opened: list[str] = []
+    with on_open(opened.append):
+        found = sync.Workspace(shop, follow=True).codebase_search_result("cookie")
+    read = {os.path.relpath(path, shop) for path in opened if path.startswith(f"{shop}/")}
+    assert {result.file for result in found.places} == {"src/cookies.py", "src/till.py", "docs/cookies.md"} == read
 
 
 @pytest.mark.parametrize("path", [".hidden.py", "ignored.py", ".github", ".github/cookie.yml"])
@@ -174,19 +168,23 @@ def test_path_below_a_guarded_root_is_ranked_without_the_index(
     assert (found.ranking, {result.file for result in found.places}) == ("files", {"a/cookie.py", deep})
 
 
+class FullDatabase(sqlite3.Connection):
+    """A connection to a file that cannot grow."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        if name != ":memory:":
+            self.execute("PRAGMA max_page_count = 1")  # SQLite takes the present size
+
+
 @pytest.mark.parametrize("api", APIS)
 def test_failed_refresh_is_noted_and_files_are_ranked(
     api: str, shop: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    sync.Workspace(shop, index=home).index_codebase_result()
+    (shop / "src" / "long.py").write_text("".join(f"biscuit_{number} = {number}\n" for number in range(10_000)))
     asked = Asked(api, shop, index=home)
-    asked.index_codebase_result()
-
-    def full(*_: Any, **__: Any) -> None:
-        error = sqlite3.OperationalError("database or disk is full")
-        error.sqlite_errorcode = 13
-        raise error
-
-    monkeypatch.setattr(plans, "refresh", full)
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=FullDatabase))
     found = asked.codebase_search_result("where is store_cookie defined")
     assert (found.ranking, found.places[0].file) == ("files", "src/cookies.py")
     (note,) = found.notes

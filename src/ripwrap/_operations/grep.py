@@ -261,6 +261,7 @@ async def explanation(
     search: Search[F],
     how: Callable[[Probe], str | None] = Probe.in_options,
     name: Callable[[str], str] = _text.shown,
+    seconds: float = _EXPLAIN_TIMEOUT,
 ) -> str:
     """Return the changes of options that would find something, or else those that would not.
 
@@ -271,8 +272,9 @@ async def explanation(
         search: Function that makes a search with other options.
         how: Function that names the argument with which the caller can run a probe; `None` if there is none.
         name: Function that spells a path for the caller.
+        seconds: Time limit for all searches.
     """
-    deadline = time.monotonic() + _EXPLAIN_TIMEOUT
+    deadline = time.monotonic() + seconds
     would: list[str] = []
     would_not: list[str] = []
     late = ""

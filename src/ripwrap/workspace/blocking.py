@@ -83,11 +83,11 @@ class Workspace:
             outer_ignore: Also apply ignore files above the roots, and git's own settings, as rg does.
             guard: Limit the search to one file system, a few levels and a shorter time in `/`, in a home directory, in
                 `/proc` and similar directories, and on network file systems. The answer says so.
-            timeout: Seconds that a run of rg may take; the answer then has the results found so far. A call runs rg once,
-                or twice if a glob has a slash. If nothing was found, it takes up to 5 seconds more to find out why. If
-                `grep_content` shows all visible matches, it takes up to 1 second more to count those in hidden files.
-                `ls` and `tree` may take `timeout` again to list the directories of a folder without files. If an
-                index cannot be refreshed in time, the files are ranked without it, which may take `timeout` again.
+            timeout: Seconds that a run of rg may take; the answer then has the results found so far. A call runs rg
+                once, or twice if a glob has a slash. If nothing was found, it takes up to 5 seconds more to find out
+                why. If `grep_content` shows all visible matches, it takes up to 1 second more to count those in hidden
+                files. `ls` and `tree` may take `timeout` again to list the directories of a folder without files. If
+                an index cannot be refreshed in time, the files are ranked without it, which may take `timeout` again.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
