@@ -166,6 +166,7 @@ def stress(session: nox.Session) -> None:
     """What the tests do for a moment, done long and with a clock: a table of promises; under ten minutes."""
     _install(session, "test")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
+    session.run("pytest", "-k", "killed_at_any_moment", env={"RIPWRAP_KILLS": "100"})
 
 
 @nox.session

@@ -19,6 +19,7 @@ import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, ChecksumMismatchError, DownloadFailedError, binary, sync
 from ripwrap.binary import cache, releases
 from support.cli import output, run
+from support.kills import KILLS
 from support.mirror import ASSET, FOLDER, VERSION, Mirror, downloading, say, sha256, targz, write
 
 pytestmark = pytest.mark.usefixtures("no_rg")
@@ -324,7 +325,7 @@ def test_installer_killed_at_any_moment_does_not_break_the_next(
     whole = time.monotonic() - begun
     chance = random.Random(17)
     moments: list[set[str]] = []
-    for _ in range(50):
+    for _ in range(KILLS):
         shutil.rmtree(store, ignore_errors=True)
         with subprocess.Popen([sys.executable, "-c", installing], cwd=tmp_path, stdout=-1, stderr=-1) as process:
             assert process.stdout is not None

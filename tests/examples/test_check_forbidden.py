@@ -99,7 +99,7 @@ def test_unreadable_files_are_named_and_the_others_checked(
 
 def test_too_long_line_is_reported_as_unchecked(plant: Callable[..., Path]) -> None:
     folder = plant({"huge": KEY + "x" * (21 << 20)})
-    assert check(folder, "huge") == (2, "", "not checked: huge: 1 line left out, of over 20 MiB in rg's JSON\n")
+    assert check(folder, "huge") == (2, "", "not checked: huge: 1 line left out, longer than 20 MiB in rg's JSON\n")
 
 
 def test_no_argument_prints_the_usage(folder: Path) -> None:

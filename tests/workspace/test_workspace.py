@@ -378,7 +378,7 @@ def test_ten_thousand_matches_fit_the_budget_with_every_file_named(rg: RgBinary,
 
 
 @pytest.mark.slow
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(
     st.dictionaries(
         st.from_regex(r"[a-z]{1,40}(/[a-z]{1,20})?", fullmatch=True), st.integers(1, 40), min_size=1, max_size=12
