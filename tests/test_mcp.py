@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
@@ -27,11 +28,13 @@ import pydantic
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 from pydantic import ValidationError
+from trio.testing import MockClock
 
 from ripwrap import Workspace, mcp
 from ripwrap.cli import app as cli
 from ripwrap.workspace import schemas
 from support.cli import run
+from support.opening import before_opening
 from support.waiting import until, until_blocking
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
@@ -455,14 +458,18 @@ async def test_failed_roots_request_gives_an_error_that_names_root_option(anyio_
 
 
 @pytest.mark.anyio
-async def test_roots_request_has_a_timeout(monkeypatch: pytest.MonkeyPatch, anyio_backend: str) -> None:
+@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+async def test_roots_request_has_a_timeout(anyio_backend: object) -> None:
+    """Wait for roots on a clock that jumps to the next deadline."""
+
     async def think(context: Any) -> types.ListRootsResult:
         await anyio.sleep_forever()
         raise AssertionError
 
-    monkeypatch.setattr(mcp, "ROOTS_TIMEOUT", 0.01)
     async with Client(mcp.server(), mode="legacy", list_roots_callback=think) as client:
+        begun = anyio.current_time()
         assert "--root DIR" in mistake(await client.call_tool(**GREP))
+        assert anyio.current_time() - begun == pytest.approx(30)
 
 
 def test_missing_folder_raises_at_once(tmp_path: Path) -> None:
@@ -515,21 +522,21 @@ async def test_index_tools_are_unknown_without_an_index(folder: Path, mode: str,
 
 
 @pytest.mark.anyio
-async def test_progress_counts_indexed_files(
-    plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, anyio_backend: str
-) -> None:
-    monkeypatch.setattr(mcp, "PROGRESS_INTERVAL", 0.001)
-    root = plant({f"{number}.txt": "needle\n" * 50 for number in range(300)})
+async def test_progress_counts_indexed_files(plant: Plant, tmp_path: Path, mode: str, anyio_backend: str) -> None:
+    root = plant({f"{number:03}.txt": "needle\n" * 50 for number in range(300)})
     told: list[float] = []
+    middle = threading.Event()
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
         assert message == f"{progress:.0f} files done"
         told.append(progress)
+        if progress:
+            middle.set()
 
     async with Client(mcp.server(root, index=tmp_path / "home"), mode=mode) as client:
-        with anyio.fail_after(20):
+        with anyio.fail_after(20), before_opening("200.txt", lambda: middle.wait(20)):
             answer(await client.call_tool("index_codebase", progress_callback=note))
-    assert told and told == sorted(set(told)) and told[-1] <= 300
+    assert told == sorted(set(told)) and told[-1] == 192  # reported after each 64 files
 
 
 @pytest.mark.anyio

@@ -2,6 +2,8 @@
 
 import importlib
 import logging
+import math
+import re
 import subprocess
 import sys
 import sysconfig
@@ -348,11 +350,9 @@ def test_too_long_files_and_lines_are_split_into_windows() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.py", "a.js", "a.cpp", "a.json", "a.go", "a.rb"])
 @pytest.mark.parametrize("piece", ["(", "[", "{", "[{\n", "(\n", "class A {\n", "a<b<\n", "def f():\n", "{\n"])
-def test_deep_nesting_is_chunked_in_time(name: str, piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser, "PARSE_TIMEOUT", 0.2)
-    monkeypatch.setattr(parser, "MAX_LINE_CHARS", MAX_FILE_CHARS)
-    text = piece * 100_000
-    check(text, syntax_chunks(name, text))
+def test_deep_nesting_is_chunked_in_time(name: str, piece: str) -> None:
+    text = re.sub(f"(.{{{MAX_LINE_CHARS}}})", r"\1\n", piece * 100_000)
+    check(text, syntax_chunks(name, text, timeout=0.2))
 
 
 def test_deeply_nested_definitions_are_split() -> None:
@@ -363,17 +363,15 @@ def test_deeply_nested_definitions_are_split() -> None:
 
 
 @pytest.mark.parametrize("name", ["a.java", "a.cs"])
-def test_angle_brackets_that_stall_the_parser_are_not_parsed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parser, "PARSE_TIMEOUT", float("inf"))  # a parser that was started would not be stopped
+def test_angle_brackets_that_stall_the_parser_are_not_parsed(name: str) -> None:
     text = "class A {\n  int a;\n  int b;\n}\n" + "a<b\n<c<\n" * 100_000
-    assert syntax_chunks(name, text) == list(window_chunks(text))
+    assert syntax_chunks(name, text, timeout=math.inf) == list(window_chunks(text))
 
 
-def test_parser_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parser_that_takes_too_long_is_stopped() -> None:
     text = "def f():\n    1\n    2\n    3\n" * 1_000
     assert syntax_chunks("a.py", text)[0].symbol == "f"
-    monkeypatch.setattr(parser, "PARSE_TIMEOUT", -1.0)
-    assert syntax_chunks("a.py", text) == list(window_chunks(text))
+    assert syntax_chunks("a.py", text, timeout=-1) == list(window_chunks(text))
 
 
 SOURCES = st.sampled_from([(name, (SAMPLES / name).read_text()) for name in EXPECTED])
@@ -439,8 +437,10 @@ def test_chunks_are_windows_without_the_extra(monkeypatch: pytest.MonkeyPatch, f
     assert syntax_chunks("shop.py", text) == list(window_chunks(text))
 
 
-def test_old_tree_sitter_is_not_used(monkeypatch: pytest.MonkeyPatch, forget_grammars: None) -> None:
-    monkeypatch.setattr(parser, "version", lambda _: "0.25.2")
+def test_old_tree_sitter_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forget_grammars: None) -> None:
+    (tmp_path / "tree_sitter-0.25.2.dist-info").mkdir()
+    (tmp_path / "tree_sitter-0.25.2.dist-info" / "METADATA").write_text("Name: tree-sitter\nVersion: 0.25.2\n")
+    monkeypatch.syspath_prepend(tmp_path)
     assert not is_available()
 
 

@@ -746,12 +746,12 @@ def test_concurrent_threads_share_one_offline_model() -> None:
     assert all((row == rows[0]).all() for row in rows)
 
 
-async def test_cancelled_offline_embedding_stops_after_the_current_text(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cancelled_offline_embedding_stops_after_the_current_text() -> None:
     model = WordLlama()
     await model.embed(["loaded"], query=False)
     assert model._model is not None
     tokenizer, weights = model._model
-    begun, go_on, cut = threading.Event(), threading.Event(), []
+    begun, go_on, ended, cut = threading.Event(), threading.Event(), threading.Event(), []
 
     class Slow:
         """A tokenizer that waits in the first text until the task is cancelled."""
@@ -762,23 +762,17 @@ async def test_cancelled_offline_embedding_stops_after_the_current_text(monkeypa
             assert go_on.wait(20)
             return tokenizer.encode(text, **options)
 
+        def __del__(self) -> None:
+            ended.set()  # the thread has returned
+
     model._model = Slow(), weights
-    ended = threading.Event()
-    embed = model._embed
-
-    def noting(*arguments: Any) -> Any:
-        try:
-            return embed(*arguments)
-        finally:
-            ended.set()
-
-    monkeypatch.setattr(model, "_embed", noting)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(model.embed, ["a text"] * 1000, query=False))
             await until(begun.is_set)
             tasks.cancel_scope.cancel()
     finally:
+        model._model = None
         go_on.set()
     await until(ended.is_set)
     assert len(cut) == 1  # the rest was never tokenized

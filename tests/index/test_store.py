@@ -22,9 +22,8 @@ import ripwrap
 from _ripgrep.test_cancellation import attempt_every_await, cancel_at_await
 from ripwrap import RipwrapError
 from ripwrap._concurrency import CANCELLED, Cancellation, in_thread
+from ripwrap.binary import RgBinary
 from ripwrap.index import Index, Progress, PruneResult, RefreshResult
-from ripwrap.index.storage import database
-from ripwrap.index.storage import ownership as marks
 from ripwrap.index.storage.database import read_transaction, write_transaction
 from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.schema import SCHEMA_VERSION
@@ -163,25 +162,25 @@ async def test_reader_sees_the_old_state_while_another_writes(index: Index, plan
 
 @pytest.mark.anyio
 async def test_refresh_lists_again_if_another_process_wrote_meanwhile(
-    index: Index, plant: Plant, monkeypatch: pytest.MonkeyPatch
+    index: Index, plant: Plant, rg: RgBinary, stand_in: Plant, tmp_path: Path
 ) -> None:
     await index.refresh()
-    async with Index(index.root, location=index.location) as other:
-        real = other._write_files
-        times = 0
+    results: list[RefreshResult] = []
+    pausing = stand_in(f"pauses({rg.path!r}, {str(tmp_path)!r})")
+    async with Index(index.root, location=index.location, rg=pausing) as other:
 
-        def late(*arguments: object, **options: object) -> RefreshResult | None:
-            nonlocal times
-            times += 1
-            if times == 1:
-                plant({"new.py": "cookies\n"})
-                anyio.run(index.refresh)
-            return real(*arguments, **options)  # type: ignore[arg-type]
+        async def refresh() -> None:
+            results.append(await other.refresh())
 
-        monkeypatch.setattr(other, "_write_files", late)
-        done = await other.refresh()
-        assert (times, done.added, done.removed) == (2, 0, 0)
-        assert "new.py" in await paths(other)
+        async with anyio.create_task_group() as group:
+            group.start_soon(refresh)
+            await until((tmp_path / "listed").exists)
+            plant({"new.py": "cookies\n"})
+            await index.refresh()
+            (tmp_path / "go").touch()
+        assert len((tmp_path / "listed").read_text()) == 2
+        assert [(one.added, one.removed) for one in results] == [(0, 0)]
+        assert await paths(other, refresh=False) == {"a.py", "b.md", "new.py"}
 
 
 @pytest.mark.slow
@@ -676,7 +675,7 @@ async def test_rebuild_for_another_chunker_keeps_the_owner(plant: Plant, own_cac
 
 @pytest.mark.anyio
 async def test_each_process_rebuilds_a_project_index_without_a_cache(
-    plant: Plant, own_cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    plant: Plant, own_cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     root = plant({"a": "cookies\n"})
     (own_cache.parent / "cache").write_text("no folder")
@@ -684,8 +683,14 @@ async def test_each_process_rebuilds_a_project_index_without_a_cache(
     assert "cannot store who made it: " in caplog.text
     change(root, LIE)
     assert await search_project(root) == (True, "a lie about cookies", True)
-    monkeypatch.setattr(marks, "_PROCESS_MARKS", {})  # as another process has it
-    assert await search_project(root) == (False, "cookies", True)
+    code = """
+import sys
+from ripwrap import sync
+index = sync.Index(sys.argv[1], location="project")
+print(index.status().built, index.search("cookies")[0].text, end="")
+"""
+    done = subprocess.run([sys.executable, "-c", code, root], capture_output=True, text=True, timeout=50, check=True)
+    assert done.stdout == "False cookies\n"
 
 
 @pytest.mark.anyio
@@ -957,23 +962,25 @@ async def test_cancelled_statement_ends_soon(index: Index, plant: Plant) -> None
 
 
 @pytest.mark.anyio
-async def test_transaction_reported_as_timed_out_is_not_committed(
-    home: Path, plant: Plant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "_INSTRUCTIONS_PER_CHECK", 1)  # check after each step
+async def test_transaction_reported_as_timed_out_is_not_committed(home: Path, plant: Plant) -> None:
     over = Cancellation()
+
+    def cancel(connection: sqlite3.Connection) -> None:
+        """Cancel, and interrupt the next statement at its first step, unless it may not be interrupted."""
+        over.set()
+        connection.set_progress_handler(over.is_set, 1)
 
     def write(connection: sqlite3.Connection) -> None:
         with write_transaction(connection):
             connection.execute("DELETE FROM view")
-            over.set()
+            cancel(connection)
 
     def read(connection: sqlite3.Connection) -> None:
         with read_transaction(connection):
-            over.set()
+            cancel(connection)
 
     def wait(connection: sqlite3.Connection) -> None:
-        over.set()
+        cancel(connection)
         with write_transaction(connection):
             raise AssertionError("it was begun")
 

@@ -21,6 +21,7 @@ import anyio
 
 from ripwrap import RipwrapError, sync
 from ripwrap.index import Index, RefreshResult
+from support.opening import refused
 from support.waiting import until
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.anyio]
@@ -100,33 +101,27 @@ async def test_changes_in_a_burst_cause_one_refresh(plant: Plant, home: Path, an
         assert counts(await following(refreshes)) == (8, 0, 0)
 
 
-def test_waiter_waits_for_a_quiet_moment_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ripwrap.index import watch
+def test_waiter_waits_for_a_quiet_moment_up_to_a_limit(tmp_path: Path) -> None:
+    from ripwrap.index.watch import _Waiter
 
-    class Clock:
-        now = 1.0
-
-        def monotonic(self) -> float:
-            return self.now
-
-    clock = Clock()
-    monkeypatch.setattr(watch, "time", clock)
+    now = 1.0
 
     def changes(*, without_end: bool) -> Generator[set[Any]]:
         """Yield changes or nothing every tenth of a second, as watchfiles does."""
+        nonlocal now
         for something in (False, True, True, False, False, True):
-            clock.now += 0.1
+            now += 0.1
             yield {"x"} if something else set()
         while True:
-            clock.now += 0.1
+            now += 0.1
             yield {"x"} if without_end else set()
 
     for without_end, took in ((False, 0.6 + 0.5), (True, 0.2 + 10)):
-        waiter = watch._Waiter(tmp_path, tmp_path / "own")
+        waiter = _Waiter(tmp_path, tmp_path / "own", clock=lambda: now)
         waiter._changes = changes(without_end=without_end)
-        begun = clock.now
+        begun = now
         assert waiter.wait()
-        assert clock.now - begun == pytest.approx(took, abs=0.11)
+        assert now - begun == pytest.approx(took, abs=0.11)
 
 
 async def test_changes_between_two_waits_are_reported(plant: Plant, home: Path, anyio_backend: str) -> None:
@@ -142,23 +137,13 @@ async def test_changes_between_two_waits_are_reported(plant: Plant, home: Path, 
         assert counts(await following(refreshes)) == (1, 0, 0)
 
 
-async def test_file_that_becomes_unreadable_is_reported(
-    plant: Plant, home: Path, monkeypatch: pytest.MonkeyPatch, anyio_backend: str
-) -> None:
-    from ripwrap._safe_open import open_regular_file
-
+async def test_file_that_becomes_unreadable_is_reported(plant: Plant, home: Path, anyio_backend: str) -> None:
     root = plant({"a.py": "a\n", "b.py": "b\n"})
-
-    def refuse(root: str, path: str, *, follow: bool) -> int:  # as root, too
-        if path == "b.py":
-            raise PermissionError(13, "Permission denied")
-        return open_regular_file(root, path, follow=follow)
-
     async with watching(root, home) as refreshes:
         await following(refreshes)
-        monkeypatch.setattr("ripwrap.index.file_state.open_regular_file", refuse)
-        (root / "b.py").chmod(0)
-        done = await following(refreshes)
+        with refused("b.py"):
+            (root / "b.py").chmod(0)
+            done = await following(refreshes)
         assert (counts(done), [one.reason for one in done.skipped]) == ((0, 1, 0), ["unreadable"])
 
 

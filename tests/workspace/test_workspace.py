@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 from ripwrap import AccessDeniedError, PatternError, Workspace, sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace import GrepContentResult
-from ripwrap.workspace import grep_content as _content
+from support.opening import before_opening
 from support.tools import APIS, Asked
 
 Plant = Callable[..., Path]
@@ -430,11 +429,12 @@ def test_sections_count_towards_the_budget(rg: RgBinary, plant: Plant) -> None:
 
 
 def test_missing_time_for_sections_is_noted(rg: RgBinary, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hours = iter(range(0, 10**9, 3600))
-    monkeypatch.setattr(
-        _content, "time", SimpleNamespace(monotonic=lambda: next(hours))
-    )  # replaces the clock of this module only
-    text = sync.Workspace(shop, rg=rg).grep_content("TODO", sections=True)
+    """Let an hour pass while the first file is read for its definitions."""
+    later = time.monotonic() + 3600
+    asked = sync.Workspace(shop, rg=rg)
+    first = asked.grep_content_result("TODO", sections=True).matches[0].file
+    with before_opening(str(shop / first), lambda: monkeypatch.setattr(time, "monotonic", lambda: later)):
+        text = asked.grep_content("TODO", sections=True)
     assert "There was not enough time to name all definitions." in text
     assert text.count("File: ") == 2
 

@@ -114,11 +114,13 @@ class _Waiter:
         root: Folder that is watched.
         own: Folder of the index.
         stop: Event that ends `wait()`.
+        clock: Function that returns the time in seconds.
     """
 
     root: Path
     own: Path
     stop: threading.Event = field(default_factory=threading.Event)
+    clock: Callable[[], float] = time.monotonic
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _changes: "Generator[set[Any]] | None" = None
 
@@ -158,13 +160,13 @@ class _Waiter:
         """Return `True` after a burst of changes; `False` after `stop` or at the deadline.
 
         Args:
-            until: Deadline, in seconds of `time.monotonic()`.
+            until: Deadline, in seconds of `clock`.
         """
         with self._lock:
             first = last = 0.0
-            while not self.stop.is_set() and time.monotonic() < until:
+            while not self.stop.is_set() and self.clock() < until:
                 changes = self._next()
-                now = time.monotonic()
+                now = self.clock()
                 if changes:
                     first, last = first or now, now
                 if first and (now - last >= QUIET_SECONDS or now - first >= _MAX_DELAY_SECONDS):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ripwrap._code.treesitter.merge import MAX_DEFINITION_CHARS, Lines, Segment, merge_segments
 from ripwrap._code.treesitter.outline import MAX_DEPTH, Definition, SyntaxOutline
-from ripwrap._code.treesitter.parser import load_grammars, parse_outline
+from ripwrap._code.treesitter.parser import PARSE_TIMEOUT, load_grammars, parse_outline
 from ripwrap._code.windows import Chunk, window_chunks
 
 _VERSION = 2
@@ -25,7 +25,7 @@ def chunker_version() -> str:
     return f"syntax {_VERSION}, semble-grammars {grammars.__version__}"
 
 
-def syntax_chunks(path: str, text: str) -> list[Chunk]:
+def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> list[Chunk]:
     """Split a file at its definitions, or into windows if its language is unknown or `syntax` is not installed.
 
     The chunks have each line of the file once, in order. A function, class, method, table, key or section of up to
@@ -35,14 +35,15 @@ def syntax_chunks(path: str, text: str) -> list[Chunk]:
     definitions, and definitions of up to three lines and 200 characters, are joined up to 1,000 characters.
 
     Files of an unknown language, of over a million characters or with a line of over 10,000, and files that take the
-    parser more than five seconds, are split into windows of lines. Broken source is parsed as far as possible. Hostile
+    parser longer than `timeout`, are split into windows of lines. Broken source is parsed as far as possible. Hostile
     source may make a parser crash: use `worker.SyntaxChunker` for files that you do not trust.
 
     Args:
         path: Path of the file; only its name is used, to tell the language.
         text: Text of the file; NUL and lone surrogates are allowed.
+        timeout: Seconds of processor time that the parser may take.
     """
-    outline = parse_outline(path, text, MAX_DEFINITION_CHARS)
+    outline = parse_outline(path, text, MAX_DEFINITION_CHARS, timeout=timeout)
     if outline is None:
         return list(window_chunks(text))
     lines = Lines(text, outline.lines)

@@ -47,22 +47,25 @@ def is_supported(path: str, text: str) -> bool:
     return find_grammar(path, text) is not None
 
 
-def parse_outline(path: str, text: str, max_container_bytes: int = 0) -> SyntaxOutline | None:
+def parse_outline(
+    path: str, text: str, max_container_bytes: int = 0, *, timeout: float = PARSE_TIMEOUT
+) -> SyntaxOutline | None:
     """Parse a file; return None if its language is unknown, or parsing it would take too long.
 
     Args:
         path: Path of the file.
         text: Text of the file; NUL and lone surrogates are allowed.
         max_container_bytes: Size from which containers such as loops are searched for definitions.
+        timeout: Seconds of processor time.
     """
     if len(text) > MAX_FILE_CHARS or (grammar := find_grammar(path, text)) is None:
         return None
     lines = text.split("\n")
-    root = _parse(grammar, text, lines)
+    root = _parse(grammar, text, lines, timeout)
     return None if root is None else SyntaxOutline(grammar, lines, root, max_container_bytes)
 
 
-def _parse(grammar: Grammar, text: str, lines: Sequence[str]) -> "Node | None":
+def _parse(grammar: Grammar, text: str, lines: Sequence[str], timeout: float) -> "Node | None":
     """Return the root of a file's syntax tree, or None if it would take too long."""
     if len(max(lines, key=len)) > MAX_LINE_CHARS or (grammar.generics and _has_nested_angle_brackets(text)):
         return None
@@ -71,7 +74,7 @@ def _parse(grammar: Grammar, text: str, lines: Sequence[str]) -> "Node | None":
     from tree_sitter import Parser
 
     raw = text.replace("\0", " ").encode("utf-8", "replace")  # NUL ends the text in some grammars
-    limit = time.thread_time() + PARSE_TIMEOUT
+    limit = time.thread_time() + timeout
     # A callback that returns True stops the parser, and `parse` then raises ValueError. The source is read through a
     # callback, too, because `progress_callback` has no effect on a parser that was given bytes.
     # https://tree-sitter.github.io/py-tree-sitter/classes/tree_sitter.Parser.html
