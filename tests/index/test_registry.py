@@ -9,6 +9,7 @@ import pytest
 from ripwrap import EmbeddingError, index, sync
 from ripwrap.index import detect, embedder
 from ripwrap.index.embeddings.protocol import describe
+from support.cli import run
 from support.embeddings import Provider
 
 KEY = "not-a-real-key-0123456789"
@@ -114,6 +115,8 @@ def test_status_says_why_auto_has_chosen_an_embedder(
     assert status.model == "ollama:nomic-embed-text"
     (sent,) = status.sent
     assert "Chosen by 'auto': it runs on this machine. Not used: google (GOOGLE_API_KEY is set, but" in sent
+    done = run("index", "status", "--location=home", "--embedder=auto", cwd=tmp_path, code=1)
+    assert done.stderr.startswith(b"ripwrap: embedder 'auto' does not use google: GOOGLE_API_KEY is set, but")
 
 
 def test_copilot_is_chosen_by_auto_only_with_the_address_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ from ripwrap.cli.output import (
     print_fields,
     print_json,
     print_refreshed,
+    printed_warnings,
 )
 from ripwrap.options import VISIBLE_FILES, FileOptions
 from ripwrap.results import RankedChunk
@@ -69,7 +70,8 @@ class IndexOptions:
         """Return the index of a folder."""
         from ripwrap.index import Index
 
-        return Index(root, **self._arguments(), **options)
+        with printed_warnings():  # an embedder that is left out
+            return Index(root, **self._arguments(), **options)
 
     def existing(self, root: str, options: FileOptions) -> "Index":
         """Return the index of an existing folder.

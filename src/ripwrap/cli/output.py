@@ -4,7 +4,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, AnyStr, Literal, Self, TypeVar, cast
 
@@ -78,16 +79,12 @@ def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type, 
         wanted: Type of the items that count as found.
         lenient: Do not fail because of a warning.
     """
-    logger, warned = logging.getLogger("ripwrap"), _WarningPrinter(logging.WARNING)
-    logger.addHandler(warned)
-    try:
-        found = failed = False
+    found = failed = False
+    with printed_warnings() as warned:
         for item in items:
             show(item)
             found = found or isinstance(item, wanted)
             failed = (isinstance(item, Summary) and _print_errors(item)) or failed
-    finally:
-        logger.removeHandler(warned)
     return FAILED if failed or (warned.any and not lenient) else FOUND if found else NOTHING
 
 
@@ -107,6 +104,17 @@ class _WarningPrinter(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.any = self.any or not getattr(record, "rebuilt", False)
         complain(record.getMessage())
+
+
+@contextmanager
+def printed_warnings() -> Generator[_WarningPrinter]:
+    """Print warnings of the library to stderr."""
+    logger, printer = logging.getLogger("ripwrap"), _WarningPrinter(logging.WARNING)
+    logger.addHandler(printer)
+    try:
+        yield printer
+    finally:
+        logger.removeHandler(printer)
 
 
 def complain(text: str) -> None:
