@@ -20,7 +20,7 @@ import re
 import subprocess
 import sys
 import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -229,28 +229,6 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Edit: TypeAlias = tuple[int, int, str]
 
 
-def main() -> None:
-    """Write the generated modules, or with `--check` exit with 1 and their differences."""
-    parser = argparse.ArgumentParser(description="Generate the blocking twins of async modules.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a module would change")
-    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent / "src", help="folder of the package")
-    arguments = parser.parse_args()
-    stale = False
-    for target in TARGETS:
-        path: Path = arguments.root / target.path
-        before = path.read_text("utf-8") if path.exists() else ""
-        after = format_source(generate(target, arguments.root), path)
-        if before != after and arguments.check:
-            stale = True
-            lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), str(path), "generated")
-            sys.stdout.writelines(lines)
-        elif before != after:
-            path.write_text(after, "utf-8")
-            print(f"wrote {path}")
-    if stale:
-        sys.exit("generated modules differ from their sources; run python scripts/unasync.py")
-
-
 def format_source(source: str, path: Path) -> str:
     """Return the source with sorted imports, and as ruff formats it."""
     ruff = [sys.executable, "-m", "ruff"]
@@ -261,6 +239,33 @@ def format_source(source: str, path: Path) -> str:
         )
         source = done.stdout
     return source
+
+
+def main(arguments: Sequence[str] | None = None, formatted: Callable[[str, Path], str] = format_source) -> None:
+    """Write the generated modules, or with `--check` exit with 1 and their differences.
+
+    Args:
+        arguments: Command-line arguments; `None` is those of the process.
+        formatted: Function that formats the source of a path.
+    """
+    parser = argparse.ArgumentParser(description="Generate the blocking twins of async modules.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a module would change")
+    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent / "src", help="folder of the package")
+    given = parser.parse_args(arguments)
+    stale = False
+    for target in TARGETS:
+        path: Path = given.root / target.path
+        before = path.read_text("utf-8") if path.exists() else ""
+        after = formatted(generate(target, given.root), path)
+        if before != after and given.check:
+            stale = True
+            lines = difflib.unified_diff(before.splitlines(True), after.splitlines(True), str(path), "generated")
+            sys.stdout.writelines(lines)
+        elif before != after:
+            path.write_text(after, "utf-8")
+            print(f"wrote {path}")
+    if stale:
+        sys.exit("generated modules differ from their sources; run python scripts/unasync.py")
 
 
 def generate(target: Target, root: Path) -> str:

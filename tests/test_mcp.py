@@ -517,7 +517,7 @@ async def test_server_with_an_index_lists_its_tools_with_annotations(
 async def test_index_tools_are_unknown_without_an_index(folder: Path, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(folder), mode=mode) as client:
         for name in INDEX_TOOLS:
-            with pytest.raises(MCPError, match=f"no tool '{name}'; there are"):
+            with pytest.raises(MCPError, match=f"no tool '{name}'; the tools are"):
                 await client.call_tool(name)
 
 

@@ -14,23 +14,21 @@ SOURCE = Path(ripwrap.__file__).parent
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path: Path) -> Path:
     """A copy of the package with generated modules; written without ruff, which some test environments lack."""
     shutil.copytree(SOURCE, tmp_path / "ripwrap", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(unasync, "format_source", lambda source, path: source)
-    check(tmp_path, monkeypatch, write=True)
+    run(tmp_path)
     return tmp_path
 
 
-def check(root: Path, monkeypatch: pytest.MonkeyPatch, *, write: bool = False) -> None:
-    monkeypatch.setattr("sys.argv", ["unasync.py", *([] if write else ["--check"]), f"--root={root}"])
-    unasync.main()
+def run(root: Path, *options: str) -> None:
+    unasync.main([*options, f"--root={root}"], formatted=lambda source, path: source)
 
 
 def test_check_passes_until_a_source_changes_and_then_shows_each_difference(
-    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    check(root, monkeypatch)
+    run(root, "--check")
     for module, before, after in (
         ("_operations/search.py", "limit: int | None = None", "limit: int | None = 7"),
         ("_operations/grep.py", "Search files and return a page", "Search and return a page"),
@@ -41,7 +39,7 @@ def test_check_passes_until_a_source_changes_and_then_shows_each_difference(
         assert before in source
         path.write_text(source.replace(before, after))
     with pytest.raises(SystemExit, match=r"run python scripts/unasync\.py"):
-        check(root, monkeypatch)
+        run(root, "--check")
     shown = capsys.readouterr().out
     for line in ("limit: int | None = 7", "Search and return a page", "run_listing(run, request, 1)"):
         assert re.search(rf"^\+.*{re.escape(line)}", shown, re.MULTILINE), line

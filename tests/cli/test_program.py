@@ -80,10 +80,12 @@ def test_ctrl_c_at_the_start_of_rg_ends_rg(plant: Plant, running_in: RunningIn) 
     folder = plant({})
     os.mkfifo(folder / "fifo")
     code = """if True:
-        import signal, sys
+        import os, signal, sys
         from ripwrap.__main__ import main
-        from ripwrap._ripgrep.process import BlockingChild
-        BlockingChild.__enter__ = lambda child: signal.raise_signal(signal.SIGINT)
+        def interrupt(event, arguments):
+            if event == "subprocess.Popen" and "fifo" in map(os.fsdecode, arguments[1]):
+                signal.raise_signal(signal.SIGINT)
+        sys.addaudithook(interrupt)
         sys.argv[1:] = ["search", "needle", "fifo"]
         main()
         """

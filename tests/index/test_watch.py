@@ -117,8 +117,8 @@ def test_waiter_waits_for_a_quiet_moment_up_to_a_limit(tmp_path: Path) -> None:
             yield {"x"} if without_end else set()
 
     for without_end, took in ((False, 0.6 + 0.5), (True, 0.2 + 10)):
-        waiter = _Waiter(tmp_path, tmp_path / "own", clock=lambda: now)
-        waiter._changes = changes(without_end=without_end)
+        found = changes(without_end=without_end)
+        waiter = _Waiter(tmp_path, tmp_path / "own", clock=lambda: now, _changes=found)
         begun = now
         assert waiter.wait()
         assert now - begun == pytest.approx(took, abs=0.11)
