@@ -178,6 +178,44 @@ async def test_structured_content_is_at_most_three_times_the_text(
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("names", "calls"),
+    [
+        ([f"d{number}/" for number in range(200)], [("ls", {}), ("tree", {})]),
+        (
+            [f"d{number}/f" for number in range(200)],
+            [("ls", {"max_depth": 1}), ("tree", {}), ("tree", {"limit": 1000})],
+        ),
+        (
+            [f"f{number}" for number in range(400)],
+            [
+                ("grep_content", {"pattern": "x", "output_mode": "files_with_matches", "max_matches": 400}),
+                ("grep_content", {"pattern": "x", "output_mode": "count", "max_matches": 400}),
+                ("grep_content", {"pattern": "x", "max_matches": 1}),
+                ("find_files", {"pattern": "*"}),
+                ("ls", {}),
+                ("tree", {"limit": 1000}),
+            ],
+        ),
+    ],
+)
+async def test_structured_content_of_short_names_is_at_most_three_times_the_text(
+    plant: Plant, names: list[str], calls: list[tuple[str, dict[str, Any]]]
+) -> None:
+    """Issue 19, line 20: `tree` of 200 empty directories had 5.4 times the bytes of its text."""
+    folder = plant({name: "x\n" for name in names if not name.endswith("/")})
+    for name in names:
+        (folder / name).parent.mkdir(exist_ok=True)
+        if name.endswith("/"):
+            (folder / name).mkdir()
+    async with Client(mcp.server(folder)) as client:
+        for tool, arguments in calls:
+            result = await client.call_tool(tool, arguments)
+            structured = json.dumps(result.structured_content, ensure_ascii=False, separators=(",", ":"))
+            assert len(structured.encode()) <= 3 * len(answer(result).encode()), (tool, arguments)
+
+
+@pytest.mark.anyio
 async def test_paths_in_the_structured_content_tell_the_names_and_depths(
     folder_of_code: Path, anyio_backend: str
 ) -> None:
@@ -185,12 +223,47 @@ async def test_paths_in_the_structured_content_tell_the_names_and_depths(
         result = await client.call_tool("tree", {})
     made = await Workspace(folder_of_code).tree_result()
     assert result.structured_content
-    paths = [entry["path"] for entry in result.structured_content["entries"]]
-    assert paths == ["src", "src/a.py", "src/b.py", "README.txt"]
-    assert [(entry.name, entry.depth) for entry in made.entries] == [
-        (path.rpartition("/")[2], path.count("/")) for path in paths
+    paths = result.structured_content["entries"]
+    assert paths == ["src/", "src/a.py", "src/b.py", "README.txt"]
+    assert [(entry.name, entry.depth, entry.is_dir) for entry in made.entries] == [
+        (path.rstrip("/").rpartition("/")[2], path.rstrip("/").count("/"), path.endswith("/")) for path in paths
     ]
-    assert [entry.get("is_dir", False) for entry in result.structured_content["entries"]] == [True, False, False, False]
+
+
+@pytest.mark.anyio
+async def test_entries_that_say_more_than_a_path_are_objects(plant: Plant) -> None:
+    folder = plant({"a/b": "", "a/c": "", "node_modules/d": ""})
+    structured = (await Workspace(folder).ls_result(limit=1)).structured()
+    assert structured["entries"] == [
+        "a/",
+        {"path": "a", "truncated": 2},
+        {"path": "node_modules", "is_dir": True, "closed": True},
+    ]
+    jsonschema.Draft202012Validator(schemas()["ls"][2]).validate(structured)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("output_mode", "files"),
+    [("files_with_matches", ["a.py", "b.py"]), ("count", {"a.py": 2, "b.py": 1}), ("content", {"a.py": 2, "b.py": 1})],
+)
+async def test_structured_files_are_paths_or_counts_by_path(plant: Plant, output_mode: str, files: object) -> None:
+    folder = plant({"a.py": "x\nx\n", "b.py": "x\n"})
+    call = {"pattern": "x", "output_mode": output_mode}
+    structured = (await Workspace(folder).call_result("grep_content", call)).structured()
+    assert structured["files"] == files
+    jsonschema.Draft202012Validator(schemas()["grep_content"][2]).validate(structured)
+
+
+@pytest.mark.anyio
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are UTF-8 elsewhere")
+async def test_structured_counts_keep_files_whose_names_look_the_same(plant: Plant) -> None:
+    folder = plant({b"\xfe": "x\nx\n", b"\xff": "x\n"})
+    structured = (
+        await Workspace(folder).call_result("grep_content", {"pattern": "x", "output_mode": "count"})
+    ).structured()
+    assert structured["files"] == [{"path": "\ufffd", "count": 2}, {"path": "\ufffd", "count": 1}]
+    jsonschema.Draft202012Validator(schemas()["grep_content"][2]).validate(structured)
 
 
 @pytest.mark.anyio

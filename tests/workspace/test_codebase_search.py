@@ -56,6 +56,25 @@ def test_codebase_search_without_an_index_ranks_current_files(api: str, shop: Pa
 
 
 @pytest.mark.parametrize("api", APIS)
+def test_codebase_search_names_what_could_not_be_read(api: str, shop: Path, plant: Plant, unprivileged: Path) -> None:
+    """Issue 19, line 2: the answer was only that there is no result, or fewer results."""
+    plant({"secret/cookies.py": "cookie\n", "src/shut.py": "cookie\n"})
+    denied = "could not be read, the first: {}: Permission denied (os error 13)."
+    asked = Asked(api, shop, rg=unprivileged)
+    closed = [shop / "secret", shop / "src/shut.py"]
+    for path in closed:
+        path.chmod(0)
+    try:
+        found, nothing = asked.codebase_search("cookie"), asked.codebase_search("no such words", "secret")
+    finally:
+        for path in closed:
+            path.chmod(0o700)
+    assert found.endswith(f"(The 3 best results, ranked without an index. 2 paths {denied.format('secret')})")
+    assert nothing.startswith("No result found, ranked without an index.")
+    assert nothing.endswith(f" 1 path {denied.format('secret')}")
+
+
+@pytest.mark.parametrize("api", APIS)
 def test_codebase_search_uses_a_built_index_and_refreshes_it(api: str, shop: Path, home: Path) -> None:
     asked = Asked(api, shop, index=home)
     assert asked.codebase_search_result("cookie").ranking == "files"

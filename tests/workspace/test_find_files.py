@@ -125,6 +125,10 @@ def test_links_to_the_outside_are_no_directories(folder: Path, plant: Plant) -> 
         ("lib.d", {}, "src/lib.d"),
         ("src/lib*", {}, "src/lib.d"),
         ("void", {"path": "src"}, "src/void"),
+        ("voi*", {}, "src/void"),
+        ("**/void", {}, "src/void"),
+        ("src/v[no]id", {}, "src/void"),
+        ("void/", {}, "src/void"),
         ("build", {}, "build"),
         (".hidden", {}, ".hidden"),
         ("tests", {"path": "src"}, "src/tests"),
@@ -139,3 +143,13 @@ def test_empty_answer_names_a_directory_that_was_looked_for(
     assert text.startswith("No files found, hidden and ignored ones included.")
     said = f" {name} is a directory: pass it as path to list its files, or entry_type=directory to find it."
     assert text.endswith(said if name else "included.")
+
+
+def test_answer_about_hidden_files_names_a_directory_without_files(rg: RgBinary, nested: Path) -> None:
+    """Issue 19, line 7: the answer named only the hidden file that the glob matches."""
+    (nested / "src/.voice").write_text("")
+    text = sync.Workspace(nested, rg=rg).find_files("*voi*")
+    assert "1 file with hidden files included (include_hidden=True), first src/.voice." in text
+    assert text.endswith(
+        " src/void is a directory: pass it as path to list its files, or entry_type=directory to find it."
+    )

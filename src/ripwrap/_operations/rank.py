@@ -23,6 +23,7 @@ from ripwrap._safe_open import open_regular_file
 from ripwrap._text import shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
+from ripwrap.models import PathError
 from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_timeout
 from ripwrap.results import RankedChunk
 
@@ -89,6 +90,7 @@ class RankRequest:
         limit: Maximum number of results; `None` returns all ranked chunks.
         timeout: Seconds for the whole call; `None` is no limit.
         allowed: Function that returns True for a file that may be read and shown; `None` allows all.
+        report: Function that is called with the paths that rg could not read, which are also logged.
     """
 
     query: Query
@@ -97,6 +99,7 @@ class RankRequest:
     limit: int | None
     timeout: float | None
     allowed: Callable[[str], bool] | None
+    report: Callable[[Sequence[PathError]], object] | None = None
 
 
 def rank_request(
@@ -108,13 +111,14 @@ def rank_request(
     *,
     timeout: float | None,
     allowed: Callable[[str], bool] | None = None,
+    report: Callable[[Sequence[PathError]], object] | None = None,
 ) -> RankRequest:
     """Return the checked request of `rank()`."""
     parsed, limit, timeout = parse_query(query), check_limit(limit), check_timeout(timeout)
     stems = query_stems(parsed)
     pattern = file_pattern(stems, parsed.symbols)
     command = words_command(pattern, cwd, paths, {**VISIBLE_FILES, **options}, _MAX_LINES_PER_FILE)
-    return RankRequest(parsed, stems, command, limit, timeout, allowed)
+    return RankRequest(parsed, stems, command, limit, timeout, allowed, report)
 
 
 async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
@@ -132,6 +136,8 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
     hits = await run.collect(Step(request.command, collector, request.timeout))
     if hits.end is not None:
         hits.end.warn()
+        if request.report is not None:
+            request.report(hits.end.path_errors())
     if not hits.files:
         return []
     deadline = _Deadline(request.timeout, begun)

@@ -6,9 +6,10 @@ from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._text import in_seconds, plural, shown
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
+from ripwrap.models import PathError
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import CodebaseSearchArguments
-from ripwrap.workspace.budget import shortened, snippet
+from ripwrap.workspace.budget import notes_of, shortened, snippet
 from ripwrap.workspace.grep_content import spell_as_argument
 from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.scope import Scope, Settings, open_scope
@@ -49,14 +50,25 @@ async def run_codebase_search(
         ranking: Ranking = "index"
         if chunks is None:
             ranking = "files"
-            chunks = await _rank(run, scope, query, limit + 1)
+            errors: list[PathError] = []
+            chunks = await _rank(run, scope, query, limit + 1, errors)
+            notes = [*notes_of(errors, None, scope.location), *notes]
         return _fit_to_budget(settings, scope, query, chunks, limit, ranking, notes)
 
 
-async def _rank(run: Runner, scope: Scope, query: str, limit: int) -> list[RankedChunk]:
-    """Return the best chunks, without an index."""
+async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
+    """Return the best chunks, without an index; add the paths that could not be read to `errors`."""
     location, timeout, allowed = scope.location, scope.timeout, scope.allowed
-    request = rank_request(query, location.cwd, location.paths, limit, scope.options, timeout=timeout, allowed=allowed)
+    request = rank_request(
+        query,
+        location.cwd,
+        location.paths,
+        limit,
+        scope.options,
+        timeout=timeout,
+        allowed=allowed,
+        report=errors.extend,
+    )
     return await run_rank(run, request)
 
 

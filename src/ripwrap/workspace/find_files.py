@@ -205,25 +205,13 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
 
 
 async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | None:
-    """Return the directory that the pattern names exactly, or else the first one with files that it matches."""
-    from ripwrap.workspace.walk import GlobFilter  # pathspec, only now
-
-    globs, excluded = entry_globs(scope.location, pattern)
-    if not globs:
+    """Return the directory that the pattern names exactly, or else the first one that it matches."""
+    if not entry_globs(scope.location, pattern)[0]:
         return None
     if (path := await run.call(partial(_top_directory, scope.location, pattern.rstrip("/")))) is not None:
         return path
-    inside = [f"{'' if '/' in glob.rstrip('/') else '**/'}{glob.rstrip('/')}/**" for glob in globs]
-    options: FileOptions = {**scope.options, "glob": [*inside, *excluded.get("glob", ())]}
-    command = files_command(scope.location.cwd, scope.location.paths, options)
-    listing = await run.collect(
-        Step(command, lambda: ListingCollector(PathDecoder(), 1, allowed=scope.allowed), scope.timeout)
-    )
-    matches = GlobFilter(globs)
-    for path in listing.items():
-        folders = [path[:place] for place, letter in enumerate(path) if letter == os.sep]
-        return next((folder for folder in folders if matches(folder + os.sep)), None)
-    return None
+    found = await run.call(partial(_find_entries, scope, pattern, "directory"))  # rg sees no directory without files
+    return found.paths[0].rstrip(os.sep) if found.paths else None
 
 
 def _top_directory(location: Location, name: str) -> str | None:

@@ -19,9 +19,6 @@ Engine: TypeAlias = Literal["rg", "python"]
 Layout: TypeAlias = Literal["ls", "tree"]
 Ranking: TypeAlias = Literal["index", "files"]
 
-_REPEATED_FIELDS = {"entries": {"__all__": {"name", "depth"}}}
-"""Fields that `structured()` leaves out, because `path` has the same facts. They were half of a listing."""
-
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 
@@ -55,23 +52,16 @@ class ToolResult(BaseModel, ABC, frozen=True):
         return f"{body}\n\n({said})" if body else said
 
     def structured(self) -> dict[str, Any]:
-        """Return the result as plain JSON values for MCP, without fields that have their default or repeat others.
+        """Return the result as plain JSON values for MCP, without fields that have their default.
 
-        `structured_schema()` describes it. Entries of a listing have no `name` and `depth`, because `path` has both.
+        `structured_schema()` describes it. Results with long lists write them shorter than `model_dump()`.
         """
-        return self.model_dump(mode="json", exclude_defaults=True, exclude=_REPEATED_FIELDS)
+        return self.model_dump(mode="json", exclude_defaults=True)
 
     @classmethod
     def structured_schema(cls) -> dict[str, Any]:
         """Return the JSON schema of `structured()`; it also accepts `model_dump(mode="json")`."""
-        schema = cls.model_json_schema(mode="validation")
-        for field, each in _REPEATED_FIELDS.items():
-            if field in schema["properties"]:
-                entry = schema["$defs"][schema["properties"][field]["items"]["$ref"].rpartition("/")[2]]
-                for name in each["__all__"]:
-                    del entry["properties"][name]
-                    entry["required"].remove(name)
-        return schema
+        return cls.model_json_schema(mode="validation")
 
     @abstractmethod
     def _body(self) -> Iterator[str]:
@@ -141,6 +131,27 @@ class GrepContentResult(ToolResult, frozen=True):
     total_matches: int | None = None
     files_matched: int
     exact: bool
+
+    def structured(self) -> dict[str, Any]:
+        """Return the result as plain JSON values, with `files` as paths or as a mapping of paths to counts."""
+        plain = super().structured()
+        counts = {file.path: file.count for file in self.files}
+        if None in counts.values():
+            plain["files"] = [file.path for file in self.files]
+        elif counts and len(counts) == len(self.files):  # two paths that are not UTF-8 may look the same
+            plain["files"] = counts
+        return plain
+
+    @classmethod
+    def structured_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of `structured()` and of `model_dump(mode="json")`."""
+        schema = super().structured_schema()
+        files = schema["properties"]["files"]
+        each = {"anyOf": [{"type": "string"}, files.pop("items")]}
+        counts = {"type": "object", "additionalProperties": {"type": "integer"}}
+        files["anyOf"] = [{"type": files.pop("type"), "items": each}, counts]
+        files["description"] = "Paths, or counts by path if they were counted; objects if two paths look the same."
+        return schema
 
     def _body(self) -> Iterator[str]:
         if self.output_mode == "count":
@@ -237,6 +248,12 @@ class ListEntry(BaseModel, frozen=True):
     closed: bool = False
     truncated: int = 0
 
+    def structured(self) -> str | dict[str, Any]:
+        """Return the path, with a slash at the end of a directory; an object if there is more to say."""
+        if self.closed or self.truncated:
+            return self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "depth"})
+        return f"{self.path}/" if self.is_dir else self.path
+
 
 class ListResult(ToolResult, frozen=True):
     """Result of `ls()` and `tree()`.
@@ -252,6 +269,23 @@ class ListResult(ToolResult, frozen=True):
     entries: tuple[ListEntry, ...]
     total_files: int
     exact: bool
+
+    def structured(self) -> dict[str, Any]:
+        """Return the result as plain JSON values, with an entry as its path if it says no more."""
+        return super().structured() | {"entries": [entry.structured() for entry in self.entries]}
+
+    @classmethod
+    def structured_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of `structured()` and of `model_dump(mode="json")`."""
+        schema = super().structured_schema()
+        entries = schema["properties"]["entries"]
+        entries["items"] = {"anyOf": [{"type": "string"}, entries["items"]]}
+        entries["description"] = "An entry is a path, with a slash at the end of a directory, or an object."
+        entry = schema["$defs"]["ListEntry"]
+        for name in ("name", "depth"):  # `path` has both
+            del entry["properties"][name]
+            entry["required"].remove(name)
+        return schema
 
     def _body(self) -> Iterator[str]:
         if not self.entries:
