@@ -458,6 +458,7 @@ def test_most_relevant_lines_define_the_symbol_or_have_most_words() -> None:
     assert most_relevant_lines(text, parse_query("CookieJar")) == [2]
     assert most_relevant_lines(text, parse_query("how cookies are stored in storage")) == [0]
     assert most_relevant_lines("a\nb", parse_query("cookie")) == [0, 1]
+    assert most_relevant_lines("a\n\n", parse_query("cookie")) == [0, 1]
 
 
 SESSION = """\
@@ -494,6 +495,13 @@ def test_chunk_is_named_by_the_method_that_answers(query: str, symbol: str | Non
     source = SourceText("session.py", SESSION, exact=True)
     entry = RankedCandidate(Candidate("session.py", 1, 11, SESSION, 1.0), 1.0)
     assert to_ranked_chunk(parse_query(query), entry, source, symbol).symbol == name
+
+
+def test_chunk_above_a_definition_does_not_get_its_name() -> None:
+    """Issue 19, retrieval audit: lines 1 to 3 of `import os`, above `class Big`, had the symbol `Big`."""
+    source = SourceText("big.py", "import os\n\n\nclass Big:\n    size = 1\n", exact=True)
+    entry = RankedCandidate(Candidate("big.py", 1, 3, "import os\n\n\n", 1.0), 1.0)
+    assert to_ranked_chunk(parse_query("Big"), entry, source).symbol is None
 
 
 # Which files are read

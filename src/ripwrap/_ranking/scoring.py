@@ -163,7 +163,8 @@ def most_relevant_lines(text: str, query: Query) -> list[int]:
     for symbol in query.symbols:
         if lines := list(islice(definition_lines(text, symbol), _MAX_RELEVANT_LINES)):
             return lines
-    most = count_words(query, text.split("\n"))
+    # The line end of the last line begins no other line of this text.
+    most = count_words(query, text.removesuffix("\n").split("\n"))
     best = max(most)
     return list(islice((index for index, count in enumerate(most) if count == best), _MAX_RELEVANT_LINES))
 

@@ -119,8 +119,8 @@ class _Worker:
         """
         with self._lock:
             try:
-                if self._process is not None and time.monotonic() - self._used > self._idle:
-                    self.close()  # its alarm may be near: after a SIGSTOP of this process, the thread is late
+                if self._process is not None and not self._is_usable(self._process):
+                    self.close()
                 if self._process is None:
                     self._start()
                 answer = self._exchange(_HEADER.pack(len(path), len(text)) + path + text, self._seconds)
@@ -133,20 +133,25 @@ class _Worker:
             self._used = time.monotonic()
             return answer
 
+    def _is_usable(self, process: Popen) -> bool:
+        # It may be dead, e.g. because memory was short. After a SIGSTOP of this process, the thread that ends an idle
+        # process is late, and the alarm may be near.
+        return process.poll() is None and time.monotonic() - self._used <= self._idle
+
     def close(self) -> None:
         """End the process after the current request."""
         with self._lock:
             process, self._process = self._process, None
             self._ended.set()
             if process is not None:
-                process.kill()
+                _kill(process)
                 _close_pipes(process)
                 process.wait()
 
     def kill(self) -> None:
         """End the process at once; a request under way, e.g. of a daemon thread at exit, gets no answer."""
         if (process := self._process) is not None:
-            process.kill()
+            _kill(process)
         self.close()
 
     def abandon(self) -> None:
@@ -190,7 +195,7 @@ class _Worker:
             until = time.monotonic() + seconds
             while not done.wait(_POLL_INTERVAL):
                 if cancelled.is_set() or time.monotonic() > until:
-                    process.kill()
+                    _kill(process)
                     return
 
         thread = threading.Thread(target=watch, name="ripwrap-parser-watch")
@@ -220,6 +225,12 @@ if sys.platform != "win32":
 def _check_cancelled() -> None:
     if CANCELLED.get().is_set():
         raise TimeoutError("splitting the file was cancelled")
+
+
+def _kill(process: Popen) -> None:
+    """Kill the process; if this program may not, because it changed its user, the end of stdin or an alarm ends it."""
+    with suppress(PermissionError):
+        process.kill()
 
 
 def _close_pipes(process: Popen) -> None:
