@@ -3,7 +3,9 @@
 Of each repository what its package on PyPI or npm has is searched: the folder that the annotations call its root.
 """
 
+import ast
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from platformdirs import user_cache_path
 
 CACHE = user_cache_path("ripwrap-benchmarks") / "retrieval"
 
+_NO_ANSWER = frozenset({"test", "tests", "idle_test", "site-packages", "__pycache__"})
 WHEELS = {
     "aiohttp": "aiohttp==3.14.5",
     "click": "click==8.5.1",
@@ -31,6 +34,10 @@ NPM = {"axios": "axios@1.21.1", "express": "express@5.3.0"}
 """Versions that have every file that is annotated."""
 
 LIBRARY = "cpython"
+DOCSTRINGS = "docstrings"
+"""A second set of queries, so that nothing is tuned to the first; no part of the figures of all."""
+_DOCSTRING_QUERIES = 150
+_LEAST_WORDS = 4
 _NOT_LIBRARY = ("site-packages", "__pycache__", "config-*", "lib-dynload", "*.so", "*.a", "*.o")
 
 
@@ -88,6 +95,44 @@ def corpora(folder: Path) -> Iterator[Corpus]:
     yield _complete(
         Corpus(LIBRARY, _library(), tuple(Judged(text, tuple(files.split()), "library") for text, files in asked))
     )
+    yield docstrings(_library(), CACHE / f"{DOCSTRINGS}-{sys.version_info.major}.{sys.version_info.minor}")
+
+
+def docstrings(library: Path, kept: Path) -> Corpus:
+    """First sentences of the docstrings of modules, asked of a copy of the modules that has no such docstrings."""
+    queries: list[Judged] = []
+    with tempfile.TemporaryDirectory() as folder:
+        copied = Path(folder, "copied")
+        for file in sorted(library.rglob("*.py")):
+            path = file.relative_to(library)
+            if _NO_ANSWER.isdisjoint(path.parts[:-1]):
+                sentence, text = _without_docstring(file.read_bytes())
+                target = copied / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(text)
+                if len(sentence.split()) >= _LEAST_WORDS and path.name != "__init__.py":
+                    queries.append(Judged(sentence, (path.as_posix(),), DOCSTRINGS))
+        if not kept.exists():
+            shutil.copytree(copied, kept)
+    step = max(len(queries) / _DOCSTRING_QUERIES, 1)
+    chosen = {int(number * step): None for number in range(min(len(queries), _DOCSTRING_QUERIES))}
+    return Corpus(DOCSTRINGS, kept, tuple(queries[number] for number in chosen))
+
+
+def _without_docstring(raw: bytes) -> tuple[str, bytes]:
+    """The first sentence of the docstring of a module, and the module without it; empty if it has none."""
+    try:
+        first = next(iter(ast.parse(raw).body), None)
+    except (SyntaxError, ValueError):  # tests of the parser
+        return "", raw
+    match first:
+        case ast.Expr(value=ast.Constant(value=str(docstring))):
+            lines = raw.splitlines(keepends=True)
+            kept = lines[: first.lineno - 1] + lines[first.end_lineno :]
+            paragraph = " ".join(docstring.strip().split("\n\n")[0].split())
+            return re.split(r"(?<=[.!?])\s", paragraph)[0], b"".join(kept)
+        case _:
+            return "", raw
 
 
 def _judged(annotation: dict[str, Any], root: PurePosixPath) -> Judged:

@@ -1,5 +1,6 @@
 """Ranking of chunks without files or a database: query words, chunks, paths and scores."""
 
+import math
 import re
 import unicodedata
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from ripwrap._code.windows import MAX_CHUNK_CHARS, window_chunks
 from ripwrap._ranking.definitions import has_definition
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
-from ripwrap._ranking.paths import joined_stem, path_weight, words_in_path
+from ripwrap._ranking.paths import PathWords, joined_stem, match_path, path_penalty, path_weight, words_in_path
 from ripwrap._ranking.query import (
     MAX_WORD_CHARS,
     STOP_WORDS,
@@ -21,7 +22,21 @@ from ripwrap._ranking.query import (
     rough_stem,
     split_camel_case,
 )
-from ripwrap._ranking.scoring import COHERENCE_SCORE, Candidate, RankedCandidate, most_relevant_lines, rank_candidates
+from ripwrap._ranking.scoring import (
+    DEFINES,
+    DEFINES_ASKED,
+    DEFINES_NAMED,
+    EXACT_NAME,
+    FIRST_WORD,
+    FOLDER_WORDS,
+    NEAR_WORDS,
+    PATH_WORDS,
+    Candidate,
+    RankedCandidate,
+    most_relevant_lines,
+    rank_candidates,
+    word_worths,
+)
 from ripwrap._ranking.selection import DEFINITION_TERM, choose_files, file_pattern, matched_stems, query_stems
 
 QUERY = parse_query("cookie storage")
@@ -36,10 +51,15 @@ def order(query: str, *pool: Candidate) -> list[str]:
 
 
 def only(query: str, candidate: Candidate) -> RankedCandidate:
-    """Return the ranking of a candidate next to a better one of another file, which gets the coherence score."""
+    """Return the ranking of a candidate next to a better one of another file."""
     rival = chunk("rival", bm25=1.0)
     (entry,) = (one for one in rank_candidates(parse_query(query), [candidate, rival]) if one.candidate is candidate)
     return entry
+
+
+def value(query: str, candidate: Candidate) -> float:
+    """Return the sum of the parts of the score of a candidate next to a better one."""
+    return math.log(only(query, candidate).score)
 
 
 # Words
@@ -55,6 +75,7 @@ def only(query: str, candidate: Candidate) -> RankedCandidate:
         ("URLs and IDs", ("urls", "ids")),
         ("naïve Größe", ("naïve", "größe")),
         ("is it the", ("is", "it", "the")),
+        ("a function's arguments, the class\u2019s name", ("function", "arguments", "class", "name")),
         ("x", ("x",)),
     ],
 )
@@ -300,7 +321,7 @@ def test_query_words_match_file_and_folder_names_in_any_form(path: str, words: l
     ],
 )
 def test_tests_examples_legacy_code_and_init_weigh_less(path: str, weight: float) -> None:
-    assert path_weight(path, QUERY)[0] == pytest.approx(weight)
+    assert path_weight(path, QUERY) == pytest.approx(weight)
 
 
 @pytest.mark.parametrize(
@@ -313,7 +334,51 @@ def test_tests_examples_legacy_code_and_init_weigh_less(path: str, weight: float
     ],
 )
 def test_tests_and_examples_weigh_full_if_the_query_asks_for_them(query: str, path: str) -> None:
-    assert path_weight(path, parse_query(query)) == (1.0, ())
+    assert path_weight(path, parse_query(query)) == 1.0
+    assert path_penalty(path, parse_query(query)) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [
+        ("src/cookies.py", ()),
+        ("tests/cookies.py", ("test code",)),
+        ("cookies/__init__.py", ("a package's __init__",)),
+        ("docs/cookies.md", ("text or data",)),
+        ("cookies.YML", ("text or data",)),
+        ("tests/legacy/cookies.json", ("test code", "legacy code", "text or data")),
+    ],
+)
+def test_kinds_of_files_that_the_query_does_not_ask_for_lower_a_score(path: str, kinds: tuple[str, ...]) -> None:
+    """Issue 20, item 1: penalties are added, one for each kind."""
+    penalty, named = path_penalty(path, QUERY)
+    assert named == kinds
+    assert penalty < 0 if kinds else penalty == 0
+    assert path_penalty(path.replace("/", "\\"), QUERY) == (penalty, named)
+
+
+@pytest.mark.parametrize(
+    ("query", "path"), [("cookie config", "cookies.yml"), ("readme", "README.md"), ("package json", "package.json")]
+)
+def test_text_and_data_count_in_full_if_the_query_asks_for_them(query: str, path: str) -> None:
+    assert path_penalty(path, parse_query(query)) == (0, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("other/x.py", PathWords(parts=2)),
+        ("src/media_type.py", PathWords(("media", "type"), (), ("media", "type"), exact=True, parts=3)),
+        ("src/MediaTypes.js", PathWords(("media", "type"), (), ("media", "type"), exact=True, parts=3)),
+        ("src/parsing.py", PathWords(("parse",), (), ("parse",), exact=True, parts=2)),
+        ("parser/media/text_type.py", PathWords(("parse", "media", "type"), ("media",), ("type",), parts=4)),
+        ("type_media.py", PathWords(("media", "type"), (), ("media", "type"), parts=2)),
+    ],
+)
+def test_query_words_in_a_path_are_told_apart_by_where_they_are(path: str, words: PathWords) -> None:
+    """Issue 20, item 1: the name of the file, its folder, all folders, and whether it is words of the query."""
+    assert match_path(path, ("parse", "media", "type")) == words
+    assert match_path(path.replace("/", "\\"), ("parse", "media", "type")) == words
 
 
 @pytest.mark.parametrize(
@@ -394,26 +459,111 @@ def test_defining_chunk_scores_higher_if_its_file_has_the_name() -> None:
     text = "class CookieJar:\n"
     plain = only("CookieJar", chunk("shop.py", text, bm25=0.5))
     alike = only("CookieJar", chunk("cookie_jar.py", text, bm25=0.5))
-    assert plain.score == pytest.approx(0.5 + 3 + COHERENCE_SCORE)
-    assert alike.score == pytest.approx(0.5 + 4.5 + 1 + COHERENCE_SCORE)
+    assert math.log(plain.score) == pytest.approx(0.5 + DEFINES_ASKED + NEAR_WORDS / 2)
+    names = NEAR_WORDS / 2 + EXACT_NAME + FIRST_WORD + PATH_WORDS
+    assert math.log(alike.score) == pytest.approx(0.5 + DEFINES_ASKED + DEFINES_NAMED + names)
     assert 'defines "CookieJar"' in plain.reasons
     assert 'defines "CookieJar", like the name of its file' in alike.reasons
 
 
-def test_path_score_is_the_share_of_query_words_in_the_path() -> None:
-    plain, half, whole = (only("cookie storage", chunk(path, bm25=0.5)) for path in ("x", "cookie", "storage/cookie"))
-    assert half.reasons[0] == 'path has "cookie"'
-    assert whole.reasons[0] == 'path has "cookie", "storage"'
-    assert plain.score < half.score < whole.score
-    assert whole.score == pytest.approx(0.5 + 1 + COHERENCE_SCORE)
+def test_definition_counts_most_if_the_query_is_nothing_but_a_name() -> None:
+    """Issue 20, item 1: a plain word may be a subject; a name that is asked for is not."""
+    for query in ("Cookie", "where is cookie defined?", "definition of cookie"):
+        name = parse_query(query).symbols[0]
+        assert value(query, chunk("x.py", f"class {name}:\n", bm25=0.5)) == pytest.approx(0.5 + DEFINES_ASKED)
+    assert value("cookie", chunk("x.py", "class cookie:\n", bm25=0.5)) == pytest.approx(0.5 + DEFINES)
 
 
-def test_best_chunk_of_a_file_with_many_chunks_ranks_higher() -> None:
-    many = [chunk("many", bm25=0.9, line=line) for line in (1, 2, 3)]
+def test_words_in_names_raise_the_score_of_a_file() -> None:
+    """Issue 20, item 1: by where they are, and by their share of the words of the query."""
+    plain, folder, second, first, exact = (
+        value("cookie storage", chunk(path, bm25=0.5))
+        for path in ("x", "cookie/x", "storage_box", "cookie_box", "cookie_storage")
+    )
+    assert plain == pytest.approx(0.5)
+    assert folder == pytest.approx(0.5 + FOLDER_WORDS / 2 + PATH_WORDS)  # the highest of all files is 1
+    assert second == pytest.approx(0.5 + FIRST_WORD / 2 + PATH_WORDS)
+    assert first == pytest.approx(0.5 + FIRST_WORD + PATH_WORDS)
+    assert exact == pytest.approx(0.5 + FIRST_WORD + PATH_WORDS + EXACT_NAME)
+    assert only("cookie storage", chunk("cookie/x")).reasons[0] == 'path has "cookie"'
+    assert only("cookie storage", chunk("cookie_storage")).reasons[:2] == [
+        "its file is named by words of the query",
+        'path has "cookie", "storage"',
+    ]
+
+
+def test_telling_word_in_a_name_counts_more_than_a_common_one() -> None:
+    query = parse_query("common rare")
+    worths = word_worths(query.words, {"common": 90, "rare": 1}, 100)
+    ranked = rank_candidates(query, [chunk("common.py"), chunk("rare.py")], worths=worths)
+    assert [entry.candidate.path for entry in ranked] == ["rare.py", "common.py"]
+    assert worths["rare"] > worths["common"] > 0
+    assert word_worths(["absent"], {}, 0)["absent"] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "near"),
+    [
+        ("cookie storage", 1 / 2),
+        ("CookieStorage", 1 / 2),
+        ("the COOKIES_in_storage", 1 / 2),
+        ("cookie storage; cookie storage", 2.5 / 3.5),
+        ("storage of a cookie", 0.5 / 1.5),
+        ("a cookie is kept for a long time in the storage", 0),
+        ("uncookie storage", 0),
+        ("", 0),
+    ],
+)
+def test_neighbouring_words_near_each_other_raise_the_score(text: str, near: float) -> None:
+    """Issue 20, item 1: c / (c + 1) for c times within 24 characters; the reversed order counts half."""
+    entry = only("cookie storage", chunk("x.py", text, bm25=0.5))
+    assert math.log(entry.score) == pytest.approx(0.5 + NEAR_WORDS * near)
+    assert ('has "cookie" near "storage"' in entry.reasons) == (near > 0)
+
+
+def test_proximity_counts_in_the_best_files_only() -> None:
+    pool = [chunk(f"{number:02}", "cookie storage", bm25=1 - number / 100) for number in range(40)]
+    ranked = rank_candidates(QUERY, pool)
+    assert [any("near" in reason for reason in entry.reasons) for entry in ranked] == [True] * 30 + [False] * 10
+
+
+def test_scripts_without_spaces_have_words_near_each_other() -> None:
+    entry = only("会话过期", chunk("x.py", "用户会话过期", bm25=0.5))
+    assert entry.score > math.exp(0.5)
+
+
+def test_file_with_three_good_chunks_ranks_higher() -> None:
+    """Issue 20, item 1: the best chunk, half of the second and a quarter of the third."""
+    many = [chunk("many", bm25=0.9, line=line) for line in (1, 2, 3, 4)]
     assert order("cookie", chunk("one", bm25=1.0), *many)[0] == "many"
-    (best, *_) = rank_candidates(QUERY, [chunk("one", bm25=1.0), *many])
-    assert best.score == pytest.approx(0.9 + COHERENCE_SCORE)
-    assert best.reasons == ["BM25 0.9", "the best of 3 chunks of its file"]
+    best, second, *_ = rank_candidates(QUERY, [chunk("one", bm25=1.0), *many])
+    assert math.log(best.score) == pytest.approx(1)
+    assert math.log(second.score) == pytest.approx(1 / (0.9 * 1.75))
+    assert best.reasons == ["BM25 0.9", "the best of 4 chunks of its file"]
+
+
+def test_shown_chunk_defines_the_symbol_or_has_the_words_together() -> None:
+    plain, defining = chunk("a", "CookieJar()", bm25=2.0), chunk("a", "class CookieJar:\n", bm25=1.0, line=9)
+    assert rank_candidates(parse_query("CookieJar"), [plain, defining])[0].candidate is defining
+    apart, together = chunk("a", "cookie", bm25=1.0), chunk("a", "cookie storage", bm25=0.9, line=9)
+    assert rank_candidates(QUERY, [apart, together])[0].candidate is together
+
+
+def test_cosines_rank_files_from_the_fiftieth_to_the_best() -> None:
+    """Issue 20, item 1: vectors are a part of the score, not a ranking that is fused."""
+    pool = [Candidate(f"{number:02}", 1, 1, "", 0.0, 1 - number / 100) for number in range(60)]
+    ranked = rank_candidates(QUERY, pool[::-1], vector_weight=0.34)
+    assert [entry.candidate for entry in ranked[:50]] == pool[:50]
+    assert [math.log(ranked[place].score) for place in (0, 49, 59)] == pytest.approx([0.34, 0, 0])
+    assert ranked[0].reasons == ["cosine 1.00"]
+    few = rank_candidates(QUERY, pool[50:], vector_weight=0.34)
+    assert math.log(few[-1].score) == pytest.approx(0.34 * 0.41 / 0.5)
+
+
+@pytest.mark.parametrize(("weight", "first"), [(0.0, "words"), (0.34, "words"), (0.9, "vector"), (1.0, "vector")])
+def test_weight_of_vectors_decides_between_words_and_vectors(weight: float, first: str) -> None:
+    pool = [Candidate("vector", 1, 1, "", 0.1, 0.9), Candidate("words", 1, 1, "", 1.0, 0.1)]
+    assert rank_candidates(QUERY, pool, vector_weight=weight)[0].candidate.path == first
 
 
 def test_bm25_of_about_zero_is_no_reason() -> None:
@@ -424,17 +574,22 @@ def test_bm25_of_about_zero_is_no_reason() -> None:
 
 def test_test_code_ranks_lower_and_says_why() -> None:
     entry = only("cookie", chunk("tests/x.py", bm25=1.0))
-    assert entry.score == pytest.approx((1.0 + COHERENCE_SCORE) * 0.3)
+    assert math.log(entry.score) == pytest.approx(1 - 0.7)
     assert entry.reasons[-1] == "test code, which the query does not ask for"
-    assert order("cookie", chunk("tests/x.py", bm25=2.0), chunk("y.py", bm25=1.0)) == ["y.py", "tests/x.py"]
+    assert order("cookie", chunk("tests/x.py", bm25=2.0), chunk("y.py", bm25=1.5)) == ["y.py", "tests/x.py"]
 
 
-def test_each_further_chunk_of_a_file_scores_a_quarter_of_the_last() -> None:
-    pool = [chunk("a", bm25=4.0, line=line) for line in (1, 2, 3)]
-    first, second, third = rank_candidates(QUERY, pool)
-    assert [first.candidate.start_line, second.candidate.start_line, third.candidate.start_line] == [1, 2, 3]
-    assert (second.score, third.score) == pytest.approx((0.25, 0.0625))
-    assert second.reasons == ["BM25 4.0", "1 better chunk in its file"]
+def test_further_chunks_come_behind_all_files() -> None:
+    """Issue 20, item 1: second chunks first, those of better files before others."""
+    pool = [chunk("a", bm25=4.0 - line / 10, line=line) for line in (1, 2, 3)]
+    pool += [chunk("b", bm25=0.1, line=line) for line in (1, 2)] + [chunk("tests/c.py", bm25=0.0)]
+    ranked = rank_candidates(QUERY, pool)
+    places = [(entry.candidate.path, entry.candidate.start_line) for entry in ranked]
+    assert places == [("a", 1), ("b", 1), ("tests/c.py", 1), ("a", 2), ("b", 2), ("a", 3)]
+    scores = [entry.score for entry in ranked]
+    assert scores == sorted(set(scores), reverse=True) and scores[-1] > 0
+    assert ranked[3].reasons == ["BM25 3.8", "1 better chunk in its file"]
+    assert ranked[5].reasons == ["BM25 3.7", "2 better chunks in its file"]
 
 
 def test_equal_scores_are_ordered_by_path_and_line() -> None:
@@ -446,7 +601,7 @@ def test_equal_scores_are_ordered_by_path_and_line() -> None:
 
 def test_no_candidates_give_an_empty_ranking() -> None:
     assert rank_candidates(QUERY, []) == []
-    assert rank_candidates(QUERY, [chunk(bm25=0.0)])[0].score == 0.0
+    assert rank_candidates(QUERY, [chunk(bm25=0.0)])[0].score == 1.0
 
 
 def test_limit_counts_chunks() -> None:

@@ -231,7 +231,7 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
         {"src/jar.py": "class CookieJar:\n    x = 1\n" + "    y = 2\n" * 8, "src/b.js": "cookie()\n", "a.py": ""}
     )
     shown = output("rank", "CookieJar", cwd=folder).splitlines()
-    assert re.fullmatch(r"src/jar\.py:1-10  CookieJar  \d\.\d\d", shown[0])
+    assert re.fullmatch(r"src/jar\.py:1-10  CookieJar  \d+\.\d\d", shown[0])
     assert shown[1] == '  defines "CookieJar"; path has "jar"'
     assert shown[2:9] == [
         "  1:class CookieJar:",
@@ -268,7 +268,7 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
     told = IndexStatus.model_validate_json(output("index", "status", home, "-g*.py", "--json", cwd=folder))
     assert (told.built, told.files, told.location) == (True, 2, str(tmp_path / "home"))
     shown = output("index", "search", "CookieJar", str(folder), home, "-g*.py", cwd=tmp_path).splitlines()
-    assert re.fullmatch(r"src/jar\.py:1-2  CookieJar  \d\.\d\d", shown[0])
+    assert re.fullmatch(r"src/jar\.py:1-2  CookieJar  \d+\.\d\d", shown[0])
     (folder / "src" / "tin.py").write_text("class Tin:\n    pass\n")
     (line,) = output("index", "search", "Tin", home, "-g*.py", "--json", cwd=folder).splitlines()
     assert RankedChunk.model_validate_json(line).path == "src/tin.py"

@@ -30,8 +30,6 @@ pytest.importorskip("semble_grammars")
 import anyio
 import numpy as np
 import psutil
-from hypothesis import given
-from hypothesis import strategies as st
 
 from retrieval.judged import Corpus, Judged
 from retrieval.run import ask
@@ -43,7 +41,6 @@ from ripwrap.index.embeddings.hybrid import MAX_TEXTS_PER_SEARCH
 from ripwrap.index.embeddings.protocol import Embedder, Limits
 from ripwrap.index.embeddings.queries import QueryCache
 from ripwrap.index.embeddings.registry import embedder
-from ripwrap.index.search import fuse
 from ripwrap.index.storage.files import NAME
 from support.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, serving, vectors
 from support.parsers import parsers
@@ -1160,29 +1157,6 @@ def test_offline_embedder_works_without_a_network(plant: Plant, home: Path) -> N
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
     said = "wordllama:l2_supercat_256: runs in this process; no text leaves it."
     assert ran.stdout.splitlines() == [f"2 ({said!r},)", "a.py"], ran.stderr
-
-
-# Fused pools
-
-
-def test_fused_scores_are_weighted_sums_of_reciprocal_ranks() -> None:
-    pool = fuse([([(1, 9.0), (2, 8.0), (3, 7.0)], 0.7), ([(3, 0.9), (1, 0.8)], 0.3)])
-    assert [number for number, _ in pool] == [1, 3, 2]
-    assert dict(pool)[1] == pytest.approx(0.7 / 61 + 0.3 / 62)
-    assert dict(pool)[2] == pytest.approx(0.7 / 62)
-
-
-def test_pool_with_weight_0_adds_no_candidates() -> None:
-    assert fuse([([(1, 1.0)], 1), ([(2, 1.0)], 0)]) == [(1, 1 / 61)]
-    assert fuse([]) == []
-
-
-@given(st.lists(st.lists(st.integers(0, 20), unique=True), min_size=1, max_size=4))
-def test_fused_pool_has_each_chunk_once_best_first(pools: list[list[int]]) -> None:
-    pool = fuse([([(number, 1.0) for number in one], 1.0) for one in pools])
-    assert sorted(number for number, _ in pool) == sorted({number for one in pools for number in one})
-    scores = [score for _, score in pool]
-    assert scores == sorted(scores, reverse=True)
 
 
 @pytest.mark.parametrize("method", ["index+syntax", "hybrid"])

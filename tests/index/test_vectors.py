@@ -119,6 +119,25 @@ def test_nearest_includes_all_ties_for_any_block_size(values: list[float], k: in
     assert scores.tolist() == [values[number] for number in expected]
 
 
+def test_queries_of_many_rows_are_compared_without_the_mean() -> None:
+    """Issue 20, item 1: no order of additions and removals changes the mean."""
+    query = vectors.normalise(np.ones((1, 16)))[0]
+    every = {bytes([number]): blob for number, blob in enumerate(pack(some(150, 16)))}
+    kept = {name: blob for name, blob in every.items() if name[0] >= 30}
+    changed, fresh = Rows(16), Rows(16)
+    changed.add(every)
+    for name in every.keys() - kept.keys():
+        changed.remove(name)
+    fresh.add(dict(reversed(kept.items())))
+    centred = changed.centre(query)
+    assert centred.tolist() == fresh.centre(query).tolist()
+    mean = unpack(list(kept.values()), 16).astype(np.float64).mean(axis=0)
+    assert np.allclose(centred, vectors.normalise((query - mean)[None])[0], atol=1e-6)
+    few = Rows(16)
+    few.add(dict(list(kept.items())[:99]))
+    assert few.centre(query).tolist() == query.tolist()
+
+
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
 def test_equal_rows_have_equal_scores_at_any_position(kind: Any) -> None:
     rows = some(1003, 256).astype(kind)

@@ -12,9 +12,9 @@ from typing import Unpack
 from ripwrap._code.windows import Chunk, window_chunks
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
-from ripwrap._ranking.fts import bm25_pool, insert_chunks, log_remark, open_memory_database
+from ripwrap._ranking.fts import bm25_pool, count_rows, insert_chunks, log_remark, open_memory_database
 from ripwrap._ranking.query import Query, parse_query
-from ripwrap._ranking.scoring import Candidate, rank_candidates
+from ripwrap._ranking.scoring import Candidate, rank_candidates, word_worths
 from ripwrap._ranking.selection import choose_files, file_pattern, matched_stems, query_stems
 from ripwrap._ripgrep.command import Command, words_command
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
@@ -52,9 +52,10 @@ async def rank(
     """Find the code that answers a question in words, or defines a symbol, best first; no index is needed.
 
     rg finds the files that have the query's words, in any form and as parts of identifiers. The 40 best files are split
-    into chunks of at most 1,000 characters. Chunks are ranked by BM25, by whether they define the symbol of the query,
-    and by the names of file and folder. Tests, examples and legacy code rank lower, unless the query asks for them. The
-    same files and query give the same answer.
+    into chunks of at most 1,000 characters. Files are ranked by BM25 of their best chunks, by words of the query near
+    each other, by definitions of the symbol of the query, and by words in their paths. Tests, examples, legacy code,
+    text and data rank lower, unless the query asks for them. The best chunk of each file comes first, further chunks
+    behind all files. The same files and query give the same answer.
 
     The first million bytes of a file are read; binary files are left out. A query is cut to 32 words; words of
     identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings; dropped words
@@ -166,10 +167,10 @@ def _rank_files(request: RankRequest, hits: TermCounts, deadline: _Deadline) -> 
         files = {path: counts for path, counts in files.items() if _is_allowed(allowed, path, deadline)}
     order = choose_files(query, files, _sizes(command.cwd, files), hits.having, hits.total)
     sources = list(_read(command, order, deadline))
-    pool = _pool(query, sources, deadline)
+    pool, worths = _pool(query, sources, deadline)
     of_path = {source.path: source for source in sources}
     results: list[RankedChunk] = []
-    for entry in rank_candidates(query, pool, request.limit):
+    for entry in rank_candidates(query, pool, request.limit, worths=worths):
         deadline.check()
         results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))
     return results
@@ -207,8 +208,8 @@ def _read(command: Command, paths: Iterable[str], deadline: _Deadline) -> Iterat
             return
 
 
-def _pool(query: Query, sources: Sequence[SourceText], deadline: _Deadline) -> list[Candidate]:
-    """Return the chunks to rank."""
+def _pool(query: Query, sources: Sequence[SourceText], deadline: _Deadline) -> tuple[list[Candidate], dict[str, float]]:
+    """Return the chunks to rank, and the worth of each word."""
     pieces: list[tuple[SourceText, Chunk]] = []
     files: list[int] = []
     with closing(open_memory_database()) as database:
@@ -221,7 +222,8 @@ def _pool(query: Query, sources: Sequence[SourceText], deadline: _Deadline) -> l
             files += [number] * len(chunks)
         deadline.check()
         pool = bm25_pool(database, query, lambda rows: {row: (files[row], row) for row in rows}, _POOL_DEPTH)
-    return [_candidate(*pieces[row], bm25) for row, bm25 in pool]
+        worths = word_worths(query.words, *count_rows(database, query))
+    return [_candidate(*pieces[row], bm25) for row, bm25 in pool], worths
 
 
 def _candidate(source: SourceText, chunk: Chunk, bm25: float) -> Candidate:

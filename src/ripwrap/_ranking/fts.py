@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ripwrap._ranking.query import TOKENIZE, Query, fts_text
+from ripwrap._ranking.query import TOKENIZE, Query, fts_term, fts_text
 from ripwrap._ranking.scoring import PATH_WEIGHT, POOL_SIZE
 from ripwrap.errors import RipwrapError
 
@@ -95,6 +95,17 @@ def bm25_pool(
             statement = f"{SELECT_BM25} AND +rowid IN ({','.join('?' * len(some))})"
             pool += database.execute(statement, (query.match, *some)).fetchall()
     return pool
+
+
+def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], int]:
+    """Return the number of rows that have each word of a query, and of those that match it."""
+    statement = "SELECT count(*) FROM fts WHERE fts MATCH ?"
+
+    def count(expression: str) -> int:
+        (number,) = database.execute(statement, (expression,)).fetchone()
+        return int(number)
+
+    return {word: count(fts_term(word)) for word in query.words}, count(query.match)
 
 
 def _best_rows(database: "Connection", query: Query, locate: LocateRows, wanted: int) -> list[tuple[int, float]]:

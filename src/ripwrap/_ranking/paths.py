@@ -1,7 +1,9 @@
 """Find words of a query in a path, and the weight of kinds of files that are seldom meant; pure."""
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from ripwrap._ranking.query import Query, identifier_parts, rough_stem, to_nfc
@@ -13,14 +15,22 @@ _MIN_PREFIX_CHARS = 3
 class _Kind(NamedTuple):
     name: str
     weight: float
+    """Factor of the score by which files are chosen."""
+    penalty: float
+    """Number that is added to the score by which files are ranked."""
     path: re.Pattern[str]
     words: frozenset[str]
     """Words of a query that asks for such files."""
 
 
+_DOCUMENT_WORDS = """
+doc docs document documentation documented readme changelog license guide tutorial manual markdown md rst txt json yaml
+yml toml ini cfg csv tsv xml svg lockfile config configuration settings schema metadata data
+"""
 _PACKAGE = _Kind(
     "a package's __init__",
     0.5,
+    -0.75,
     re.compile(r"(?:^|/)__init__\.pyi?$"),
     frozenset({"init", "package", "exports", "export", "public"}),
 )
@@ -28,6 +38,7 @@ _KINDS = (
     _Kind(
         "test code",
         0.3,
+        -0.7,
         re.compile(
             r"(?:^|/)(?:tests?|__tests__|specs?|testdata|fixtures)/|(?:^|/)(?:test_[^/]*|conftest\.py)$"
             r"|[._-](?:test|tests|spec)\.\w+$|[a-z](?:Test|Tests|Spec)\.\w+$"
@@ -37,45 +48,91 @@ _KINDS = (
     _Kind(
         "an example",
         0.3,
+        -0.45,
         re.compile(r"(?:^|/)(?:examples?|samples?|demos?|docs_src|benchmarks?)/"),
         frozenset({"example", "examples", "sample", "samples", "demo", "demos", "tutorial", "benchmark", "benchmarks"}),
     ),
     _Kind(
         "legacy code",
         0.3,
+        -0.25,
         re.compile(r"(?:^|/)_?(?:legacy|compat|deprecated|obsolete)(?:/|\.\w+$)"),
         frozenset({"legacy", "compat", "compatibility", "compatible", "deprecated", "deprecation", "obsolete", "old"}),
+    ),
+    _Kind(
+        "text or data",
+        1.0,
+        -0.65,
+        re.compile(
+            r"\.(?:md|mdx|markdown|rst|adoc|txt|json|jsonc|json5|ya?ml|toml|ini|cfg|csv|tsv|xml|svg|lock|po)$",
+            re.IGNORECASE,
+        ),
+        frozenset(_DOCUMENT_WORDS.split()),
     ),
     _PACKAGE,
 )
 
 
 _ANY_KIND = re.compile(
-    "test|spec|fixtures|example|sample|demo|docs_src|benchmark|legacy|compat|deprecated|obsolete|__init__",
+    "test|spec|fixtures|example|sample|demo|docs_src|benchmark|legacy|compat|deprecated|obsolete|__init__"
+    r"|\.(?:md|rst|adoc|txt|json|ya?ml|toml|ini|cfg|csv|tsv|xml|svg|lock|po)",
     re.IGNORECASE,
 )
 
 
-def path_weight(path: str, query: Query, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
-    """Return the factor for the score of a file, and the kinds of file for which it is below 1.
+class PathWords(NamedTuple):
+    """Words of a query in a path.
+
+    Attributes:
+        anywhere: Words in the name of the file or of any folder.
+        folder: Words in the name of the folder that the file is in.
+        stem: Words in the name of the file.
+        exact: True if the name of the file is one to three neighbouring words of the query.
+        parts: Number of words in the path.
+    """
+
+    anywhere: tuple[str, ...] = ()
+    folder: tuple[str, ...] = ()
+    stem: tuple[str, ...] = ()
+    exact: bool = False
+    parts: int = 0
+
+
+def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
+    """Return the factor by which a kind of file that is seldom meant is chosen for reading.
 
     Args:
         path: Path of the file.
         query: Query; kinds that it asks for have no effect.
         defining: True if the file defines a symbol of the query, which it may well do in a package's `__init__`.
     """
-    path = path.replace("\\", "/")
+    weight = 1.0
+    for kind in _kinds(path, query, defining=defining):
+        weight *= kind.weight
+    return weight
+
+
+def path_penalty(path: str, query: Query, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
+    """Return what kinds of file that are seldom meant add to a score, at most 0, and their names.
+
+    Args:
+        path: Path of the file.
+        query: Query; kinds that it asks for have no effect.
+        defining: True if the file defines a symbol of the query, which it may well do in a package's `__init__`.
+    """
+    kinds = _kinds(path, query, defining=defining)
+    return sum(kind.penalty for kind in kinds), tuple(kind.name for kind in kinds)
+
+
+def _kinds(path: str, query: Query, *, defining: bool) -> list[_Kind]:
     if not _ANY_KIND.search(path):
-        return 1.0, ()
-    kinds = [
+        return []
+    path = path.replace("\\", "/")
+    return [
         kind
         for kind in _KINDS
         if kind.path.search(path) and kind.words.isdisjoint(query.words) and not (defining and kind is _PACKAGE)
     ]
-    weight = 1.0
-    for kind in kinds:
-        weight *= kind.weight
-    return weight, tuple(kind.name for kind in kinds)
 
 
 def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
@@ -84,8 +141,52 @@ def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
     above = path.rfind("/", 0, max(path.rfind("/"), 0)) + 1
     if not _prefix_pattern(words).search(path, above):
         return []
-    parts = _name_parts(path[above:])
-    return [word for word in words if any(_is_same_word(word, part) for part in parts)]
+    folders, stem, _ = _path_parts(path)
+    return _alike(words, (*folders[-1:], stem))
+
+
+def match_path(path: str, words: tuple[str, ...]) -> PathWords:
+    """Return the words of a query that occur, in any form, in a path."""
+    path = to_nfc(path).replace("\\", "/")
+    folders, stem, parts = _path_parts(path)
+    if not _prefix_pattern(words).search(path):
+        return PathWords(parts=parts)
+    in_stem = _alike(words, (stem,))
+    return PathWords(
+        anywhere=tuple(_alike(words, (*folders, stem))),
+        folder=tuple(_alike(words, folders[-1:])),
+        stem=tuple(in_stem),
+        exact=bool(in_stem) and not _spellings(stem).isdisjoint(_phrases(words)),
+        parts=parts,
+    )
+
+
+def _alike(words: tuple[str, ...], names: Iterable[tuple[str, ...]]) -> list[str]:
+    """Return the words that occur, in any form, in some names."""
+    found = set(chain.from_iterable(_alike_one(words, name) for name in names))
+    return [word for word in words if word in found]
+
+
+@lru_cache(maxsize=4096)
+def _alike_one(words: tuple[str, ...], parts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for word in words if any(_is_same_word(word, part) for part in parts))
+
+
+@lru_cache(maxsize=16)
+def _phrases(words: tuple[str, ...]) -> frozenset[str]:
+    """Return one to three neighbouring words, joined; by their roots, too."""
+    runs = (words[at : at + size] for size in (1, 2, 3) for at in range(len(words) - size + 1))
+    return frozenset(spelled for run in runs for spelled in _joined(run))
+
+
+def _spellings(stem: tuple[str, ...]) -> frozenset[str]:
+    *parts, joined = stem
+    return _joined(parts) | {joined, rough_stem(joined)}
+
+
+def _joined(words: Sequence[str]) -> frozenset[str]:
+    whole = "".join(words)
+    return frozenset((whole, rough_stem(whole), "".join(map(rough_stem, words))))
 
 
 @lru_cache(maxsize=16)
@@ -100,11 +201,23 @@ def joined_stem(path: str) -> str:
     return re.sub(r"[\W_]", "", name[0] + name[1:].partition(".")[0]).lower()
 
 
-def _name_parts(path: str) -> list[str]:
-    *parents, name = path.split("/")
-    stem = name[:1] + name[1:].partition(".")[0]
-    words = re.findall(r"\w+", " ".join((*parents[-1:], stem)))
-    return list(dict.fromkeys(part for word in words for part in (*identifier_parts(word), word.lower())))
+@lru_cache(maxsize=8192)
+def _path_parts(path: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...], int]:
+    """Return the words of each folder and of the file name without extensions, and the number of all.
+
+    The last word of each is the whole name, joined.
+    """
+    *folders, name = path.split("/")
+    names = [_name_parts(one) for one in (*folders, name[:1] + name[1:].partition(".")[0])]
+    return tuple((*parts, _join(parts)) for parts in names[:-1]), (*names[-1], _join(names[-1])), sum(map(len, names))
+
+
+def _name_parts(name: str) -> tuple[str, ...]:
+    return tuple(part for word in re.findall(r"\w+", name) for part in identifier_parts(word))
+
+
+def _join(parts: Iterable[str]) -> str:
+    return "".join(parts)
 
 
 @lru_cache(maxsize=4096)

@@ -26,6 +26,7 @@ _MIN_STEM_CHARS = 3
 _CAMEL_CASE = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))")
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?P<call>\(\))?")
+_POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b")
 _SEPARATOR = re.compile(r"\.|::|->|#")
 _UNSPACED = re.compile(  # Scripts without blanks between words, and Hangul, with blanks between phrases.
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -117,7 +118,8 @@ def parse_query(text: str) -> Query:
         symbols = [
             one[0] for one in _IDENTIFIER.finditer(spelled) if one["call"] or _COMPOUND.search(one[0]) or "::" in one[0]
         ]
-    words = _unique(part for word in _words(named if alone else spelled) for part in identifier_parts(word))
+    text_of_words = named if alone else _POSSESSIVE.sub("", spelled)
+    words = _unique(part for word in _words(text_of_words) for part in identifier_parts(word))
     every = [word for word in words if word not in STOP_WORDS] or words
     telling = [word for word in every if len(word) <= MAX_WORD_CHARS]
     if not telling:
@@ -231,10 +233,10 @@ def _match_expression(words: Iterable[str], symbols: Iterable[str]) -> str:
         parts = _all_parts(symbol)
         if len(parts) > 1:
             terms += [" ".join(parts), "".join(parts)]
-    return " OR ".join(map(_term, _unique(terms)))
+    return " OR ".join(map(fts_term, _unique(terms)))
 
 
-def _term(words: str) -> str:
+def fts_term(words: str) -> str:
     """Return the FTS5 phrase for consecutive words; a single character of a script without blanks is a prefix."""
     return f'"{words}"*' if len(words) == 1 and is_unspaced(words) else f'"{_phrase(words)}"'
 

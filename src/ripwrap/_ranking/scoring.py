@@ -1,25 +1,29 @@
-"""Rank a pool of chunks, with the reasons for each score; pure.
+"""Rank the files of a pool of chunks, and show the best chunk of each, with the reasons for its score; pure.
 
-Parts of a score, where 1 is the best BM25 of the pool:
+The score of a file is e to the sum of these parts, each from 0 to 1 and times its weight. So it is positive:
 
-    BM25, or with vectors its rank and theirs fused          0 to 1
-    the chunk defines a symbol of the query                  3, or 4.5 if the file is named like it
-    words of the query in the names of file and folder       their share of all words
-    the file has the best sum of scores                      0.2 for its best chunk; less for other files
-    tests, examples, legacy code                             all of it times 0.3, unless the query asks for them
-    `__init__`                                               all of it times 0.5, unless that, or it defines a symbol
-    the file has a better chunk                              times 0.25 for each
+    BM25         the best three chunks of the file
+    defines      a chunk defines a symbol of the query; more if the file is named like the symbol
+    exact name   the name of the file is one to three neighbouring words of the query
+    first word   the name of the file has the first word of the query, or a later one for less
+    path, folder words of the query in the whole path, and in the folder of the file
+    near         neighbouring words of the query are near each other in a chunk
+    vectors      the most similar chunk of the file
+    penalties    tests, examples, legacy code, `__init__`, files without code, unless the query asks for them
+
+Further chunks of files come behind all files.
 """
 
+import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 
 from ripwrap._ranking.definitions import definition_lines, has_definition
-from ripwrap._ranking.paths import joined_stem, path_weight, words_in_path
-from ripwrap._ranking.query import Query, rough_stem, split_camel_case, to_nfc
+from ripwrap._ranking.paths import PathWords, joined_stem, match_path, path_penalty
+from ripwrap._ranking.query import Query, is_unspaced, rough_stem, split_camel_case, to_nfc
 from ripwrap._text import plural
 
 POOL_SIZE = 100
@@ -28,18 +32,39 @@ POOL_SIZE = 100
 PATH_WEIGHT = 2.0
 """Weight in BM25 of a word in the path; a word in the text has 1."""
 
-# Each weight was chosen by the NDCG@10 of rankings with and without it on repositories of the public semble benchmark.
-# docs/retrieval.md says how to measure a ranking; do that before and after a change of any of these.
+# The weights were fitted on half of 56 repositories of the public semble benchmark, and checked on the other half, on
+# the repositories of docs/retrieval.md, and on docstrings (see there). Measure both before and after a change of any.
 
-DEFINITION_SCORE = 3.0
-"""Score of a chunk that defines a symbol of the query."""
-SAME_NAME_FACTOR = 1.5
-"""Factor of `DEFINITION_SCORE` if the file is named like the symbol."""
-PATH_WORDS_SCORE = 1.0
-"""Score of a path that has all words of the query; a path with some of them has their share."""
-COHERENCE_SCORE = 0.2
-"""Score of the best chunk of the file with the highest sum of scores; other files have their share."""
-REPEAT_FACTOR = 0.25
+EXACT_NAME = 0.3
+"""Weight of a file name that is one to three neighbouring words of the query."""
+FIRST_WORD = 0.3
+"""Weight of the first word of the query in the name of the file."""
+PATH_WORDS = 0.3
+"""Weight of words in the path."""
+FOLDER_WORDS = 0.5
+"""Weight of words in the name of the folder."""
+NEAR_WORDS = 0.5
+"""Weight of neighbouring words that are near each other."""
+DEFINES = 0.55
+"""Weight of a definition of a symbol of the query;"""
+DEFINES_ASKED = 3.0
+"""the same, if the query asks for nothing else, so that a name finds its definition before all that uses it;"""
+DEFINES_NAMED = 0.25
+"""more, if its file is named like the symbol."""
+
+_CHUNK_SHARES = (1.0, 0.5, 0.25)
+"""Shares of the best, the second and the third chunk in the BM25 of a file."""
+_FILES_WITH_NEAR = 30
+"""Files whose text is searched for words near each other: the best without that."""
+_NEAR_CHARS = 24
+"""Characters between two words that are near each other."""
+_BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
+"""BM25's k1 and b for paths, and the usual number of words in a path: a word counts less in a longer path."""
+_LEAST_WORTH = 0.1
+"""Worth of a word that every file has, so that it counts in names."""
+_VECTOR_RANKS = 50
+"""Files with a similarity above 0: the most similar ones."""
+_REPEAT_FACTOR = 0.25
 """Factor of a chunk for each better chunk of its file."""
 
 LEAST_BM25 = 0.05
@@ -49,7 +74,7 @@ _MAX_RELEVANT_LINES = 16
 """Maximum number of lines of a chunk that are compared to choose its name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
     """A chunk of the pool.
 
@@ -60,7 +85,6 @@ class Candidate:
         text: Text.
         bm25: BM25; more is better.
         cosine: Cosine of its vector and the query's; None if the search by vectors did not find it.
-        fused: Score of both fused, which replaces BM25; None without vectors.
     """
 
     path: str
@@ -69,12 +93,6 @@ class Candidate:
     text: str
     bm25: float
     cosine: float | None = None
-    fused: float | None = None
-
-    @property
-    def match(self) -> float:
-        """Score that counts: fused if there are vectors, BM25 otherwise."""
-        return self.bm25 if self.fused is None else self.fused
 
 
 @dataclass(slots=True)
@@ -84,77 +102,286 @@ class RankedCandidate:
     Attributes:
         candidate: Chunk.
         score: Score; comparable within one ranking only.
-        defining: True if the chunk defines a symbol of the query.
         reasons: Parts of the score, in words.
     """
 
     candidate: Candidate
     score: float
-    defining: bool = False
     reasons: list[str] = field(default_factory=list[str])
 
 
-def rank_candidates(query: Query, pool: Sequence[Candidate], limit: int | None = None) -> list[RankedCandidate]:
-    """Return the best chunks of a pool, the best first; equal ones by path and line."""
-    best = max((candidate.match for candidate in pool), default=0.0) or 1.0
-    entries = [_score(query, candidate, best) for candidate in pool]
-    _add_coherence(entries)
-    for entry in entries:
-        weight, kinds = path_weight(entry.candidate.path, query, defining=entry.defining)
-        entry.score *= weight
-        entry.reasons += [f"{kind}, which the query does not ask for" for kind in kinds]
-        if query.remark:
-            entry.reasons.append(query.remark)
-    return _lower_repeats(entries)[:limit]
+@dataclass(slots=True)
+class _File:
+    """A file with its score.
+
+    Attributes:
+        path: Path.
+        chunks: Chunks, the best by BM25 first.
+        score: Sum of the parts.
+        defined: Symbol of the query that each of some chunks defines.
+        named: True if it is named like the symbol that it defines.
+        words: Words of the query in its path.
+        kinds: Kinds of file that it is, which the query does not ask for.
+        near: Proximity of words in each of its best chunks, and the pairs that are near each other.
+    """
+
+    path: str
+    chunks: list[Candidate]
+    words: PathWords
+    score: float = 0.0
+    defined: dict[Candidate, str] = field(default_factory=dict[Candidate, str])
+    named: bool = False
+    kinds: tuple[str, ...] = ()
+    near: dict[Candidate, tuple[float, list[str]]] = field(default_factory=dict[Candidate, tuple[float, list[str]]])
 
 
-def _score(query: Query, candidate: Candidate, best: float) -> RankedCandidate:
-    entry = RankedCandidate(candidate, candidate.match / best)
+def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> dict[str, float]:
+    """Return how much each word tells: more, if fewer files or chunks have it.
+
+    Args:
+        words: Words of a query.
+        having: Number of files or chunks that have each word.
+        total: Number of those that have any.
+    """
+    return {word: math.log(1 + total / max(having.get(word, 0), 1)) + _LEAST_WORTH for word in words}
+
+
+def rank_candidates(
+    query: Query,
+    pool: Sequence[Candidate],
+    limit: int | None = None,
+    *,
+    worths: Mapping[str, float] | None = None,
+    vector_weight: float = 0.0,
+) -> list[RankedCandidate]:
+    """Return the best chunk of each file of a pool, the best file first, then further chunks of them.
+
+    Equal scores are in the order of path and line.
+
+    Args:
+        query: Query.
+        pool: Chunks.
+        limit: Maximum number of chunks.
+        worths: Worth of each word of the query, see `word_worths()`; `None` is 1 for each.
+        vector_weight: Weight of vectors, from 0 to 1. Up to .5, BM25 has 1; with 1, it has 0.
+    """
+    worths = worths or dict.fromkeys(query.words, 1.0)
+    words_weight = min(1.0, 2 * (1 - vector_weight))
+    files = _group(query, pool)
+    for file in files:
+        _add_definitions(file, query)
+        file.score += EXACT_NAME * _exact_name(file.words, worths) + FIRST_WORD * _first_word(file.words, query)
+        penalty, file.kinds = path_penalty(file.path, query, defining=bool(file.defined))
+        file.score += penalty
+    _add_scaled(files, [_top_bm25(file) for file in files], words_weight)
+    _add_scaled(files, [_path_score(file.words, worths) for file in files], PATH_WORDS)
+    _add_folders(files, worths)
+    similar = _similarities(files) if vector_weight else {}
+    for file in files:
+        file.score += vector_weight * max((similar.get(chunk, 0.0) for chunk in file.chunks), default=0.0)
+    proximity = _Proximity(query.words, worths)
+    for file in sorted(files, key=_file_key)[:_FILES_WITH_NEAR]:
+        file.near = {chunk: proximity.of(chunk.text) for chunk in file.chunks[: len(_CHUNK_SHARES)]}
+        file.score += words_weight * NEAR_WORDS * max(near for near, _ in file.near.values())
+    highest = max((chunk.bm25 for chunk in pool), default=0.0) or 1.0
+
+    def worth_showing(file: _File, chunk: Candidate) -> tuple[bool, float, int]:
+        value = words_weight * (chunk.bm25 / highest + NEAR_WORDS * file.near.get(chunk, (0.0,))[0])
+        return chunk not in file.defined, -value - vector_weight * similar.get(chunk, 0.0), chunk.start_line
+
+    ranked: list[RankedCandidate] = []
+    files.sort(key=_file_key)
+    for file in files[:limit]:
+        file.chunks.sort(key=lambda chunk: worth_showing(file, chunk))
+        ranked.append(RankedCandidate(file.chunks[0], math.exp(file.score), _reasons(query, file)))
+    if limit is None or len(ranked) < limit:
+        ranked += _further(query, files)
+    return ranked[:limit]
+
+
+def _file_key(file: _File) -> tuple[float, str]:
+    return -file.score, file.path
+
+
+def _group(query: Query, pool: Sequence[Candidate]) -> list[_File]:
+    """Return the files of a pool."""
+    chunks: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate in sorted(pool, key=lambda chunk: (-chunk.bm25, -(chunk.cosine or 0.0), chunk.start_line)):
+        chunks[candidate.path].append(candidate)
+    return [_File(path, of_file, match_path(path, query.words)) for path, of_file in chunks.items()]
+
+
+def _add_definitions(file: _File, query: Query) -> None:
     for symbol in query.symbols:
-        if has_definition(candidate.text, symbol):
-            like_it = joined_stem(candidate.path) == re.sub(r"[\W_]", "", symbol).lower()
-            entry.defining = True
-            entry.score += DEFINITION_SCORE * (SAME_NAME_FACTOR if like_it else 1.0)
-            entry.reasons.append(f'defines "{symbol}"' + (", like the name of its file" if like_it else ""))
-            break
-    if words := words_in_path(candidate.path, query.words):
-        entry.score += PATH_WORDS_SCORE * len(words) / len(query.words)
-        entry.reasons.append("path has " + ", ".join(f'"{word}"' for word in words))
-    if candidate.bm25 >= LEAST_BM25:
-        entry.reasons.append(f"BM25 {candidate.bm25:.1f}")
-    if candidate.cosine is not None:
-        entry.reasons.append(f"cosine {candidate.cosine:.2f}")
-    return entry
+        for chunk in file.chunks:
+            if chunk not in file.defined and has_definition(chunk.text, symbol):
+                file.defined[chunk] = symbol
+                file.named = file.named or joined_stem(file.path) == re.sub(r"[\W_]", "", symbol).lower()
+    if file.defined:
+        file.score += (DEFINES_ASKED if _asks_for_definition(query) else DEFINES) + DEFINES_NAMED * file.named
 
 
-def _add_coherence(entries: Sequence[RankedCandidate]) -> None:
-    """Raise the best chunk of each file by the sum of the scores of its chunks."""
-    files: dict[str, list[RankedCandidate]] = defaultdict(list)
-    for entry in entries:
-        files[entry.candidate.path].append(entry)
-    sums = {path: sum(entry.score for entry in of_file) for path, of_file in files.items()}
-    highest = max(sums.values(), default=0.0) or 1.0
-    for path, of_file in files.items():
-        first = min(of_file, key=_sort_key)
-        first.score += COHERENCE_SCORE * sums[path] / highest
-        if len(of_file) > 1:
-            first.reasons.append(f"the best of {len(of_file)} chunks of its file")
+def _asks_for_definition(query: Query) -> bool:
+    """Return True if a query is a name; one in small letters, such as `response`, may as well be a subject."""
+    text = query.text.strip()
+    return query.symbolic and not (text.isalpha() and text.islower())
 
 
-def _lower_repeats(entries: Sequence[RankedCandidate]) -> list[RankedCandidate]:
-    """Lower each chunk for every better one of its file, and sort by score."""
-    seen: dict[str, int] = defaultdict(int)
-    for entry in sorted(entries, key=_sort_key):
-        before = seen[entry.candidate.path]
-        seen[entry.candidate.path] += 1
-        if before:
-            entry.score *= REPEAT_FACTOR**before
-            entry.reasons.append(f"{plural(before, 'better chunk')} in its file")
-    return sorted(entries, key=_sort_key)
+def _exact_name(words: PathWords, worths: Mapping[str, float]) -> float:
+    """Return the worth of the most telling word in a name that is words of the query, as a share of the highest."""
+    return max((worths[word] for word in words.stem), default=0.0) / max(worths.values()) if words.exact else 0.0
 
 
-def _sort_key(entry: RankedCandidate) -> tuple[float, str, int]:
-    return -entry.score, entry.candidate.path, entry.candidate.start_line
+def _first_word(words: PathWords, query: Query) -> float:
+    """Return 1 if the name of a file has the first word of the query, 1/2 for the second, and so on, or 0."""
+    return 1 / (1 + query.words.index(words.stem[0])) if words.stem else 0.0
+
+
+def _top_bm25(file: _File) -> float:
+    return sum(share * chunk.bm25 for share, chunk in zip(_CHUNK_SHARES, file.chunks, strict=False))
+
+
+def _path_score(words: PathWords, worths: Mapping[str, float]) -> float:
+    """Return BM25 of the words in a path, of which each occurs once."""
+    length = 1 - _BM25_B + _BM25_B * words.parts / _MEAN_PARTS
+    return sum(worths[word] for word in words.anywhere) * (_BM25_K1 + 1) / (1 + _BM25_K1 * length)
+
+
+def _add_scaled(files: Sequence[_File], values: Sequence[float], weight: float) -> None:
+    """Add values to the scores of files, as shares of the highest."""
+    highest = max(values, default=0.0) or 1.0
+    for file, value in zip(files, values, strict=True):
+        file.score += weight * value / highest
+
+
+def _add_folders(files: Iterable[_File], worths: Mapping[str, float]) -> None:
+    every = sum(worths.values())
+    for file in files:
+        file.score += FOLDER_WORDS * sum(worths[word] for word in file.words.folder) / every
+
+
+def _similarities(files: Iterable[_File]) -> dict[Candidate, float]:
+    """Return the similarity of each chunk to the query: 1 for the best file, 0 from the file of rank 50 on.
+
+    Cosines of a model are in a narrow range, which differs from query to query.
+    """
+    cosines = {chunk: chunk.cosine for file in files for chunk in file.chunks if chunk.cosine is not None}
+    best: dict[str, float] = {}
+    for chunk, cosine in cosines.items():
+        best[chunk.path] = max(cosine, best.get(chunk.path, 0.0))
+    ordered = sorted(best.values(), reverse=True)
+    highest, lowest = (
+        ordered[0] if ordered else 0.0,
+        ordered[_VECTOR_RANKS - 1] if len(ordered) >= _VECTOR_RANKS else 0.0,
+    )
+    width = highest - lowest
+    return {chunk: max(0.0, (cosine - lowest) / width) if width > 0 else 1.0 for chunk, cosine in cosines.items()}
+
+
+class _Proximity:
+    """Counter of neighbouring words of a query that are near each other in a text."""
+
+    def __init__(self, words: Sequence[str], worths: Mapping[str, float]) -> None:
+        """Prepare the search.
+
+        Args:
+            words: Words of the query.
+            worths: Worth of each.
+        """
+        roots = [rough_stem(word) for word in words]
+        self._pairs: dict[tuple[str, str], tuple[float, str]] = {}
+        for (first, second), (root, next_root) in zip(pairwise(words), pairwise(roots), strict=True):
+            if root != next_root:
+                worth = min(worths[first], worths[second])
+                self._pairs[root, next_root] = worth, f'has "{first}" near "{second}"'
+        self._every = sum(worth for worth, _ in self._pairs.values())
+        longest_first = sorted(set(roots), key=lambda root: (-len(root), root))
+        any_root = f"({'|'.join(map(re.escape, longest_first))})"
+        # Words of a script without blanks overlap: they are pairs of characters.
+        self._roots = re.compile(f"(?={any_root})" if any(map(is_unspaced, roots)) else any_root)
+
+    def of(self, text: str) -> tuple[float, list[str]]:
+        """Return the proximity in a text, from 0 to 1, and its reasons."""
+        if not self._pairs:
+            return 0.0, []
+        text = to_nfc(text)
+        lower = text.lower()
+        if len(lower) != len(text):  # a few letters are two in lower case
+            text = lower
+        found = [
+            (one.start(1), one.end(1), one[1])
+            for one in self._roots.finditer(lower)
+            if _begins_word(text, one.start(1)) or is_unspaced(one[1])
+        ]
+        counts: dict[tuple[str, str], float] = defaultdict(float)
+        for number, (_, end, root) in enumerate(found):
+            seen = set[str]()
+            for start, _, later in islice(found, number + 1, None):
+                if start - end > _NEAR_CHARS:
+                    break
+                if later not in seen:
+                    seen.add(later)
+                    counts[root, later] += 1
+                    counts[later, root] += 0.5
+        near, reasons = 0.0, list[str]()
+        for pair, (worth, reason) in self._pairs.items():
+            if count := counts.get(pair):
+                near += worth * count / (count + 1)
+                reasons.append(reason)
+        return near / self._every, reasons
+
+
+def _begins_word(text: str, at: int) -> bool:
+    """Return True if a word, or a part of an identifier, begins at a character."""
+    before, here = text[at - 1 : at], text[at]
+    if not before.isalnum():
+        return True
+    return here.isupper() and (not before.isupper() or text[at + 1 : at + 2].islower())
+
+
+def _reasons(query: Query, file: _File) -> list[str]:
+    """Return the reasons for the score of a file, of which the first chunk is shown."""
+    first = file.chunks[0]
+    reasons = (
+        [f'defines "{file.defined[first]}"' + (", like the name of its file" if file.named else "")]
+        if file.defined
+        else []
+    )
+    if file.words.exact:
+        reasons.append("its file is named by words of the query")
+    if file.words.anywhere:
+        reasons.append("path has " + ", ".join(f'"{word}"' for word in file.words.anywhere))
+    _, near = max(file.near.values(), key=lambda one: one[0], default=(0.0, list[str]()))
+    reasons += [*near, *_match_reasons(first)]
+    if len(file.chunks) > 1:
+        reasons.append(f"the best of {len(file.chunks)} chunks of its file")
+    reasons += [f"{kind}, which the query does not ask for" for kind in file.kinds]
+    return [*reasons, query.remark] if query.remark else reasons
+
+
+def _match_reasons(chunk: Candidate) -> Iterator[str]:
+    if chunk.bm25 >= LEAST_BM25:
+        yield f"BM25 {chunk.bm25:.1f}"
+    if chunk.cosine is not None:
+        yield f"cosine {chunk.cosine:.2f}"
+
+
+def _further(query: Query, files: Sequence[_File]) -> list[RankedCandidate]:
+    """Return all chunks of files but the first of each; their scores are below those of all files.
+
+    The second chunk of a better file comes first, and the second chunk of a file before its third.
+    """
+    if not files:
+        return []
+    least = files[-1].score - files[0].score
+    ranked: list[RankedCandidate] = []
+    for file in files:
+        for better, chunk in enumerate(file.chunks[1:], 1):
+            reasons = [f'defines "{file.defined[chunk]}"'] if chunk in file.defined else []
+            reasons += [*_match_reasons(chunk), f"{plural(better, 'better chunk')} in its file"]
+            score = math.exp(file.score + least) * _REPEAT_FACTOR**better
+            ranked.append(RankedCandidate(chunk, score, [*reasons, query.remark] if query.remark else reasons))
+    return sorted(ranked, key=lambda entry: (-entry.score, entry.candidate.path, entry.candidate.start_line))
 
 
 def most_relevant_lines(text: str, query: Query) -> list[int]:

@@ -60,7 +60,7 @@ def choose_files(
         )
         score += sum(worth.get(rough_stem(word), 0.0) for word in words_in_path(path, query.words))
         defining = DEFINITION_TERM in counts
-        return (score + most * defining) * path_weight(path, query, defining=defining)[0]
+        return (score + most * defining) * path_weight(path, query, defining=defining)
 
     return sorted(sizes, key=lambda path: (-score(path), path))[:limit]
 

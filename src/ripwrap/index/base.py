@@ -95,8 +95,8 @@ class BaseIndex:
                 e.g. `"openai:text-embedding-3-small"`, is sent the text of every chunk and query; `"auto"` is the first
                 usable provider of `detect()`, or else wordllama; or an `Embedder`. With `None`, words alone are
                 searched. Needs the extra `vectors`; Google's models need the extra `google`.
-            hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is .3, and .2 for a query that is nothing
-                but a name. `search()` can override it for a query. With 0, searches send nothing.
+            hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is .34. Up to .5, words have 1 beside it;
+                with 1, they have 0. `search()` can override it for a query. With 0, searches send nothing.
             rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
             **options: rg's flags, which choose the files; see `FileOptions`. Hidden files (such as `.env`) are left out
                 and links are not followed, unless `hidden=True` and `follow=True` are given.

@@ -239,7 +239,7 @@ class VectorSearch:
     Attributes:
         search: Returns the pool of a view, with cosines, or `None` if the view has no vectors; `None` if vectors cannot
             be searched.
-        weight: Share of vectors in the fused score, from 0 to 1; `None` lets the query decide.
+        weight: Weight of vectors in the score, from 0 to 1; `None` is the default.
         unavailable: Why vectors cannot be searched; added to the reasons of each result.
         incomplete: Which vectors are missing; added to the reasons of each result.
     """

@@ -1,18 +1,13 @@
-"""Search in an index: fuse the chunks that words and vectors find, then rank them as without an index.
+"""Search in an index: join the chunks that words and vectors find, then rank them as without an index."""
 
-Words find chunks by BM25, vectors by cosine. Their scores do not compare, so the two pools are fused by rank:
-https://dl.acm.org/doi/10.1145/1571941.1572114 (Cormack, Clarke and Büttcher, Reciprocal Rank Fusion, SIGIR 2009).
-"""
-
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
-from ripwrap._ranking.fts import batches, bm25_pool, log_remark
+from ripwrap._ranking.fts import batches, bm25_pool, count_rows, log_remark
 from ripwrap._ranking.query import Query
-from ripwrap._ranking.scoring import Candidate, RankedCandidate, rank_candidates
+from ripwrap._ranking.scoring import Candidate, RankedCandidate, rank_candidates, word_worths
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text
 from ripwrap.results import RankedChunk
@@ -20,11 +15,8 @@ from ripwrap.results import RankedChunk
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-RRF_K = 60
-"""Constant of reciprocal rank fusion, as in the paper; with a larger one, the first ranks count less."""
-
-VECTOR_WEIGHT, SYMBOL_VECTOR_WEIGHT = 0.3, 0.2
-"""Share of vectors in the fused score; less for a query that is a name, because words find names better."""
+VECTOR_WEIGHT = 0.34
+"""Weight of vectors in the score, where words have 1."""
 
 # Chunks that a view has, with path and start. CROSS JOIN keeps SQLite to this order of the tables, so that it starts
 # from the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'.
@@ -55,48 +47,24 @@ def search(
         vectors: Ranking of the query by vectors; `None` without an embedder.
     """
     log_remark(query)
-    words = word_pool(database, view, query)
     similar = vectors.search(database, view) if vectors is not None and vectors.search is not None else None
-    both: dict[int, float] | None = None
-    note = ""
+    weight, note = 0.0, ""
     if vectors is not None and similar is not None:
-        weight = _weight(vectors, query)
-        both = dict(fuse([(words, 1 - weight), (similar, weight)]))
-        note = vectors.incomplete
+        weight, note = VECTOR_WEIGHT if vectors.weight is None else vectors.weight, vectors.incomplete
     elif vectors is not None:
         note = f"without vectors: {vectors.unavailable or 'no chunk has one'}"
+    words = word_pool(database, view, query) if weight < 1 else ()
+    worths = word_worths(query.words, *count_rows(database, query))
     origins: dict[_Key, _Origin] = {}
     candidates: list[Candidate] = []
-    for candidate, origin in _read_candidates(database, dict(words), dict(similar or ()), both):
+    for candidate, origin in _read_candidates(database, dict(words), dict((similar or ()) if weight else ())):
         candidates.append(candidate)
         origins[_key(candidate)] = origin
-    found = rank_candidates(query, candidates, limit)
+    found = rank_candidates(query, candidates, limit, worths=worths, vector_weight=weight)
     if note:
         for entry in found:
             entry.reasons.append(note)
     return list(_to_results(database, query, found, origins))
-
-
-def _weight(vectors: VectorSearch, query: Query) -> float:
-    """Return the share of vectors in the fused score of a query."""
-    if vectors.weight is not None:
-        return vectors.weight
-    return SYMBOL_VECTOR_WEIGHT if query.symbolic else VECTOR_WEIGHT
-
-
-def fuse(pools: Sequence[tuple[Pool, float]]) -> Pool:
-    """Fuse pools by reciprocal rank: the score of a chunk is the sum of weight / (60 + rank).
-
-    A pool of weight 0 adds no chunks.
-
-    Args:
-        pools: Each with its weight.
-    """
-    scores: dict[int, float] = defaultdict(float)
-    for pool, weight in pools:
-        for rank, (number, _) in enumerate(pool if weight else (), 1):
-            scores[number] += weight / (RRF_K + rank)
-    return sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
 def word_pool(database: "Connection", view: int, query: Query) -> Pool:
@@ -133,16 +101,13 @@ def _read_candidates(
     database: "Connection",
     words: Mapping[int, float],
     similar: Mapping[int, float],
-    both: Mapping[int, float] | None,
 ) -> Iterator[tuple[Candidate, _Origin]]:
-    for some in batches(list(words if both is None else both)):
+    for some in batches(list({**words, **similar})):
         statement = f"{_SELECT_CANDIDATES} WHERE chunk.id IN ({','.join('?' * len(some))})"
         for number, path, line, stored, blob, symbol in database.execute(statement, some):
             text = decode_text(stored)
             last = line + text.count("\n") - text.endswith("\n")
-            bm25, cosine = words.get(number, 0.0), similar.get(number)
-            score = None if both is None else both[number]
-            candidate = Candidate(decode_text(path), line, last, text, bm25, cosine, score)
+            candidate = Candidate(decode_text(path), line, last, text, words.get(number, 0.0), similar.get(number))
             yield candidate, (blob, None if symbol is None else decode_text(symbol))
 
 

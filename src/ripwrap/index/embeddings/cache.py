@@ -81,7 +81,7 @@ class VectorCache:
             self._state = state
         if self._rows is None or not len(self._rows):
             return None
-        found = self._nearest(self._rows, wanted)
+        found = self._nearest(self._rows, self._rows.centre(wanted))
         found.sort(key=lambda entry: (-entry[1], min(self._chunk_keys[entry[0]])))
         pool: list[tuple[int, float]] = []
         for digest, cosine in found:

@@ -86,7 +86,7 @@ class HybridSearch:
 
     Attributes:
         embedder: The embedder.
-        weight: Share of vectors in the fused score, from 0 to 1; `None` lets the query decide.
+        weight: Weight of vectors in the score, from 0 to 1; `None` is the default.
     """
 
     def __init__(self, store: Store, view: Callable[[], View], embedder: Embedder, weight: float | None) -> None:
@@ -96,7 +96,7 @@ class HybridSearch:
             store: The index.
             view: Returns the current view.
             embedder: Embeds texts.
-            weight: Share of vectors in the fused score, from 0 to 1; `None` lets the query decide.
+            weight: Weight of vectors in the score, from 0 to 1; `None` is the default.
 
         Raises:
             EmbeddingError: numpy is missing.
@@ -140,7 +140,7 @@ class HybridSearch:
 
         Args:
             query: The query.
-            weight: Share of vectors in the fused score; with 0, nothing is sent.
+            weight: Weight of vectors in the score; with 0, nothing is sent.
         """
         if weight == 0:
             return VectorSearch(None, 0, "they weigh nothing")

@@ -34,6 +34,7 @@ _GROWTH_DIVISOR = 16  # a matrix grows by this part of its rows at least, so tha
 _CANDIDATES_PER_RESULT = 8  # usearch returns so many candidates per result; exact cosines then choose
 _MAX_REMOVED_SHARE = 0.2  # above this share of removed rows, the graph is built from scratch
 _MAX_DIMENSION = 65_536
+_MIN_CENTRED_ROWS = 100  # the mean of fewer vectors is mostly that of the nearest ones
 
 
 def to_matrix(rows: object, count: int) -> Matrix:
@@ -150,6 +151,7 @@ class Rows:
         self._digests: list[bytes] = []
         self._free: list[int] = []
         self._matrix: npt.NDArray[Any] = np.zeros((0, dimension), np.float32)
+        self._sum: npt.NDArray[np.float64] = np.zeros(dimension)
 
     def __len__(self) -> int:
         return len(self._positions)
@@ -164,6 +166,8 @@ class Rows:
             self._grow(len(stored) - len(self._free))
         positions = [self._free.pop() for _ in stored]
         self._matrix[positions] = widen(read) if self._matrix.dtype == np.float32 else read
+        # Numbers of float16 are multiples of 2^-24, so this sum is exact, and no order of changes makes another one.
+        self._sum += read.sum(axis=0, dtype=np.float64)
         for position, digest in zip(positions, stored, strict=True):
             self._positions[digest] = position
             self._digests[position] = digest
@@ -172,8 +176,20 @@ class Rows:
         """Remove the vector of a text, if there is one."""
         position = self._positions.pop(digest, None)
         if position is not None:
+            self._sum -= self._matrix[position]
             self._matrix[position] = 0
             self._free.append(position)
+
+    def centre(self, query: npt.NDArray[Any]) -> Matrix:
+        """Return a query without what all texts have in common: less the mean of the rows, normalised.
+
+        Vectors of code are alike, more so in some models than in others
+        (https://aclanthology.org/D19-1006/, Ethayarajh, How Contextual are Contextualized Word Representations?).
+        """
+        if len(self) < _MIN_CENTRED_ROWS:
+            return widen(query)
+        centred: Matrix = normalise((query - self._sum / len(self))[None])[0]
+        return centred
 
     def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[bytes, float]]:
         """Return digests and cosines as `find_nearest()` does, without those whose cosine is not positive."""
