@@ -1,6 +1,6 @@
 """Rank the files of a pool of chunks, and show the best chunk of each, with the reasons for its score; pure.
 
-The score of a file is e to the sum of these parts, each from 0 to 1 and times its weight. So it is positive:
+The score of a file is 1 plus the sum of these parts, each from 0 to 1 and times its weight:
 
     BM25         the best three chunks of the file
     defines      a chunk defines a symbol of the query; more if the file is named like the symbol
@@ -11,7 +11,7 @@ The score of a file is e to the sum of these parts, each from 0 to 1 and times i
     vectors      the most similar chunk of the file
     penalties    tests, examples, legacy code, `__init__`, files without code, unless the query asks for them
 
-Further chunks of files come behind all files.
+If the sum is below 0, the score is e to the sum, so that it is above 0. Further chunks come behind all files.
 """
 
 import math
@@ -193,10 +193,15 @@ def rank_candidates(
     files.sort(key=_file_key)
     for file in files[:limit]:
         file.chunks.sort(key=lambda chunk: worth_showing(file, chunk))
-        ranked.append(RankedCandidate(file.chunks[0], math.exp(file.score), _reasons(query, file)))
+        ranked.append(RankedCandidate(file.chunks[0], _shown_score(file.score), _reasons(query, file)))
     if limit is None or len(ranked) < limit:
         ranked += _further(query, files)
     return ranked[:limit]
+
+
+def _shown_score(sum_of_parts: float) -> float:
+    """Return the score for a sum of parts: higher for a higher sum, and above 0."""
+    return 1 + sum_of_parts if sum_of_parts >= 0 else math.exp(sum_of_parts)
 
 
 def _file_key(file: _File) -> tuple[float, str]:
@@ -347,12 +352,14 @@ def _reasons(query: Query, file: _File) -> list[str]:
         if file.defined
         else []
     )
-    if file.words.exact:
+    if file.words.exact and len(file.words.stem) > 1:
         reasons.append("its file is named by words of the query")
     if file.words.anywhere:
         reasons.append("path has " + ", ".join(f'"{word}"' for word in file.words.anywhere))
     _, near = max(file.near.values(), key=lambda one: one[0], default=(0.0, list[str]()))
-    reasons += [*near, *_match_reasons(first)]
+    if not file.defined:  # parts of a name that is defined are near each other
+        reasons += near
+    reasons += _match_reasons(first)
     if len(file.chunks) > 1:
         reasons.append(f"the best of {len(file.chunks)} chunks of its file")
     reasons += [f"{kind}, which the query does not ask for" for kind in file.kinds]
@@ -373,13 +380,13 @@ def _further(query: Query, files: Sequence[_File]) -> list[RankedCandidate]:
     """
     if not files:
         return []
-    least = files[-1].score - files[0].score
+    least = _shown_score(files[-1].score)
     ranked: list[RankedCandidate] = []
     for file in files:
         for better, chunk in enumerate(file.chunks[1:], 1):
             reasons = [f'defines "{file.defined[chunk]}"'] if chunk in file.defined else []
             reasons += [*_match_reasons(chunk), f"{plural(better, 'better chunk')} in its file"]
-            score = math.exp(file.score + least) * _REPEAT_FACTOR**better
+            score = least * math.exp(file.score - files[0].score) * _REPEAT_FACTOR**better
             ranked.append(RankedCandidate(chunk, score, [*reasons, query.remark] if query.remark else reasons))
     return sorted(ranked, key=lambda entry: (-entry.score, entry.candidate.path, entry.candidate.start_line))
 
