@@ -3,6 +3,7 @@
 import re
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -93,5 +94,24 @@ def test_status_names_an_index_in_the_other_location(
     printed("build", location="--location=project")
     (message,) = rows(printed("status", location=None, code=1), "messages")
     assert re.fullmatch(r"There is an index in .*/\.ripwrap; pass --location=project to use it\.", message)
+    assert rows(printed("check", location=None), "messages") == [message]
     printed("build", location=None)
-    assert rows(printed("status", location=None), "messages") == []
+    for command in ("status", "check"):
+        assert rows(printed(command, location=None), "messages") == []
+
+
+def test_status_and_check_report_a_damaged_index(printed: Callable[..., str], home: Path) -> None:
+    """Issue 19, line 11: `status` of a damaged index said nothing of it, and exited as if there were none."""
+    printed("build")
+    with closing(sqlite3.connect(home / NAME)) as database:  # this process may still have the file open
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with (home / NAME).open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xff" * 8000)
+    status, check = printed("status", code=2), printed("check", code=2)
+    assert status.startswith("built: no\noutdated: yes\n")
+    assert rows(status, "messages") == rows(check, "messages")
+    (message,) = rows(status, "messages")
+    assert re.fullmatch(r"The index is damaged \(.+\); rebuild it with `ripwrap index build --rebuild`\.", message)
+    printed("build", "--rebuild")
+    assert rows(printed("status"), "messages") == []

@@ -149,11 +149,11 @@ def status(
 ) -> int:
     """Show what the index has: its branches, and its models.
 
-    The exit code is 1 if there is no index.
+    The exit code is 1 if there is no index, and 2 if it is damaged.
     """
     result = anyio.run(settings.existing(root, options).status)
     print_json(result) if json else print_fields(_with_flags(result))
-    return FOUND if result.views else NOTHING
+    return FOUND if result.views else FAILED if result.outdated else NOTHING
 
 
 @index.command(usage="ripwrap index check [OPTIONS] [ROOT]")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -66,6 +66,8 @@ _ORDER_FLAGS = ("--sort=", "--sortr=", "--threads=")  # do not affect which file
 Location: TypeAlias = Literal["project"] | StrPath | None
 ChunkerName: TypeAlias = Literal["auto", "syntax", "windows"]
 ProgressCallback: TypeAlias = Callable[[Progress], object]
+
+_Found = TypeVar("_Found", IndexStatus, CheckResult)
 
 
 class BaseIndex:
@@ -167,11 +169,16 @@ class BaseIndex:
     async def _get_status(self, run: Runner) -> IndexStatus:
         info = None if self._hybrid is None else self._hybrid.info()
 
-        def read() -> IndexStatus:
-            status = maintenance.get_status(self._store, self._current_view(), info)
-            return status if status.views else status.model_copy(update={"messages": tuple(self._notes_of_others())})
+        return await run.call(
+            lambda: self._with_notes_of_others(maintenance.get_status(self._store, self._current_view(), info))
+        )
 
-        return await run.call(read)
+    def _with_notes_of_others(self, found: _Found) -> _Found:
+        notes: list[str] = [] if found.views else [*self._notes_of_others()]
+        if not notes:
+            return found
+        kept = [message for message in found.messages if message != maintenance.NO_INDEX]
+        return found.model_copy(update={"messages": tuple(kept + notes)})
 
     def _notes_of_others(self) -> Iterator[HintedText]:
         """Yield a note if there is an index of this folder in the other usual location."""
@@ -185,7 +192,9 @@ class BaseIndex:
                     yield HintedText(f"There is an index in {shown(str(folder))}", way, ".")
 
     async def _check(self, run: Runner) -> CheckResult:
-        return await run.call(lambda: maintenance.check_index(self._store, self._current_view())[0])
+        return await run.call(
+            lambda: self._with_notes_of_others(maintenance.check_index(self._store, self._current_view())[0])
+        )
 
     async def _prune(self, run: Runner) -> PruneResult:
         return await run.call(lambda: maintenance.prune(self._store))

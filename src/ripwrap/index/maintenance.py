@@ -1,7 +1,6 @@
 """Status, check and pruning of an index."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -16,6 +15,7 @@ from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused
 
 if TYPE_CHECKING:
+    import sqlite3
     from sqlite3 import Connection
 
 MIN_FREE_BYTES = 1_000_000  # free bytes, and a quarter of all, above which the file is compacted
@@ -27,19 +27,21 @@ Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
 
 
 def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
-    """Return the status of an index, made by any chunker. One that is damaged or has other tables counts as missing."""
+    """Return the status of an index, made by any chunker; one that cannot be used is not built, and has a message."""
     import sqlite3
 
-    about = None
-    with suppress(sqlite3.Error):
-        about = store.read_only(lambda database: _status(database, store, view, embedder))
-    return about or _empty_status(store, view, embedder)
+    none = _empty_status(store, view, embedder)
+    try:
+        return store.read_only(lambda database: _status(database, store, view, embedder)) or none
+    except sqlite3.Error as error:
+        return none.model_copy(update={"outdated": is_damage(error), "messages": (_why_unreadable(error),)})
 
 
-def _status(database: "Connection", store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus | None:
+def _status(database: "Connection", store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
     versions = versions_of(database)
-    if store.why_untrusted(database, versions):
-        return None
+    none = _empty_status(store, view, embedder)
+    if why := store.why_untrusted(database, versions):
+        return none.model_copy(update={"outdated": True, "messages": (_untrusted(why),)})
     number = number_of(database, view)
     changed = database.execute("SELECT changed FROM view WHERE id = ?", (number,)).fetchone()
     files, chunks = database.execute(
@@ -68,7 +70,7 @@ def _status(database: "Connection", store: Store, view: View, embedder: Embedder
         count = f"SELECT count(DISTINCT chunk.digest) {WITHOUT_VECTOR}"
         missing = database.execute(count, (number, embedder.name, 2 * (dimension or 0))).fetchone()[0]
         about |= {"dimension": dimension, "lacking": missing}
-    return _empty_status(store, view, embedder).model_copy(update=about)
+    return none.model_copy(update=about)
 
 
 def _views(database: "Connection", current: View) -> tuple[IndexView, ...]:
@@ -149,14 +151,20 @@ def check_index(store: Store, view: View) -> tuple[CheckResult, Remedy]:
     try:
         found = store.read_only(lambda database: _check_database(database, store, view))
     except sqlite3.Error as error:
-        if is_damage(error):
-            return _unsound(f"{error}", HintedText(f"The index cannot be read: {error}; ", _REBUILD)), "rebuild"
-        return _unsound(
-            f"{error}", HintedText(f"The index cannot be read: {error}; if that lasts, ", _REBUILD)
-        ), "refresh"
+        return _unsound(f"{error}", _why_unreadable(error)), "rebuild" if is_damage(error) else "refresh"
     if found is None:
-        return _result("ok", (0, 0, 0, 0, 0), (_NO_INDEX,), ok=True), "refresh"
+        return _result("ok", (0, 0, 0, 0, 0), (NO_INDEX,), ok=True), "refresh"
     return found
+
+
+def _why_unreadable(error: "sqlite3.Error") -> HintedText:
+    if is_damage(error):
+        return HintedText(f"The index is damaged ({error}); ", _REBUILD)
+    return HintedText(f"The index cannot be read: {error}; if that lasts, ", _REBUILD)
+
+
+def _untrusted(why: str) -> HintedText:
+    return HintedText(f"{why[0].upper()}{why[1:]}: ", _REFRESH, " rebuilds it.")
 
 
 def _unsound(checked: str, message: str) -> CheckResult:
@@ -185,7 +193,7 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
         return _unsound(checked, HintedText("The file is damaged; ", _REBUILD)), "rebuild"
     versions = versions_of(database)
     if why := store.why_untrusted(database, versions):
-        return _unsound(checked, HintedText(f"{why[0].upper()}{why[1:]}: ", _REFRESH, " rebuilds it.")), "refresh"
+        return _unsound(checked, _untrusted(why)), "refresh"
     counts = tuple(
         int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - constants
         for table in ("tree", "blob", "chunk", "fts_docsize", f"({_UNUSED_BLOBS})")
@@ -214,7 +222,7 @@ _WRONG_SIZE = (
 )
 _PRUNE = Hint(kind="call", target="prune")
 _REFRESH = Hint(kind="call", target="refresh")
-_NO_INDEX = HintedText("There is no index yet; ", _REFRESH, " makes it.")
+NO_INDEX = HintedText("There is no index yet; ", _REFRESH, " makes it.")
 _WRONG_SIZE_MESSAGE = HintedText(
     "Vectors are not of the size that their model's have; searches leave them out, ",
     _PRUNE,

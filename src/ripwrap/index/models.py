@@ -143,7 +143,8 @@ class IndexStatus(BaseModel, frozen=True):
 
     Attributes:
         built: True if the current view has been indexed, with any chunker.
-        outdated: True if the next refresh rebuilds the index, because another chunker or version made it.
+        outdated: True if the next refresh rebuilds the index, because another chunker or version made it, or because it
+            is damaged.
         files: Number of files of the current view with text in the index.
         chunks: Number of chunks of these files.
         bytes: Size of the index on disk, with all views.

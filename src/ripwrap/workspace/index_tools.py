@@ -66,7 +66,9 @@ class _RootIndex(BaseIndex):
         return done, await run.call(lambda: prune_views(self._store))
 
     async def status(self, run: Runner) -> IndexStatus:
-        return await self._get_status(run)
+        status = await self._get_status(run)
+        self._unsound = self._unsound or (status.outdated and not status.views)  # damaged
+        return status
 
     async def check(self, run: Runner) -> tuple[CheckResult, Remedy]:
         result = await run.call(lambda: check_index(self._store, self._current_view()))

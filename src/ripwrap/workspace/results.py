@@ -405,7 +405,7 @@ class RootStatus(BaseModel, frozen=True):
     Attributes:
         root: Path of the root.
         built: True if the index has the current branch of the root.
-        outdated: True if another version made the index; `index_codebase` rebuilds it.
+        outdated: True if another version made the index, or if it is damaged; `index_codebase` rebuilds it.
         files: Number of indexed files.
         chunks: Number of chunks of these files.
         bytes: Size on disk in bytes, with all branches.
