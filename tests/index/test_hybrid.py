@@ -351,9 +351,17 @@ def test_unknown_embedder_and_missing_key_raise(named: str, says: str) -> None:
 
 
 def test_invalid_hybrid_weight_is_rejected() -> None:
+    """Issue 19, audit of indexes: for `"0.5"`, Python's own error about `<=` was raised."""
     for weight in (-0.1, 1.1, float("nan")):
         with pytest.raises(ValueError, match="hybrid_weight must be from 0 to 1"):
             Index(embedder=Meaning(), hybrid_weight=weight)
+    wrong: list[Any] = ["0.5", True]
+    for value in wrong:
+        says = f"^hybrid_weight must be a number from 0 to 1, or None; got {value!r}$"
+        with pytest.raises(TypeError, match=says):
+            Index(embedder=Meaning(), hybrid_weight=value)
+        with pytest.raises(TypeError, match=says):
+            sync.Index().search("word", hybrid_weight=value)
     with pytest.raises(ValueError, match="pass embedder="):
         Index(hybrid_weight=0.5)
     with pytest.raises(TypeError, match="a name or an Embedder, got int"):

@@ -20,7 +20,7 @@ from ripwrap._ripgrep.command import Command, words_command
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import shown
+from ripwrap._text import in_seconds, shown
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import PathError
@@ -155,7 +155,7 @@ class _Deadline:
         if CANCELLED.get().is_set():
             raise TimeoutError("the ranking was cancelled")
         if self.timeout is not None and time.monotonic() > self.begun + self.timeout:
-            said = f"the ranking took more than {self.timeout:g} seconds; search fewer files"
+            said = f"the ranking took more than {in_seconds(self.timeout)}; search fewer files"
             raise TimeoutError(HintedText(said, (", or pass a larger ", Hint("timeout", kind="correct"))))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.framing import MAX_RECORD
+from ripwrap._text import in_seconds
 from ripwrap.errors import DecodeError, Hint, HintedText
 
 Words = Callable[[str], Collection[str]]
@@ -108,7 +109,8 @@ class TermCounts:
         """
         self.end = end
         if timed_out:
-            said = f"rg was stopped after {self._timeout} seconds, before all files were counted; search fewer files"
+            after = in_seconds(self._timeout or 0)
+            said = f"rg was stopped after {after}, before all files were counted; search fewer files"
             raise TimeoutError(HintedText(said, (", or pass a larger ", Hint("timeout", kind="correct"))))
         self._trim()
 

@@ -107,6 +107,7 @@ class BaseIndex:
             pydantic.ValidationError: An option is unknown or ill-typed.
             ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` is
                 out of range.
+            TypeError: `hybrid_weight` is not an int or float.
             RipwrapError: `chunker="syntax"`, and the extra `syntax` is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
@@ -330,8 +331,13 @@ def _check_weight(weight: float | None) -> None:
 
     Raises:
         ValueError: It is out of range.
+        TypeError: It is not an int or float.
     """
-    if weight is not None and not 0 <= weight <= 1:
+    if weight is None:
+        return
+    if not isinstance(weight, (int, float)) or isinstance(weight, bool):
+        raise TypeError(HintedText(_HYBRID_WEIGHT, f" must be a number from 0 to 1, or None; got {weight!r}"))
+    if not 0 <= weight <= 1:
         raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {weight}"))
 
 

@@ -93,6 +93,7 @@ class Index(BaseIndex):
         Raises:
             ValueError: There is no word in the query, `limit` is negative, or `hybrid_weight` is out of range, or above
                 0 without an embedder.
+            TypeError: `limit` is not an int, or `hybrid_weight` is not a number.
             RipwrapError: The index cannot be used, or with `refresh=False` was not made yet.
 
         With `refresh`, it raises what `refresh()` raises, too.
