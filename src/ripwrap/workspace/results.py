@@ -54,7 +54,7 @@ class ToolResult(BaseModel, ABC, frozen=True):
     def structured(self) -> dict[str, Any]:
         """Return the result as plain JSON values for MCP, without fields that have their default.
 
-        `structured_schema()` describes it. Results with long lists write them shorter than `model_dump()`.
+        `structured_schema()` describes it. Results with long lists write them shorter than a full dump of the model.
         """
         return self.model_dump(mode="json", exclude_defaults=True)
 
