@@ -36,7 +36,7 @@ class Cancellation(threading.Event):
         Raises:
             TimeoutError: The task is cancelled already.
         """
-        self.has_child = True  # before the check: whoever sets the event after it sees the child
+        self.has_child = True  # before the check: a task that sets the event after it sees the child
         try:
             if self.is_set():
                 raise TimeoutError("the call was cancelled")

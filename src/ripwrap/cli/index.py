@@ -100,7 +100,7 @@ class BuildOptions(IndexOptions):
         Parameter(metavar="NAME", help="Embedding model, e.g. `wordllama` [default: none]"),
     ] = None
     hybrid_weight: Annotated[
-        float | None, Parameter(metavar="NUM", help="Weight of embeddings, 0 to 1", show_default="0.3")
+        float | None, Parameter(metavar="NUM", help="Weight of embeddings, 0 to 1", show_default="0.34")
     ] = None
     rg: RgPath = None
 

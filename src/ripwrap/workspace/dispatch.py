@@ -74,8 +74,7 @@ class MissingRgRunner:
     """Runner that remembers a missing rg between the calls of a workspace.
 
     For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches fail at once with the same error, and do not
-    try the download again. If a tool needs rg and there is none, that is logged
-    once, until rg is found again.
+    try the download again. If a tool needs rg and there is none, that is logged once, until rg is found again.
     """
 
     def __init__(self, runner: Runner) -> None:

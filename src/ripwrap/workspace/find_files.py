@@ -215,7 +215,7 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
 
 
 def _top_directory(location: Location, name: str) -> str | None:
-    """Return the directory of this name in the location itself, which rg does not see if it is empty."""
+    """Return the directory of exactly this name in the location itself, before those in other directories."""
     if "/" in name or os.sep in name:  # a part may be a link to the outside
         return None
     for path in location.paths:
