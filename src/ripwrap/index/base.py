@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack
@@ -40,7 +41,7 @@ from ripwrap.index.storage.files import FOLDER, NAME, own_files
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
-from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_timeout
+from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_max_age, check_timeout
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
@@ -68,6 +69,19 @@ ChunkerName: TypeAlias = Literal["auto", "syntax", "windows"]
 ProgressCallback: TypeAlias = Callable[[Progress], object]
 
 _Found = TypeVar("_Found", IndexStatus, CheckResult)
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """A refresh that has finished.
+
+    Attributes:
+        view: View that was refreshed.
+        begun: When its files were listed, in seconds of `time.monotonic()`.
+    """
+
+    view: View
+    begun: float
 
 
 class BaseIndex:
@@ -124,6 +138,7 @@ class BaseIndex:
         self._store = Store(
             _index_folder(self._root, location), versions, ignored=project, named=location is not None and not project
         )
+        self._last_refresh: _Finished | None = None
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
@@ -201,6 +216,7 @@ class BaseIndex:
         return await run.call(lambda: maintenance.prune(self._store))
 
     def _delete(self) -> None:
+        self._last_refresh = None
         if self._root.is_dir():  # if not, the index cannot be made again
             self._store.delete()
 
@@ -231,6 +247,7 @@ class BaseIndex:
         """List the files with rg and write what differs; again if another process has done so meanwhile."""
         begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
+            listed = time.monotonic()
             view, generation = await run.call(self._view_and_generation)
             listing = await run.collect(Step(self._command, lambda: ListingCollector(PathDecoder(), _UNLIMITED), None))
             if listing.end is not None:
@@ -239,6 +256,7 @@ class BaseIndex:
             insist = attempt == _REFRESH_ATTEMPTS - 1
             done = await run.call(partial(self._write_files, view, paths, generation, progress, insist=insist))
             if done is not None:
+                self._last_refresh = _Finished(view, listed)
                 return done.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
 
@@ -275,9 +293,16 @@ class BaseIndex:
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
     async def _search(
-        self, run: Runner, text: str, limit: int | None, *, refresh: bool, hybrid_weight: float | None = None
+        self,
+        run: Runner,
+        text: str,
+        limit: int | None,
+        *,
+        refresh: bool,
+        max_age: float | None = None,
+        hybrid_weight: float | None = None,
     ) -> list[RankedChunk]:
-        query, limit = parse_query(text), check_limit(limit)
+        query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
         _check_weight(hybrid_weight)
         if hybrid_weight and self._hybrid is None:
             raise _weight_without_embedder_error()
@@ -286,8 +311,8 @@ class BaseIndex:
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()
         vectors: VectorSearch | None = None
-        for _ in range(_REFRESH_ATTEMPTS):
-            if refresh:
+        for attempt in range(_REFRESH_ATTEMPTS):
+            if refresh and (attempt or not await self._is_fresh(run, max_age)):  # once more if the index is gone
                 await self._refresh_files(run, None)
             if self._hybrid is not None:
                 weight = self._hybrid.weight if hybrid_weight is None else hybrid_weight
@@ -300,6 +325,13 @@ class BaseIndex:
             if not refresh:
                 break
         raise self._missing_error()
+
+    async def _is_fresh(self, run: Runner, max_age: float | None) -> bool:
+        """Return whether this object has refreshed the current view within the last `max_age` seconds."""
+        last = self._last_refresh
+        if last is None or max_age is None or time.monotonic() - last.begun >= max_age:
+            return False
+        return await run.call(self._current_view) == last.view
 
     def _is_searchable(self) -> bool:
         """Return whether the index has the current view, made by this chunker and version; do not make an index."""

@@ -70,6 +70,7 @@ class Index(BaseIndex):
         *,
         limit: int | None = DEFAULT_LIMIT,
         refresh: bool = True,
+        max_age: float | None = None,
         hybrid_weight: float | None = None,
     ) -> list[RankedChunk]:
         """Find the chunks that answer a question in words, or define a symbol, the best first.
@@ -87,18 +88,22 @@ class Index(BaseIndex):
                 one.
             limit: Maximum number of results; `None` gives all that are ranked, which are some hundred.
             refresh: Refresh first. If false, answers are as old as the last refresh.
+            max_age: Seconds that a refresh by this `Index` is good for: if the last one listed the files less than
+                that ago, on the same branch, the search refreshes no files. `None` refreshes each time.
             hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is that of the index. With 0, words alone
                 answer, and nothing is sent: neither the query nor texts without a vector.
 
         Raises:
-            ValueError: There is no word in the query, `limit` is negative, or `hybrid_weight` is out of range, or above
-                0 without an embedder.
-            TypeError: `limit` is not an int, or `hybrid_weight` is not a number.
+            ValueError: There is no word in the query, `limit` or `max_age` is negative, or `hybrid_weight` is out of
+                range, or above 0 without an embedder.
+            TypeError: `limit` is not an int, or `max_age` or `hybrid_weight` is not a number.
             RipwrapError: The index cannot be used, or with `refresh=False` was not made yet.
 
         With `refresh`, it raises what `refresh()` raises, too.
         """
-        return await self._search(self._runner(), query, limit, refresh=refresh, hybrid_weight=hybrid_weight)
+        return await self._search(
+            self._runner(), query, limit, refresh=refresh, max_age=max_age, hybrid_weight=hybrid_weight
+        )
 
     def watch(self) -> AsyncGenerator[RefreshResult]:
         """Refresh now, and again whenever files have changed, half a second after the last change.
