@@ -213,7 +213,8 @@ TARGETS = (
             "aclose": "self._close()",
             "watch": (
                 "from ripwrap.index.watch import watch_blocking\n\n"
-                "        return watch_blocking(self._root, self._store.folder, self.refresh, check_timeout(timeout))"
+                "        seconds = check_timeout(timeout)\n"
+                "        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, self._watched)"
             ),
         },
     ),

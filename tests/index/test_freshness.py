@@ -11,25 +11,11 @@ import pytest
 from ripwrap import sync
 from ripwrap.binary import RgBinary
 from ripwrap.index import Index
+from support.counting import CountingRg
 
 pytestmark = pytest.mark.slow  # about SQLite and files rather than Python
 
 Plant = Callable[..., Path]
-
-
-class CountingRg:
-    """An rg that notes each listing of files."""
-
-    def __init__(self, folder: Path, rg: RgBinary) -> None:
-        self.path = folder / "counting-rg"
-        self._log = folder / "listings"
-        note = f'case " $* " in *" --files "*) echo . >> "{self._log}";; esac'
-        self.path.write_text(f'#!/bin/sh\n{note}\nexec "{rg.path}" "$@"\n')
-        self.path.chmod(0o755)
-
-    @property
-    def listings(self) -> int:
-        return len(self._log.read_text().splitlines()) if self._log.exists() else 0
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,11 +41,13 @@ from ripwrap.index.storage.files import FOLDER, NAME, own_files
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
-from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_max_age, check_timeout
+from ripwrap.options import EXCLUDED, VISIBLE_FILES, FileOptions, StrPath, check_limit, check_max_age, check_timeout
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
+
+    from ripwrap.index.journal import Journal, Position
 
 DEFAULT_LIMIT = 10
 WINDOW_CHUNKER = Chunker("windows 1", lambda _, text: window_chunks(text))
@@ -60,6 +62,8 @@ _FILES_VERSION = "2"
 _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # while other processes refresh, too
 _UNLIMITED = 2**62
+_TRUST_SECONDS = 60.0
+"""Seconds for which a journal is trusted, because some changes are not noted in it; see `journal.py`."""
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg")
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 _ORDER_FLAGS = ("--sort=", "--sortr=", "--threads=")  # do not affect which files are listed
@@ -78,10 +82,14 @@ class _Finished:
     Attributes:
         view: View that was refreshed.
         begun: When its files were listed, in seconds of `time.monotonic()`.
+        generation: Generation of the view at its end.
+        position: Position in the journal before the files were listed; `None` if changes may have been missed.
     """
 
     view: View
     begun: float
+    generation: int | None
+    position: "Position | None"
 
 
 class BaseIndex:
@@ -139,6 +147,8 @@ class BaseIndex:
             _index_folder(self._root, location), versions, ignored=project, named=location is not None and not project
         )
         self._last_refresh: _Finished | None = None
+        self._watches = 0
+        self._journal: Journal | None = None
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
@@ -160,7 +170,42 @@ class BaseIndex:
     def _current_view(self) -> View:
         return View(str(self._root), view_of(self._root), self._options)
 
+    @contextmanager
+    def _watched(self) -> Generator[None]:
+        """Keep a journal of the files in the block, so that a search need not list them while nothing changes."""
+        self._watches += 1
+        try:
+            yield
+        finally:
+            self._watches -= 1
+            if not self._watches:
+                self._drop_journal()
+
+    def _drop_journal(self) -> None:
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            journal.close()
+
+    def _position(self, view: View) -> "Position | None":
+        """Return the position in the journal; `None` if there is none, or if it may miss changes."""
+        if not self._watches or view.follows or f"--glob=!{EXCLUDED[0]}" not in self._command.arguments:
+            return None
+        journal = self._journal
+        if journal is None:
+            from ripwrap.index.journal import Journal  # ctypes, only now
+
+            flag = "--ignore-file="
+            ignore_files = [
+                os.path.join(self._root, one.removeprefix(flag))
+                for one in self._command.arguments
+                if one.startswith(flag)
+            ]
+            journal = Journal(self._root, own_files(self._store.folder, self._root), ignore_files)
+            self._journal = journal
+        return journal.position()
+
     def _close(self) -> None:
+        self._drop_journal()
         self._store.close()  # waits for threads that use it, and so the chunker
         self._chunker.close()
 
@@ -247,8 +292,8 @@ class BaseIndex:
         """List the files with rg and write what differs; again if another process has done so meanwhile."""
         begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
-            listed = time.monotonic()
-            view, generation = await run.call(self._view_and_generation)
+            listed_at = time.monotonic()
+            view, generation, position = await run.call(self._state_before)
             listing = await run.collect(Step(self._command, lambda: ListingCollector(PathDecoder(), _UNLIMITED), None))
             if listing.end is not None:
                 listing.end.warn()
@@ -256,17 +301,22 @@ class BaseIndex:
             insist = attempt == _REFRESH_ATTEMPTS - 1
             done = await run.call(partial(self._write_files, view, paths, generation, progress, insist=insist))
             if done is not None:
-                self._last_refresh = _Finished(view, listed)
-                return done.model_copy(update={"seconds": time.monotonic() - begun})
+                result, generation = done
+                if listing.errors or any(left_out.reason == "unreadable" for left_out in result.skipped):
+                    position = None  # the system does not tell when these can be read
+                self._last_refresh = _Finished(view, listed_at, generation, position)
+                return result.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
 
-    def _view_and_generation(self) -> tuple[View, int | None]:
+    def _state_before(self) -> "tuple[View, int | None, Position | None]":
+        """Return the view, its generation and the position in the journal before files are listed."""
         view = self._current_view()
         if not self._root.is_dir():
             if self._root.exists():
                 raise NotADirectoryError(errno.ENOTDIR, "root is not a directory", str(self._root))
             raise FileNotFoundError(errno.ENOENT, "root does not exist", str(self._root))
-        return view, self._store.run(lambda database: generation_of(database, view))
+        position = self._position(view)
+        return view, self._store.run(lambda database: generation_of(database, view)), position
 
     def _write_files(
         self,
@@ -276,7 +326,7 @@ class BaseIndex:
         progress: ProgressCallback | None,
         *,
         insist: bool,
-    ) -> RefreshResult | None:
+    ) -> tuple[RefreshResult, int | None] | None:
         try:
             done = self._store.run(
                 lambda database: refresh(database, view, paths, self._chunker, generation, progress, insist=insist)
@@ -312,8 +362,8 @@ class BaseIndex:
             raise self._missing_error()
         vectors: VectorSearch | None = None
         for attempt in range(_REFRESH_ATTEMPTS):
-            if refresh and (attempt or not await self._is_fresh(run, max_age)):  # once more if the index is gone
-                await self._refresh_files(run, None)
+            if refresh:
+                await self._refresh_if_stale(run, max_age, lost=attempt > 0)
             if self._hybrid is not None:
                 weight = self._hybrid.weight if hybrid_weight is None else hybrid_weight
                 if refresh and weight != 0:
@@ -326,12 +376,32 @@ class BaseIndex:
                 break
         raise self._missing_error()
 
-    async def _is_fresh(self, run: Runner, max_age: float | None) -> bool:
-        """Return whether this object has refreshed the current view within the last `max_age` seconds."""
-        last = self._last_refresh
-        if last is None or max_age is None or time.monotonic() - last.begun >= max_age:
+    async def _refresh_if_stale(self, run: Runner, max_age: float | None, *, lost: bool = False) -> None:
+        """Refresh, unless it is known that nothing has changed, or the last refresh is young enough.
+
+        Args:
+            run: Runs the calls.
+            max_age: Maximum age of the last refresh by this object, in seconds; `None` is that it must be up to date.
+            lost: Refresh in any case: the index is gone since.
+        """
+        last = None if lost else self._last_refresh
+        if last is not None and (max_age is not None or last.position is not None):
+            fresh = await run.call(partial(self._is_fresh, last, max_age))
+        else:
+            fresh = False
+        if not fresh:
+            await self._refresh_files(run, None)
+
+    def _is_fresh(self, last: _Finished, max_age: float | None) -> bool:
+        view, age = self._current_view(), time.monotonic() - last.begun
+        if view != last.view:
             return False
-        return await run.call(self._current_view) == last.view
+        if max_age is not None and age < max_age:
+            return True
+        if last.position is None or age >= _TRUST_SECONDS or self._position(view) != last.position:
+            return False
+        # Another process may have refreshed the view with an older list of files.
+        return self._store.run(lambda database: generation_of(database, view)) == last.generation
 
     def _is_searchable(self) -> bool:
         """Return whether the index has the current view, made by this chunker and version; do not make an index."""

@@ -131,8 +131,14 @@ class Index(BaseIndex):
         difference, or another branch. Changes behind symbolic links, and of ignored files, are not reported; changes in
         a tree that is never quiet are reported after ten seconds. Needs the extra `watch`.
 
-        To leave early, wrap the generator in `contextlib.closing`. Searches do not need this: they refresh the index
-        themselves.
+        Searches do not need this: they refresh the index themselves. But on Linux, searches with this `Index` list no
+        files while the generator is open and nothing has changed. A change that was made before the search began is
+        seen, also within the half second, except as follows. Changes through a memory mapping, through a hard link in
+        another folder, of the file that git's setting `core.excludesFile` names, and below a folder that was mounted
+        since, may be seen up to a minute late. Files on network file systems are listed each time, and so are all with
+        `follow=True` or `include_git=True`.
+
+        To leave early, wrap the generator in `contextlib.closing`.
 
         Raises:
             RipwrapError: watchfiles is not installed, or the system's limit of watched folders is reached.
@@ -142,7 +148,8 @@ class Index(BaseIndex):
         """
         from ripwrap.index.watch import watch_blocking
 
-        return watch_blocking(self._root, self._store.folder, self.refresh, check_timeout(timeout))
+        seconds = check_timeout(timeout)
+        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, self._watched)
 
     def status(self, *, timeout: float | None = None) -> IndexStatus:
         """Return the state of the index after the last finished refresh."""

@@ -112,8 +112,14 @@ class Index(BaseIndex):
         difference, or another branch. Changes behind symbolic links, and of ignored files, are not reported; changes in
         a tree that is never quiet are reported after ten seconds. Needs the extra `watch`.
 
-        To leave early, wrap the generator in `contextlib.aclosing`. Searches do not need this: they refresh the index
-        themselves.
+        Searches do not need this: they refresh the index themselves. But on Linux, searches with this `Index` list no
+        files while the generator is open and nothing has changed. A change that was made before the search began is
+        seen, also within the half second, except as follows. Changes through a memory mapping, through a hard link in
+        another folder, of the file that git's setting `core.excludesFile` names, and below a folder that was mounted
+        since, may be seen up to a minute late. Files on network file systems are listed each time, and so are all with
+        `follow=True` or `include_git=True`.
+
+        To leave early, wrap the generator in `contextlib.aclosing`.
 
         Raises:
             RipwrapError: watchfiles is not installed, or the system's limit of watched folders is reached.
@@ -122,7 +128,7 @@ class Index(BaseIndex):
         """
         from ripwrap.index.watch import watch_folder
 
-        return watch_folder(self._root, self._store.folder, self.refresh)
+        return watch_folder(self._root, self._store.folder, self.refresh, self._watched)
 
     async def status(self) -> IndexStatus:
         """Return the state of the index after the last finished refresh."""

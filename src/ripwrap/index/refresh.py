@@ -100,7 +100,7 @@ def refresh(
     progress: Callable[[Progress], object] | None,
     *,
     insist: bool = False,
-) -> RefreshResult | None:
+) -> tuple[RefreshResult, int | None] | None:
     """Make a view agree with the files that are listed.
 
     Args:
@@ -113,8 +113,8 @@ def refresh(
         insist: Write although another process has refreshed the view since the files were listed.
 
     Returns:
-        The result, without its duration; `None` if another process has refreshed the view since the files were listed,
-        and nothing was written.
+        The result, without its duration, and the generation of the view; `None` if another process has refreshed the
+        view since the files were listed, and nothing was written.
     """
     import sqlite3
 
@@ -130,7 +130,7 @@ def refresh(
         if generation != expected and not insist:
             return None
         if stamps_digest_of(database, number) == found.digest():
-            return _make_result(len(found.paths), notes_of(database, number), counts, 0)
+            return _make_result(len(found.paths), notes_of(database, number), counts, 0), generation
         known = rows_of(database, number)
     stamps = found.by_path()
     differing, gone = _find_differences(view, known, stamps, counts)
@@ -143,6 +143,7 @@ def refresh(
                     known = rows_of(database, number_of(database, view))
                     differing, gone = _find_differences(view, known, stamps, counts)
                 _write_differences(database, view, chunker, known, stamps, sorted(differing), gone, counts, progress)
+                generation = generation_of(database, view)
         except sqlite3.OperationalError as error:
             # A read-only index is still up to date if files differ from it in their times alone.
             if gone or generation is None or code_of(error) != READONLY:
@@ -152,7 +153,7 @@ def refresh(
         if counts.chunks > _CHUNKS_PER_CHECKPOINT:
             checkpoint(database)
     notes = [(row.path, row.note) for row in known.values() if row.note is not None]
-    return _make_result(len(known), notes, counts, len(gone))
+    return _make_result(len(known), notes, counts, len(gone)), generation
 
 
 def _find_differences(

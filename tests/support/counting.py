@@ -1,0 +1,25 @@
+"""An rg that counts how often it lists files."""
+
+from pathlib import Path
+
+from ripwrap.binary import RgBinary
+
+
+class CountingRg:
+    """An rg that notes each listing of files.
+
+    Attributes:
+        path: Its path.
+    """
+
+    def __init__(self, folder: Path, rg: RgBinary) -> None:
+        self.path = folder / "counting-rg"
+        self._log = folder / "listings"
+        note = f'case " $* " in *" --files "*) echo . >> "{self._log}";; esac'
+        self.path.write_text(f'#!/bin/sh\n{note}\nexec "{rg.path}" "$@"\n')
+        self.path.chmod(0o755)
+
+    @property
+    def listings(self) -> int:
+        """Number of listings so far."""
+        return len(self._log.read_text().splitlines()) if self._log.exists() else 0
