@@ -223,6 +223,12 @@ TARGETS = (
         head=WORKSPACE_HEAD,
         sources={"ripwrap.workspace.core": ["Tool", "Workspace"]},
         timeout=False,  # a workspace has one for all its tools
+        words={
+            "calls of other tasks that are using an index, also when it is cancelled.": (
+                "calls of other threads that are using an index."
+            )
+        },
+        bodies={"aclose": "self._tools.close()"},
     ),
 )
 

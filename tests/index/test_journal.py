@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from ripwrap import sync
+from ripwrap._concurrency import CANCELLED, Cancellation
 from ripwrap.index.journal import Journal, is_local
+from support.counting import inotify_instances
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
 
@@ -25,13 +27,7 @@ Change = Callable[[Path], object]
 def no_instance_leaks() -> Iterator[None]:
     yield
     gc.collect()
-    assert instances() == 0
-
-
-def instances() -> int:
-    """Return the number of inotify instances of this process."""
-    links = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
-    return sum(os.readlink(link) == "anon_inode:inotify" for link in links if link.is_symlink())
+    assert inotify_instances() == 0
 
 
 @pytest.fixture
@@ -194,21 +190,21 @@ def test_folders_made_while_events_overflow_are_watched(root: Path, journal: Jou
 def test_journals_share_an_instance_and_do_not_disturb_each_other(root: Path) -> None:
     with closing(Journal(root, None)) as one, closing(Journal(root / "deep", None)) as other:
         positions = one.position(), other.position()
-        assert instances() == 1
+        assert inotify_instances() == 1
         (root / "a.py").write_text("x\n")
         assert other.position() == positions[1]
         assert one.position() != positions[0]
         one.close()
         (root / "deep" / "x.py").touch()
         assert other.position() != positions[1]
-        assert instances() == 1
+        assert inotify_instances() == 1
         before = one.position()  # begins again
         assert before is not None
         (root / "deep" / "y.py").touch()
         assert one.position() != before
     abandoned = Journal(root, None)
     abandoned.position()
-    assert instances() == 1
+    assert inotify_instances() == 1
     del abandoned
 
 
@@ -226,10 +222,25 @@ def test_folder_that_cannot_be_watched_is_tried_again_after_a_while(tmp_path: Pa
     with closing(Journal(root, None, clock=lambda: now)) as journal:
         assert journal.position() is None
         root.mkdir()
-        now += 50
+        now += 200
         assert journal.position() is None
-        now += 50
+        now += 200
         assert journal.position() is not None
+
+
+def test_cancelled_beginning_is_repeated_from_the_start(root: Path, journal: Journal) -> None:
+    cancelled = Cancellation()
+    cancelled.set()
+    token = CANCELLED.set(cancelled)
+    try:
+        with pytest.raises(TimeoutError):
+            journal.position()
+    finally:
+        CANCELLED.reset(token)
+    before = journal.position()
+    assert before is not None
+    append(root / "deep" / "er" / "b.py")
+    assert journal.position() != before
 
 
 FORK = """

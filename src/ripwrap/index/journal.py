@@ -29,9 +29,13 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ripwrap.index.branches import repository_of
+from ripwrap.index.storage.database import check
 
-_RETRY_SECONDS = 60.0
+_RETRY_SECONDS = 300.0
 """Seconds before a folder that could not be watched is tried again."""
+
+_MAX_FOLDERS = 30_000
+"""Folders of a journal; to watch them takes about two seconds."""
 
 _UNWATCHED = (".git", ".ripgrep")  # as in `EXCLUDED`
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
@@ -90,13 +94,18 @@ class Journal:
         weakref.finalize(self, _INOTIFY.remove_soon, self._watched).atexit = False
 
     def position(self) -> Position | None:
-        """Return the position now; `None` if changes may be missed from here on."""
+        """Return the position now; `None` if changes may be missed from here on.
+
+        Raises:
+            TimeoutError: The caller is cancelled.
+        """
         if self._clock() < self._retry_at:
             return None
         try:
             found = _INOTIFY.position(self._watched)
+        except TimeoutError:  # an OSError, too
+            raise
         except (OSError, AttributeError):
-            self.close()
             self._retry_at = self._clock() + _RETRY_SECONDS
             return None
         if found is None:
@@ -183,25 +192,41 @@ class _Inotify:
         """Return the number of changes so far, and the paths in `outside`; `None` if a change may have been missed.
 
         Raises:
-            OSError: The folder is gone or not local, or the system's limit of watches or instances is reached.
+            OSError: The folder is gone, not local or too large, or the system's limit of watches is reached.
             AttributeError: The C library has no inotify.
+            TimeoutError: The caller is cancelled.
         """
         if not sys.platform.startswith("linux"):
             raise OSError(errno.ENOTSUP, "only Linux has inotify")
         with self._lock:
             self._remove_dead()
-            identity = _identity(watched.root)
-            self._read()
-            if watched.identity != identity:
+            try:
+                return self._position(watched)
+            except OSError:
                 self._remove(watched)
-                _check_local(watched.root)
-                watched.changes += 1
-                watched.new = {""}
-                watched.identity = identity
-            while watched.new:
-                self._watch(watched, watched.new.pop())
-                self._read()  # folders may have been made meanwhile, in a folder that is watched since
-            return (watched.changes, sorted(watched.outside)) if watched.identity == identity else None
+                raise
+            except BaseException:  # Ctrl-C: events may have been read that are in no journal
+                self._doubt_all()
+                raise
+
+    def _position(self, watched: _Watched) -> tuple[int, list[str]] | None:
+        identity = _identity(watched.root)
+        self._read()
+        if watched.identity != identity:
+            self._remove(watched)
+            _check_local(watched.root)
+            watched.changes += 1
+            watched.new = {""}
+            watched.identity = identity
+        while watched.new:
+            self._watch(watched, watched.new.pop())
+            self._read()  # folders may have been made meanwhile, in a folder that is watched since
+        return (watched.changes, sorted(watched.outside)) if watched.identity == identity else None
+
+    def _doubt_all(self) -> None:
+        """Have all journals begin again: there may be folders of which they know nothing."""
+        for watched in set[_Watched]().union(*self._watchers.values()):
+            watched.identity = None
 
     def remove(self, watched: _Watched) -> None:
         """Watch nothing for a journal any more."""
@@ -255,6 +280,9 @@ class _Inotify:
             self._descriptor = _checked(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
         pending = [path]
         while pending:
+            check()
+            if len(watched.folders) >= _MAX_FOLDERS:
+                raise OSError(errno.ENOSPC, f"more than {_MAX_FOLDERS:,} folders", watched.root)
             folder = pending.pop()
             name = os.fsencode(os.path.join(watched.root, folder))
             try:
@@ -283,9 +311,8 @@ class _Inotify:
                 self._note(number, mask, os.fsdecode(events[at - length : at].rstrip(b"\0")))
 
     def _note(self, number: int, mask: int, name: str) -> None:
-        if mask & _OVERFLOW:  # folders may have been made of which nothing is known
-            for watched in set[_Watched]().union(*self._watchers.values()):
-                watched.identity = None
+        if mask & _OVERFLOW:
+            self._doubt_all()
             return
         for watched in self._watchers.get(number, ()):
             watched.note(number, mask, name)
