@@ -21,7 +21,7 @@ def chunker_version() -> str:
     """Return a version of the chunker, which changes whenever the same text may give other chunks."""
     grammars = load_grammars()
     if grammars is None:
-        return "windows 1"
+        return "windows 2"
     return f"syntax {_VERSION}, semble-grammars {grammars.__version__}"
 
 
