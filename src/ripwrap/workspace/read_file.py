@@ -83,7 +83,7 @@ def _answer(location: Location, ranges: Sequence[LineRange], found: _Lines, coun
 def _message(lines: Sequence[_Line], missing: Sequence[LineRange], total: int | None) -> str:
     if total == 0:
         return "The file is empty."
-    if len(lines) == total:
+    if total is not None and len(lines) == total:
         return f"All {total} lines." if total > 1 else "The only line."
     spans = [LineRange(block.start_line, block.start_line + len(block.lines) - 1) for block in _blocks(lines)]
     shown_lines = ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in spans)
