@@ -47,7 +47,7 @@ Transport: TypeAlias = Literal["stdio", "http"]
 
 INSTRUCTIONS = (
     "Search with grep_content first, or with codebase_search if you do not know the names in the code, and then read "
-    "only the files and lines in the answer; find_files, ls and tree show which files there are. "
+    "only the lines that you need with read_file; find_files, ls and tree show which files there are. "
     "If a search finds too much, narrow it with path, file_pattern or file_type instead of asking for more matches. "
     "An answer that was cut says so, and gives the offset of the next page."
 )
@@ -60,6 +60,7 @@ TOOL_TITLES = {
     "ls": "List a folder",
     "tree": "Show the tree of folders",
     "codebase_search": "Search by question or name",
+    "read_file": "Read lines of a file",
     "index_codebase": "Make or refresh the index",
     "index_status": "Show what is indexed",
     "index_health_check": "Check the index",
