@@ -166,7 +166,8 @@ def stress(session: nox.Session) -> None:
     """What the tests do for a moment, done long and with a clock: a table of promises; under ten minutes."""
     _install(session, "test")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
-    session.run("pytest", "-k", "killed_at_any_moment", env={"RIPWRAP_KILLS": "100"})
+    session.run("pytest", "-k", "killed_at_any_moment or download_once", env={"RIPWRAP_KILLS": "100"})
+    session.run("pytest", *PARALLEL, "tests/_operations/test_against_rg.py", env={"RIPWRAP_EXAMPLES": "10"})
 
 
 @nox.session
