@@ -630,6 +630,10 @@ async def test_cancelled_indexing_ends_its_rg_and_the_server_goes_on(
 
 # Over stdio
 
+# The command runs on asyncio, whatever the loop of its client. On trio the SDK's client leaves generators of its HTTP
+# library open; uvicorn, which serves HTTP, supports only asyncio.
+ON_ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+
 
 @asynccontextmanager
 async def program(log: Path, *flags: str, mode: str = "auto", **environment: str) -> AsyncIterator[Client]:
@@ -642,6 +646,7 @@ async def program(log: Path, *flags: str, mode: str = "auto", **environment: str
             yield client
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_command_serves_over_stdio(folder_of_code: Path, tmp_path: Path, mode: str, anyio_backend: str) -> None:
     log = tmp_path / "log"
@@ -657,6 +662,7 @@ async def test_command_serves_over_stdio(folder_of_code: Path, tmp_path: Path, m
     assert log.read_text() == ""
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_command_keeps_the_index_at_the_given_location(
     folder_of_code: Path, tmp_path: Path, anyio_backend: str
@@ -671,6 +677,7 @@ async def test_command_keeps_the_index_at_the_given_location(
     assert (tmp_path / "log").read_text() == ""
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_command_takes_several_roots_or_those_of_the_client(
     plant: Plant, tmp_path: Path, anyio_backend: str
@@ -691,6 +698,7 @@ def rgs_of_servers(children: Children) -> list[psutil.Process]:
     return [process for process in children() if process not in servers]
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_call_can_be_cancelled_over_stdio(
     plant: Plant, stuck: MakeStuck, children: Children, tmp_path: Path, mode: str, anyio_backend: str
@@ -701,6 +709,7 @@ async def test_call_can_be_cancelled_over_stdio(
         await cancel_one(client, bad, lambda: rgs_of_servers(children))
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_progress_is_reported_over_stdio(
     plant: Plant, stand_in: StandIn, tmp_path: Path, mode: str, anyio_backend: str
@@ -711,6 +720,7 @@ async def test_progress_is_reported_over_stdio(
         await check_progress(client, told_of.touch)
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_command_without_a_usable_rg_serves_and_warns_once(
     folder: Path, tmp_path: Path, anyio_backend: str
@@ -828,9 +838,6 @@ def test_command_with_another_version_of_the_sdk_names_the_version(plant: Plant,
 # Over HTTP
 
 OVER_HTTP = (*RIPWRAP_MCP, "--http", "--port", "0")
-
-# On trio the SDK's client leaves generators of its HTTP library open; uvicorn, the server, supports only asyncio.
-ON_ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
 
 
 @pytest.fixture

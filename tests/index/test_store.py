@@ -123,7 +123,7 @@ def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_pa
 
         anyio.run(sound)
         assert anyio.run(answers, root, home) == anyio.run(answers, root, tmp_path / f"new-{attempt}")
-    assert killed >= KILLS // 10
+    assert killed >= max(1, KILLS // 10)
 
 
 @pytest.mark.slow
