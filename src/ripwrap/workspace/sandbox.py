@@ -24,11 +24,13 @@ class Location:
         cwd: Directory that rg runs in: the root of the location, or the common parent of several roots.
         paths: Paths that rg searches, relative to `cwd`.
         prefix: Prefix of paths in an answer: empty with one root, `cwd` with several roots.
+        sep: Separator of the paths.
     """
 
     cwd: str
     paths: tuple[str, ...]
     prefix: str
+    sep: str = os.sep
 
     def has(self, path: str | None) -> bool:
         """Return whether a path that rg prints is in this location, judged by its text: pure."""
