@@ -2,7 +2,7 @@
 
 import pytest
 
-from ripwrap._windows import is_batch_file, is_foreign_path, trap
+from ripwrap._windows import command_length, explain_exit, is_batch_file, is_foreign_path, path_entries, trap
 
 UNC_ROOT = "\\\\server\\share\\src"
 
@@ -63,3 +63,26 @@ def test_path_below_a_root_on_another_computer_is_accepted(path: str) -> None:
 )
 def test_path_beside_a_root_on_another_computer_is_foreign(path: str) -> None:
     assert is_foreign_path(path, [r"C:\work", UNC_ROOT])
+
+
+@pytest.mark.parametrize(
+    ("path", "entries"),
+    [
+        (r"C:\a;C:\b", [r"C:\a", r"C:\b"]),
+        (r'"C:\a b";"C:\a;b"\bin;C:\c', [r"C:\a b", r"C:\a;b\bin", r"C:\c"]),
+        (r';;C:\a;"C:\b', [r"C:\a", r"C:\b"]),
+        ("", []),
+    ],
+)
+def test_quotes_in_the_path_variable_are_removed(path: str, entries: list[str]) -> None:
+    assert path_entries(path) == entries
+
+
+def test_command_line_is_measured_in_utf16() -> None:
+    assert command_length(["rg", "a b", "\N{GRINNING FACE}"]) == len('rg "a b" ') + 2
+
+
+def test_program_that_could_not_be_loaded_is_explained() -> None:
+    assert "Visual C++ Redistributable" in explain_exit(3221225781)
+    assert "another processor" in explain_exit(0xC000007B)
+    assert explain_exit(2) == ""

@@ -3,6 +3,7 @@
 import ntpath
 import os
 import re
+import subprocess
 from collections.abc import Sequence
 from pathlib import PureWindowsPath
 
@@ -18,6 +19,18 @@ _DEVICE_NAME = re.compile(
 _DEVICE_PATH = re.compile(r"[\\/]{2}[.?](?:[\\/]|$)|[\\/]\?\?(?:[\\/]|$)")
 """Start of a path that skips the rules for names: https://learn.microsoft.com/dotnet/standard/io/file-path-formats"""
 
+COMMAND_TOO_LONG = 206
+"""ERROR_FILENAME_EXCED_RANGE of CreateProcess for too long a command line; in Python a `FileNotFoundError`."""
+
+_EXIT_REASONS = {
+    0xC0000135: (
+        "a DLL that it needs is missing, most likely VCRUNTIME140.dll: install the Microsoft Visual C++ "
+        "Redistributable, or use the rg of `ripwrap install`, which needs no DLL"
+    ),
+    0xC000007B: "it, or a DLL that it needs, is for another processor",
+}
+"""NTSTATUS codes with which Windows ends a program that it could not load."""
+
 
 def is_batch_file(path: str) -> bool:
     r"""Return whether Windows would run a program with `cmd.exe`, which takes parts of arguments for commands.
@@ -26,6 +39,21 @@ def is_batch_file(path: str) -> bool:
     (https://nvd.nist.gov/vuln/detail/CVE-2024-43402).
     """
     return path.rstrip(". ").lower().endswith((".bat", ".cmd"))
+
+
+def path_entries(path: str) -> list[str]:
+    """Return the folders in a PATH of Windows, where one with a semicolon is in quotes."""
+    return [entry.replace('"', "") for entry in re.findall(r'(?:[^;"]|"[^"]*(?:"|$))+', path)]
+
+
+def command_length(arguments: Sequence[str]) -> int:
+    """Return the length of a command line in UTF-16 code units, in which CreateProcess has its limit."""
+    return len(subprocess.list2cmdline(arguments).encode("utf-16-le", "surrogatepass")) // 2
+
+
+def explain_exit(returncode: int) -> str:
+    """Return why Windows could not load a program that ended with this code, or an empty string."""
+    return _EXIT_REASONS.get(returncode, "")
 
 
 def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:

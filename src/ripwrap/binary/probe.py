@@ -19,7 +19,7 @@ from ripwrap._subprocess import (
     spawn,
     wait_for_exit,
 )
-from ripwrap._windows import IS_WINDOWS, is_batch_file
+from ripwrap._windows import IS_WINDOWS, explain_exit, is_batch_file
 from ripwrap.errors import BinaryError, Hint, HintedText, SearchError
 
 Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]
@@ -129,7 +129,7 @@ def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa
             raise SearchError(f"could not start {path}: {error.strerror}") from error
         raise BinaryError(HintedText(f"{path} cannot be run: {error}", OTHER_RG)) from error
     if not printed:  # raised and not cached, because the next try may succeed
-        gave = f"exit code {returncode} {complained.strip()[:200]!r}"
+        gave = f"exit code {returncode} {explain_exit(returncode) or repr(complained.strip()[:200])}"
         raise BinaryError(HintedText(f"{path} is not ripgrep: `{flag}` gave {gave}", OTHER_RG))
     return printed
 
