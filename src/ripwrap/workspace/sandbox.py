@@ -6,7 +6,7 @@ that can change the files while a tool runs can replace a directory by a link.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -155,7 +155,7 @@ class Sandbox:
             if (relative := below(real, PurePath(root))) is not None:
                 return root, relative
         for root in self.roots:
-            if (relative := _same_below(real, root)) is not None:
+            if (relative := same_below(real, root, os.stat)) is not None:
                 return root, relative
         return None
 
@@ -184,15 +184,18 @@ def below(path: PurePath, root: PurePath) -> str | None:
     return str(path.relative_to(root)) if path.is_relative_to(root) else None
 
 
-def _same_below(path: PurePath, root: str) -> str | None:
-    """Return `below()` by the identity of files, because two spellings of a name may be the same file."""
+def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_result]) -> str | None:
+    """Return `below()` by the identity of files, because two spellings of a name may be the same file.
+
+    macOS, for example, usually ignores case, and whether an accent is a character of its own.
+    """
     try:
-        wanted = os.stat(root)
+        wanted = stat(root)
     except OSError:
         return None
     for ancestor in (path, *path.parents):
         try:
-            state = os.stat(ancestor)
+            state = stat(ancestor)
         except OSError:
             continue
         if os.path.samestat(state, wanted):
