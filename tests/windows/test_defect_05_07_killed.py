@@ -1,6 +1,6 @@
 """An rg that somebody kills has no answer, though its exit code is that of 'nothing found'; and long time limits."""
 
-import os
+import ctypes
 import threading
 from pathlib import Path
 
@@ -8,6 +8,17 @@ import psutil
 import pytest
 
 from ripwrap import SearchError, sync
+
+PROCESS_TERMINATE = 1
+
+
+def terminate(pid: int, code: int) -> None:
+    """End a process as the task manager does; Wine's `taskkill` would give another exit code."""
+    kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined, unused-ignore]
+    kernel.OpenProcess.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(kernel.OpenProcess(PROCESS_TERMINATE, False, pid))
+    kernel.TerminateProcess(handle, code)
+    kernel.CloseHandle(handle)
 
 
 def test_listing_that_was_cut_off_is_no_answer(tmp_path: Path) -> None:
@@ -17,8 +28,8 @@ def test_listing_that_was_cut_off_is_no_answer(tmp_path: Path) -> None:
             (tmp_path / str(folder) / f"{file:0100}").touch()
     stream = sync.files(cwd=tmp_path, threads=1)
     next(stream)
-    (rg,) = psutil.Process().children()
-    os.kill(rg.pid, 1)  # TerminateProcess with the exit code of the task manager
+    for child in psutil.Process().children():  # rg, and the host of its console
+        terminate(child.pid, 1)
     with pytest.raises(SearchError):
         list(stream)
 
