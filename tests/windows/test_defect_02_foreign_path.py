@@ -58,3 +58,12 @@ def test_repository_is_not_followed_to_it(tmp_path: Path, text: str, looked_at: 
     looked_at.clear()
     assert view_of(tmp_path) == NO_REPOSITORY
     assert not [one for one in looked_at if one.replace("/", "\\").startswith("\\\\")]
+
+
+@pytest.mark.parametrize("pattern", ["Z:", "z:", "CON", "x:stream"])
+def test_pattern_names_no_other_drive_or_device(tmp_path: Path, pattern: str, looked_at: list[str]) -> None:
+    (tmp_path / "a.txt").write_text("needle\n")
+    workspace = Workspace(tmp_path)
+    looked_at.clear()
+    assert "is a directory" not in workspace.call("find_files", {"pattern": pattern})
+    assert not [one for one in looked_at if one.lower().endswith(pattern.lower())]
