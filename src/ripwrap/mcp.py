@@ -33,6 +33,7 @@ from typing_extensions import TypedDict
 
 from ripwrap import binary
 from ripwrap._text import raw_bytes
+from ripwrap._windows import IS_WINDOWS, is_foreign_path
 from ripwrap.binary.resolver import Rg, find
 from ripwrap.binary.settings import offline
 from ripwrap.errors import BinaryError
@@ -300,9 +301,12 @@ def _folder(uri: str) -> tuple[str, str]:
         parts = urlsplit(uri)
     except ValueError as error:
         return "", str(error)
+    foreign = "it is not a file:// address of this machine"
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
-        return "", "it is not a file:// address of this machine"
-    path = url2pathname(parts.path) if os.name == "nt" else os.fsdecode(unquote_to_bytes(parts.path))
+        return "", foreign
+    path = url2pathname(parts.path) if IS_WINDOWS else os.fsdecode(unquote_to_bytes(parts.path))
+    if IS_WINDOWS and is_foreign_path(path):
+        return "", foreign
     return path, "" if os.path.isabs(path) and os.path.isdir(path) else "it is not an existing directory"
 
 

@@ -52,6 +52,7 @@ from ripwrap._subprocess import (
     wait_for_output,
     widen_pipe,
 )
+from ripwrap._windows import COMMAND_TOO_LONG, command_length
 from ripwrap.binary.probe import OTHER_RG, RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
 
@@ -133,7 +134,7 @@ def _room() -> int:
 def _cost(argument: str) -> int:
     """Return the size of an argument: characters on Windows; elsewhere bytes, with a NUL and a pointer (execve(2))."""
     if os.name == "nt":
-        return len(subprocess.list2cmdline([argument])) + 1
+        return command_length([argument]) + 1
     return len(os.fsencode(argument)) + 1 + 8
 
 
@@ -141,11 +142,12 @@ def _start(argv: tuple[str, ...], cwd: str, stderr: IO[bytes]) -> Popen:
     try:
         return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd)
     except OSError as error:
-        raise _start_error(error, argv, cwd) from error
+        raise start_error(error, argv, cwd) from error
 
 
-def _start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
-    if error.errno == errno.E2BIG:
+def start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
+    """Return the error for an rg that could not be started: too many arguments, a wrong `cwd`, or a wrong rg."""
+    if error.errno == errno.E2BIG or getattr(error, "winerror", None) == COMMAND_TOO_LONG:
         size = sum(map(len, argv))
         return SearchError(
             f"the command line is too long for this system ({size} characters); pass fewer or shorter paths, globs and "

@@ -258,7 +258,7 @@ def _check_full_text(database: "Connection") -> list[str]:
     """Return what FTS5 finds wrong with itself; empty while another process writes, or if the file is read-only."""
     import sqlite3
 
-    database.execute("PRAGMA busy_timeout = 0")
+    database.execute("PRAGMA busy_timeout = 0").close()
     try:
         database.execute("INSERT INTO fts(fts) VALUES ('integrity-check')")
     except sqlite3.OperationalError as error:
