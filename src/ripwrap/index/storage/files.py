@@ -13,6 +13,7 @@ from ripwrap.errors import HintedText, RipwrapError
 from ripwrap.index.storage.database import is_index_header
 from ripwrap.index.storage.engine import OTHER_LOCATION, files_in, remove_folder
 from ripwrap.index.storage.ownership import known_mark, make_private_folder, write_new_file
+from ripwrap.index.storage.postings import POSTINGS_NAME
 
 FOLDER = ".ripwrap"
 """Folder of an index within a project; all files in it are the index's."""
@@ -31,9 +32,7 @@ _BEGINNINGS = {
 }
 """First bytes of SQLite's files beside a database, which a killed process leaves behind."""
 _GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch: number of vectors, bytes of one
-_POSTINGS = re.compile(r"postings-[0-9a-f]{16}")
-"""Directories of full-text search; the database says which one is used."""
-_OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern, rf"{_POSTINGS.pattern}[\\/].*"])
+_OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern, rf"{POSTINGS_NAME.pattern}[\\/].*"])
 
 
 class IndexFiles:
@@ -125,7 +124,7 @@ class IndexFiles:
 
     def _postings(self) -> list[Path]:
         with suppress(OSError):  # no such folder
-            return [self.folder / name for name in os.listdir(self.folder) if _POSTINGS.fullmatch(name)]
+            return [self.folder / name for name in os.listdir(self.folder) if POSTINGS_NAME.fullmatch(name)]
         return []
 
     def make_folder(self) -> None:
