@@ -346,7 +346,7 @@ def test_every_index_command_takes_a_chunker(plant: Plant, tmp_path: Path) -> No
     assert "built: yes\n" in output("index", "status", *given, cwd=folder)
     assert output("index", "check", *given, cwd=folder).startswith("ok: yes\n")
     assert "chunks: 0\n" in output("index", "prune", *given, cwd=folder)
-    assert "chunker: windows 1\n" in output("index", "status", *given, cwd=folder)
+    assert "chunker: windows 2\n" in output("index", "status", *given, cwd=folder)
 
 
 def test_lines_without_numbers_have_no_mark_on_a_terminal(plant: Plant) -> None:
