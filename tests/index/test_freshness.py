@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -80,8 +81,7 @@ async def test_another_branch_is_refreshed_within_max_age(index: Index, counting
 @pytest.mark.anyio
 async def test_index_that_is_deleted_within_max_age_is_made_again(index: Index, counting: CountingRg) -> None:
     await index.search("alpha")
-    for name in os.listdir(index.location):
-        os.unlink(index.location / name)
+    shutil.rmtree(index.location)
     assert await paths(index, "alpha", max_age=3600) == ["a.py"]
     await index.refresh(rebuild=True)
     assert await paths(index, "alpha", max_age=3600) == ["a.py"]

@@ -24,9 +24,10 @@ from ripwrap.index.storage.database import (
     checkpoint,
     code_of,
     encode_text,
-    read_transaction,
     write_transaction,
 )
+from ripwrap.index.storage.engine import RebuildError
+from ripwrap.index.storage.postings import Postings, PostingsWriter
 from ripwrap.index.storage.tables import (
     Row,
     View,
@@ -93,6 +94,7 @@ class _Counts:
 
 def refresh(
     database: "Connection",
+    postings: Postings,
     view: View,
     paths: Sequence[str],
     chunker: Chunker,
@@ -105,6 +107,7 @@ def refresh(
 
     Args:
         database: The index.
+        postings: Its full-text search.
         view: The view.
         paths: Files of the view, relative to its root.
         chunker: Splits files.
@@ -125,33 +128,40 @@ def refresh(
     # after it, also if this process is killed.
     found, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
     counts = _Counts(unreadable=unreadable_paths)
-    with read_transaction(database):
+    with postings.reading(database) as reader:
         generation, number = generation_of(database, view), number_of(database, view)
         if generation != expected and not insist:
             return None
-        if stamps_digest_of(database, number) == found.digest():
-            return _make_result(len(found.paths), notes_of(database, number), counts, 0), generation
-        known = rows_of(database, number)
+        unchanged = stamps_digest_of(database, number) == found.digest()
+        notes = notes_of(database, number) if unchanged else []
+        known = {} if unchanged else rows_of(database, number)
+    if unchanged:
+        postings.clean(database, reader)
+        return _make_result(len(found.paths), notes, counts, 0), generation
     stamps = found.by_path()
     differing, gone = _find_differences(view, known, stamps, counts)
     if differing or gone or generation is None:
         try:
-            with write_transaction(database):
+            with write_transaction(database), postings.writing(database, len(differing)) as writer:
+                if reader.is_wasteful:
+                    raise RebuildError("its full-text search has too many deleted documents")
                 if generation_of(database, view) != generation:
                     if not insist:
                         return None
                     known = rows_of(database, number_of(database, view))
                     differing, gone = _find_differences(view, known, stamps, counts)
-                _write_differences(database, view, chunker, known, stamps, sorted(differing), gone, counts, progress)
+                _write_differences(
+                    database, writer, view, chunker, known, stamps, sorted(differing), gone, counts, progress
+                )
                 generation = generation_of(database, view)
         except sqlite3.OperationalError as error:
             # A read-only index is still up to date if files differ from it in their times alone.
-            if gone or generation is None or code_of(error) != READONLY:
-                raise
-            if not all(_has_same_content(database, view, path, known.get(path)) for path in differing):
+            read_only = code_of(error) == READONLY and generation is not None and not gone
+            if not (read_only and all(_has_same_content(database, view, path, known.get(path)) for path in differing)):
                 raise
         if counts.chunks > _CHUNKS_PER_CHECKPOINT:
             checkpoint(database)
+    postings.clean(database, reader)
     notes = [(row.path, row.note) for row in known.values() if row.note is not None]
     return _make_result(len(known), notes, counts, len(gone)), generation
 
@@ -179,6 +189,7 @@ def _find_differences(
 
 def _write_differences(
     database: "Connection",
+    postings: PostingsWriter,
     view: View,
     chunker: Chunker,
     known: dict[str, Row],
@@ -200,7 +211,7 @@ def _write_differences(
         if previous is not None and previous.stamp == stamps[path]:  # the same file as on the previous branch
             row: Row | None = previous
         else:
-            row = _index_file(database, view, path, chunker, counts)
+            row = _index_file(database, postings, view, path, chunker, counts)
         _write_row(database, number, path, old, row, counts)
         if row is not None:
             known[path] = row
@@ -218,7 +229,9 @@ def _write_differences(
         progress(Progress(files=len(differing), total=len(differing), chunks=counts.chunks))
 
 
-def _index_file(database: "Connection", view: View, path: str, chunker: Chunker, counts: _Counts) -> Row | None:
+def _index_file(
+    database: "Connection", postings: PostingsWriter, view: View, path: str, chunker: Chunker, counts: _Counts
+) -> Row | None:
     """Add the content of a file to the index, and return its row; `None` if the file is gone."""
     try:
         found = read_file(view.root, path, follow=view.follows)
@@ -232,7 +245,7 @@ def _index_file(database: "Connection", view: View, path: str, chunker: Chunker,
     blob = find_blob(database, path, found.digest)
     if blob is None:
         chunks = list(chunker.chunks_of(path, found.source.text))
-        blob = add_blob(database, found.source, found.digest, chunks)
+        blob = add_blob(database, postings, found.source, found.digest, chunks)
         counts.chunks += len(chunks)
     return Row(path, blob, "cut" if found.cut else None, *found.stamp)
 
