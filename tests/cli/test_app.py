@@ -349,7 +349,7 @@ def test_every_index_command_takes_a_chunker(plant: Plant, tmp_path: Path) -> No
     assert "built: yes\n" in output("index", "status", *given, cwd=folder)
     assert output("index", "check", *given, cwd=folder).startswith("ok: yes\n")
     assert "chunks: 0\n" in output("index", "prune", *given, cwd=folder)
-    assert "chunker: windows 1\n" in output("index", "status", *given, cwd=folder)
+    assert "chunker: windows 2\n" in output("index", "status", *given, cwd=folder)
 
 
 def test_lines_without_numbers_have_no_mark_on_a_terminal(plant: Plant) -> None:
@@ -548,6 +548,7 @@ def test_pattern_with_a_leading_dash_follows_a_double_dash(plant: Plant) -> None
 def test_doctor_prints_the_chosen_rg_and_the_reason(folder: Path) -> None:
     text = output("doctor", cwd=folder)
     assert "rg 15." in text
+    assert f"CPython {sys.version_info[0]}.{sys.version_info[1]}" in text.partition("\n")[0]
     assert "features: pcre2" in text
     assert "wheel" in text and ": taken" in text
     assert "cache" in text
