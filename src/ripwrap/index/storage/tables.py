@@ -2,29 +2,33 @@
 
 import hashlib
 import json
+import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ripwrap._code.windows import Chunk
+from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText
-from ripwrap._ranking.query import fts_text
+from ripwrap._ranking.query import MAX_WORD_CHARS, fts_text
 from ripwrap._ripgrep.command import Command
 from ripwrap._text import raw_bytes, shown, text_of
-from ripwrap.index.file_state import Stamp
+from ripwrap.index.file_state import IndexedFile, Span, Stamp
 from ripwrap.index.storage.database import decode_text, encode_text
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _DIGEST_BYTES = 16
+_BLANKS = " \t\n\v\f\r"
 
 WITHOUT_VECTOR = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
     " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
-    " AND trim(chunk.text, ' ' || char(9, 10, 11, 12, 13)) <> ''"
+    " AND NOT chunk.blank"
 )
 """SQL for chunks of a view without a vector, given view, model and bytes of a vector; blank chunks need none."""
 
@@ -51,7 +55,17 @@ class View:
     @property
     def follows(self) -> bool:
         """True if links are followed."""
-        return Command(tuple(json.loads(self.options)), self.root).follows
+        return _follows(self.options)
+
+
+def indexed_file(view: View, path: str | bytes, digest: bytes, stamp: Stamp) -> IndexedFile:
+    """Return a file of a view, given what the tables have of it."""
+    return IndexedFile(view.root, decode_text(path), stamp, digest, follow=view.follows)
+
+
+@lru_cache(maxsize=16)
+def _follows(options: str) -> bool:
+    return Command(tuple(json.loads(options)), os.curdir).follows
 
 
 class Row(NamedTuple):
@@ -156,18 +170,32 @@ def add_blob(database: "Connection", source: SourceText, digest: bytes, chunks: 
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
     stored_texts = texts if source.exact else [encode_text(text) for text in texts]
     database.executemany(
-        "INSERT INTO chunk (id, blob, start, line, digest, text, symbol) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, digest, text, symbol)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
                 number,
                 blob,
-                chunk.start,
+                *span,
                 chunk.start_line,
+                chunk.end_line,
+                not text.strip(_BLANKS),
                 _text_digest(text),
-                text,
+                stored,
                 chunk.symbol and encode_text(chunk.symbol),
             )
-            for number, (chunk, text) in enumerate(zip(chunks, stored_texts, strict=True), first)
+            for number, (chunk, span, text, stored) in enumerate(
+                zip(chunks, _spans(source, chunks), texts, stored_texts, strict=True), first
+            )
+        ),
+    )
+    database.executemany(
+        "INSERT INTO definition (name, chunk) VALUES (?, ?)",
+        (
+            (name, number)
+            for number, text in enumerate(texts, first)
+            for name in defined_names(text)
+            if len(name) <= MAX_WORD_CHARS  # no query has longer ones
         ),
     )
     fts_path = fts_text(shown(source.path))
@@ -178,10 +206,27 @@ def add_blob(database: "Connection", source: SourceText, digest: bytes, chunks: 
     return blob
 
 
-def _text_digest(text: str | bytes) -> bytes:
+def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[Span]:
+    """Yield the places of chunks, which are in the order of their start."""
+    text = source.text
+    if source.marked or text.isascii():
+        for chunk in chunks:
+            yield Span(chunk.start, None if source.marked else chunk.start, chunk.end - chunk.start)
+        return
+    behind = at = 0
+    for chunk in chunks:
+        at += len(_encoded(text[behind : chunk.start]))
+        behind = chunk.start
+        yield Span(chunk.start, at, len(_encoded(text[chunk.start : chunk.end])))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _text_digest(text: str) -> bytes:
     """Return the digest by which the vector of a text is found."""
-    raw = text if isinstance(text, bytes) else text.encode()
-    return hashlib.blake2b(raw, digest_size=_DIGEST_BYTES).digest()
+    return hashlib.blake2b(_encoded(text), digest_size=_DIGEST_BYTES).digest()
 
 
 def _fts_body(text: str | bytes) -> str:
@@ -204,6 +249,7 @@ def remove_unused(database: "Connection", blob: int) -> int:
         "INSERT INTO fts (fts, rowid, path, body) VALUES ('delete', ?, ?, ?)",
         ((number, fts_path, _fts_body(text)) for number, text in chunks),
     )
+    database.execute("DELETE FROM definition WHERE chunk IN (SELECT id FROM chunk WHERE blob = ?)", (blob,))
     database.execute("DELETE FROM chunk WHERE blob = ?", (blob,))
     database.execute("DELETE FROM blob WHERE id = ?", (blob,))
     return len(chunks)
