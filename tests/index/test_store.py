@@ -606,7 +606,7 @@ LIE = "UPDATE chunk SET symbol = 'a lie'"
 
 
 async def search_project(root: Path) -> tuple[bool, str, bool]:
-    """Search an index in the project; return if it was built before, the symbol or text found, and if it is built now."""
+    """Search an index in the project; return if it was built, what was found, and if it is built now."""
     async with Index(root, location="project") as index:
         before = (await index.status()).built
         found = [place.symbol or place.text for place in await index.search("cookies")]
