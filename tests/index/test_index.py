@@ -177,7 +177,7 @@ async def test_links_are_followed_only_if_asked_for(index: Index, home: Path, tm
 @pytest.mark.anyio
 async def test_index_of_a_version_with_hidden_files_is_emptied_of_them(index: Index, plant: Plant, home: Path) -> None:
     """Issue 19, line 1: hidden files of an index that was built before are in no answer and not in the file."""
-    plant({".env": "COOKIES=swordfish\n"})
+    plant({".env": "COOKIES='chocolate'\nswordfish = 'cookies'\n"})  # of the text, names are in the file
     async with Index(index.root, location=home, hidden=True, follow=True) as old:
         assert ".env" in await paths(old, "cookies")
     database = sqlite3.connect(home / NAME)
@@ -189,7 +189,8 @@ async def test_index_of_a_version_with_hidden_files_is_emptied_of_them(index: In
     assert await paths(index, "swordfish") == []
     assert len((await index.status()).views) == 1
     await index.aclose()
-    assert not any(b"swordfish" in file.read_bytes() for file in (home / name for name in os.listdir(home)))
+    files = [Path(folder, name) for folder, _, names in os.walk(home) for name in names]
+    assert len(files) > 5 and not any(b"swordfish" in file.read_bytes() for file in files)
 
 
 @pytest.mark.anyio
@@ -549,7 +550,7 @@ async def test_prune_removes_views_and_content_of_deleted_branches(index: Index,
 
 @pytest.mark.anyio
 async def test_prune_frees_disk_space(index: Index, plant: Plant) -> None:
-    plant({f"many/{number}.txt": f"word{number} " * 4_000 for number in range(100)})
+    plant({f"many/{number}.txt": f"word{number} = 1\n" * 40_000 for number in range(100)})
     await index.refresh()
     shutil.rmtree(index.root / "many")
     await index.refresh()
@@ -701,3 +702,12 @@ async def test_deprecated_names_warn_with_their_replacement(index: Index) -> Non
         assert (await index.gc()).views == ()
     with pytest.warns(DeprecationWarning, match=r"use ripwrap\.index\.RefreshResult"):
         assert ripwrap.index.__getattr__("Refreshed") is RefreshResult
+
+
+@pytest.mark.anyio
+async def test_index_without_tantivy_names_the_extra(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tantivy", None)
+    root = plant(SHOP)
+    with pytest.raises(RipwrapError, match=r'an index needs tantivy: pip install "ripwrap\[index\]"'):
+        Index(root)
+    assert (await ripwrap.rank("cookies", cwd=root))[0].path == "src/cookies.py"

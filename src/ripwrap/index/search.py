@@ -2,16 +2,16 @@
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ripwrap._ranking.document import to_ranked_chunk
-from ripwrap._ranking.fts import batches, bm25_pool, count_rows, log_remark
+from ripwrap._ranking.fts import batches, best_rows, log_remark
 from ripwrap._ranking.query import Query
-from ripwrap._ranking.scoring import Candidate, RankedCandidate, rank_candidates, word_worths
+from ripwrap._ranking.scoring import POOL_SIZE, Candidate, RankedCandidate, rank_candidates, word_worths
 from ripwrap.index.file_state import IndexedFile, Span
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text
+from ripwrap.index.storage.postings import Match, PostingsReader
 from ripwrap.index.storage.tables import View, indexed_file
 from ripwrap.results import RankedChunk
 
@@ -28,11 +28,10 @@ _SELECT_IN_VIEW = (
     " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
 )
 _SELECT_CANDIDATES = (
-    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.at, chunk.size, blob.id, blob.path,"
-    " blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
-    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
+    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.names, chunk.start, chunk.at, chunk.size, blob.id,"
+    " blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns"
+    " FROM chunk CROSS JOIN blob ON blob.id = chunk.blob CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
 )
-_SELECT_DEFINITIONS = "SELECT chunk, name FROM definition WHERE name IN ({}) AND chunk IN ({})"
 
 
 @dataclass(slots=True)
@@ -50,6 +49,7 @@ class Found:
 
 def search(
     database: "Connection",
+    postings: PostingsReader,
     view: View,
     number: int,
     query: Query,
@@ -60,6 +60,7 @@ def search(
 
     Args:
         database: The index, in a transaction.
+        postings: Its full-text search.
         view: The view.
         number: Its number.
         query: The query.
@@ -73,8 +74,9 @@ def search(
         weight, note = VECTOR_WEIGHT if vectors.weight is None else vectors.weight, vectors.incomplete
     elif vectors is not None:
         note = f"without vectors: {vectors.unavailable or 'no chunk has one'}"
-    words = word_pool(database, number, query) if weight < 1 else ()
-    worths = word_worths(query.words, *count_rows(database, query))
+    match = postings.match(query.words)
+    words = _word_pool(database, match, number, query) if weight < 1 else ()
+    worths = word_worths(query.words, match.having, match.total)
     files: dict[int, IndexedFile] = {}
     chunks = _read_candidates(
         database, view, number, query, files, dict(words), dict((similar or ()) if weight else ())
@@ -87,13 +89,33 @@ def search(
     return Found(results, any(file.changed for file in files.values()))
 
 
-def word_pool(database: "Connection", view: int, query: Query) -> Pool:
+def _word_pool(database: "Connection", match: Match, view: int, query: Query) -> Pool:
     """Return the chunks of a view that are best by BM25, and those that may define a symbol of the query.
 
     The weight of a word is counted over all views. Chunks of other views are dropped afterwards. Chunks with the same
     score are in the order of path and start, so that the order in which files were indexed does not matter.
     """
-    return bm25_pool(database, query, partial(_keep_in_view, database, view))
+
+    def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
+        return _keep_in_view(database, view, rows)
+
+    pool = best_rows(match.best, locate)
+    known = {row for row, _ in pool}
+    defining = locate([row for row in _find_definitions(database, query.symbols) if row not in known])
+    some = sorted(defining, key=defining.__getitem__)[:POOL_SIZE]
+    blobs = {blob for (blob,) in _select(database, "SELECT DISTINCT blob FROM chunk WHERE id IN ({})", some)}
+    scores = dict(match.of_blobs(blobs))
+    return [*pool, *((row, scores[row]) for row in some if row in scores)]
+
+
+def _find_definitions(database: "Connection", symbols: Collection[str]) -> list[int]:
+    """Return the chunks that define one of the symbols."""
+    return [row for (row,) in _select(database, "SELECT chunk FROM definition WHERE name IN ({})", list(symbols))]
+
+
+def _select(database: "Connection", statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    for some in batches(values):
+        yield from database.execute(statement.format(",".join("?" * len(some))), some)
 
 
 def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
@@ -115,7 +137,7 @@ class _StoredChunk:
         file: The file.
         span: Place in it.
         symbol: Definition that the chunk is or is in, if known.
-        names: Symbols of the query that are defined in it.
+        names: Names that are defined in it, if the query has symbols.
     """
 
     file: IndexedFile
@@ -132,7 +154,7 @@ class _StoredChunk:
         return self._text
 
     def defines(self, name: str) -> bool:
-        """Return True if a definition of a symbol of the query begins in the text."""
+        """Return True if a definition of a name begins in the text."""
         return name in self.names
 
 
@@ -147,33 +169,20 @@ def _read_candidates(
 ) -> dict[Candidate, _StoredChunk]:
     """Return the candidates with their contents; add their files, by the number of the content."""
     rows = list({**words, **similar})
-    names = _definitions_among(database, rows, query.symbols)
     found: dict[Candidate, _StoredChunk] = {}
     for some in batches(rows):
         statement = _SELECT_CANDIDATES.format(",".join("?" * len(some)))
-        for row, line, last, symbol, start, at, size, blob, path, digest, *stamp in database.execute(
+        for row, line, last, symbol, names, start, at, size, blob, path, digest, *stamp in database.execute(
             statement, (number, *some)
         ):
             file = files.get(blob)
             if file is None:
                 file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
-            content = _StoredChunk(
-                file, Span(start, at, size), None if symbol is None else decode_text(symbol), names.get(row, ())
-            )
+            known = None if symbol is None else decode_text(symbol)
+            content = _StoredChunk(file, Span(start, at, size), known, names.split(" ") if query.symbols else ())
             candidate = Candidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
             found[candidate] = content
     return found
-
-
-def _definitions_among(database: "Connection", rows: Sequence[int], symbols: Sequence[str]) -> dict[int, list[str]]:
-    """Map chunks to the symbols that they define."""
-    names: dict[int, list[str]] = {}
-    for some in batches(rows if symbols else ()):
-        marks = ",".join("?" * len(symbols)), ",".join("?" * len(some))
-        statement = _SELECT_DEFINITIONS.format(*marks)
-        for row, name in database.execute(statement, (*symbols, *some)):
-            names.setdefault(row, []).append(name)
-    return names
 
 
 def _to_results(

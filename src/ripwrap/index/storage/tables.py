@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from ripwrap._code.windows import Chunk
 from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText
-from ripwrap._ranking.query import MAX_WORD_CHARS, fts_text
+from ripwrap._ranking.query import MAX_WORD_CHARS
 from ripwrap._ripgrep.command import Command
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.index.file_state import IndexedFile, Span, Stamp
 from ripwrap.index.storage.database import decode_text, encode_text
+from ripwrap.index.storage.postings import PostingsWriter, count_documents
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -162,15 +163,19 @@ def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
     return None if found is None else int(found[0])
 
 
-def add_blob(database: "Connection", source: SourceText, digest: bytes, chunks: Sequence[Chunk]) -> int:
+def add_blob(
+    database: "Connection", postings: PostingsWriter, source: SourceText, digest: bytes, chunks: Sequence[Chunk]
+) -> int:
     """Add the content of a file with its chunks, and return its number."""
     statement = "INSERT INTO blob (path, digest) VALUES (?, ?)"
     blob = int(database.execute(statement, (encode_text(source.path), digest)).lastrowid or 0)
-    first = int(database.execute("SELECT coalesce(max(id), 0) + 1 FROM chunk").fetchone()[0])
+    last = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'").fetchone()
+    first = 1 if last is None else int(last[0]) + 1
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
-    stored_texts = texts if source.exact else [encode_text(text) for text in texts]
+    # No query has longer names.
+    defined = [[name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS] for text in texts]
     database.executemany(
-        "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, digest, text, symbol)"
+        "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, digest, symbol, names)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
@@ -181,28 +186,21 @@ def add_blob(database: "Connection", source: SourceText, digest: bytes, chunks: 
                 chunk.end_line,
                 not text.strip(_BLANKS),
                 _text_digest(text),
-                stored,
                 chunk.symbol and encode_text(chunk.symbol),
+                " ".join(names),
             )
-            for number, (chunk, span, text, stored) in enumerate(
-                zip(chunks, _spans(source, chunks), texts, stored_texts, strict=True), first
+            for number, (chunk, span, text, names) in enumerate(
+                zip(chunks, _spans(source, chunks), texts, defined, strict=True), first
             )
         ),
     )
     database.executemany(
         "INSERT INTO definition (name, chunk) VALUES (?, ?)",
-        (
-            (name, number)
-            for number, text in enumerate(texts, first)
-            for name in defined_names(text)
-            if len(name) <= MAX_WORD_CHARS  # no query has longer ones
-        ),
+        ((name, number) for number, names in enumerate(defined, first) for name in names),
     )
-    fts_path = fts_text(shown(source.path))
-    database.executemany(
-        "INSERT INTO fts (rowid, path, body) VALUES (?, ?, ?)",
-        ((number, fts_path, _fts_body(text)) for number, text in enumerate(stored_texts, first)),
-    )
+    shown_texts = texts if source.exact else [text_of(raw_bytes(text)) for text in texts]
+    postings.add(blob, first, shown(source.path), shown_texts)
+    count_documents(database, len(chunks))
     return blob
 
 
@@ -229,27 +227,17 @@ def _text_digest(text: str) -> bytes:
     return hashlib.blake2b(_encoded(text), digest_size=_DIGEST_BYTES).digest()
 
 
-def _fts_body(text: str | bytes) -> str:
-    """Return the text of a chunk as it is indexed for full-text search."""
-    return fts_text(text if isinstance(text, str) else text_of(raw_bytes(decode_text(text))))
-
-
 def remove_unused(database: "Connection", blob: int) -> int:
     """Delete a content if no view has it; return the number of deleted chunks."""
     if database.execute("SELECT 1 FROM tree WHERE blob = ? LIMIT 1", (blob,)).fetchone():
         return 0
-    found = database.execute("SELECT path FROM blob WHERE id = ?", (blob,)).fetchone()
-    if found is None:
-        return 0
-    fts_path = fts_text(shown(decode_text(found[0])))
-    chunks = database.execute("SELECT id, text FROM chunk WHERE blob = ?", (blob,)).fetchall()
-    # FTS5 keeps no texts here, so it needs the old ones to delete a row
-    # (https://sqlite.org/fts5.html#the_delete_command).
+    rows = database.execute("SELECT id, names FROM chunk WHERE blob = ? AND names <> ''", (blob,)).fetchall()
     database.executemany(
-        "INSERT INTO fts (fts, rowid, path, body) VALUES ('delete', ?, ?, ?)",
-        ((number, fts_path, _fts_body(text)) for number, text in chunks),
+        "DELETE FROM definition WHERE name = ? AND chunk = ?",
+        ((name, number) for number, names in rows for name in names.split(" ")),
     )
-    database.execute("DELETE FROM definition WHERE chunk IN (SELECT id FROM chunk WHERE blob = ?)", (blob,))
-    database.execute("DELETE FROM chunk WHERE blob = ?", (blob,))
-    database.execute("DELETE FROM blob WHERE id = ?", (blob,))
-    return len(chunks)
+    removed = database.execute("DELETE FROM chunk WHERE blob = ?", (blob,)).rowcount
+    if database.execute("DELETE FROM blob WHERE id = ?", (blob,)).rowcount:
+        database.execute("INSERT INTO stale (blob) VALUES (?)", (blob,))
+        count_documents(database, -removed)
+    return removed
