@@ -242,6 +242,10 @@ _RULES = (
         HintedText("Chunks belong to no file: ", _REBUILD),
     ),
     (
+        "SELECT count(*) FROM definition WHERE chunk NOT IN (SELECT id FROM chunk)",
+        HintedText("Names belong to no chunk: ", _REBUILD),
+    ),
+    (
         "SELECT (SELECT count(*) FROM chunk) <> (SELECT sum(documents) FROM postings)",
         HintedText("Full-text search has other chunks than there are: ", _REBUILD),
     ),
