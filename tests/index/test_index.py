@@ -189,7 +189,8 @@ async def test_index_of_a_version_with_hidden_files_is_emptied_of_them(index: In
     assert await paths(index, "swordfish") == []
     assert len((await index.status()).views) == 1
     await index.aclose()
-    assert not any(b"swordfish" in file.read_bytes() for file in (home / name for name in os.listdir(home)))
+    files = [Path(folder, name) for folder, _, names in os.walk(home) for name in names]
+    assert len(files) > 5 and not any(b"swordfish" in file.read_bytes() for file in files)
 
 
 @pytest.mark.anyio
@@ -701,3 +702,12 @@ async def test_deprecated_names_warn_with_their_replacement(index: Index) -> Non
         assert (await index.gc()).views == ()
     with pytest.warns(DeprecationWarning, match=r"use ripwrap\.index\.RefreshResult"):
         assert ripwrap.index.__getattr__("Refreshed") is RefreshResult
+
+
+@pytest.mark.anyio
+async def test_index_without_tantivy_names_the_extra(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tantivy", None)
+    root = plant(SHOP)
+    with pytest.raises(RipwrapError, match=r'an index needs tantivy: pip install "ripwrap\[index\]"'):
+        Index(root)
+    assert (await ripwrap.rank("cookies", cwd=root))[0].path == "src/cookies.py"

@@ -1,8 +1,10 @@
 """The database of an index: killed writers, concurrent processes, damage, foreign files and read-only folders."""
 
+import json
 import logging
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import struct
@@ -85,6 +87,12 @@ def child(*arguments: object) -> "subprocess.Popen[str]":
 async def answers(root: Path, home: Path) -> list[list[str]]:
     async with Index(root, location=home) as index:
         return [[place.model_dump_json() for place in await index.search(query, limit=None)] for query in QUERIES]
+
+
+def empty(folder: Path) -> None:
+    """Remove all that is in a folder."""
+    shutil.rmtree(folder)
+    folder.mkdir()
 
 
 async def paths(index: Index, query: str = "cookies", *, refresh: bool = True) -> set[str]:
@@ -242,8 +250,7 @@ async def test_database_damaged_while_open_is_rebuilt(index: Index, plant: Plant
 @pytest.mark.anyio
 async def test_database_deleted_while_open_is_rebuilt(index: Index) -> None:
     await index.refresh()
-    for name in os.listdir(index.location):
-        (index.location / name).unlink()
+    empty(index.location)
     assert await paths(index) == {"a.py", "b.md"}
     async with Index(index.root, location=index.location) as other:
         assert (await other.refresh()).chunks == 0
@@ -335,8 +342,7 @@ async def test_leftover_files_of_an_index_are_recognised(index: Index, home: Pat
     writer.close()
     files["vectors-1-0123456789abcdef.usearch"] = struct.pack("<II", 3, 16) + b"\0<" * 24 + b"usearch"
     for name, content in files.items():
-        for old in os.listdir(home):
-            (home / old).unlink()
+        empty(home)
         assert content
         (home / name).write_bytes(content)
         assert await paths(index) == {"a.py", "b.md"}
@@ -376,12 +382,32 @@ def junk_at_the_end(file: Path) -> None:
     file.write_bytes(whole[:-4096] + b"\xa5" * 4096)
 
 
+def postings_of(home: Path) -> Path:
+    """Return the directory of full-text search of an index."""
+    (found,) = home.glob("postings-*")
+    return found
+
+
+def junk_in_the_words(file: Path) -> None:
+    words = next(postings_of(file.parent).glob("*.idx"))
+    words.write_bytes(words.read_bytes().replace(b"\0", b"\1", 1))
+
+
+def without_segments(file: Path) -> None:
+    meta = postings_of(file.parent) / "meta.json"
+    meta.write_text(json.dumps(json.loads(meta.read_text()) | {"segments": []}))
+
+
 DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "no contents": ("DELETE FROM blob", "rebuild"),
     "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 1, x'00', 'text', NULL)", "rebuild"),
     "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "rebuild"),
     "files of nothing": ("INSERT INTO tree VALUES (99, 'x', NULL, 0, 0, 0, NULL)", "rebuild"),
-    "words": ("UPDATE fts_data SET block = x'00' WHERE id > 10", "rebuild"),
+    "words": (junk_in_the_words, "rebuild"),
+    "fewer words": (without_segments, "rebuild"),
+    "no words": (lambda file: shutil.rmtree(postings_of(file.parent)), "rebuild"),
+    "a count of words": ("UPDATE postings SET documents = 1", "rebuild"),
+    "words of other contents": ("UPDATE postings SET folder = 'postings-0123456789abcdef'", "rebuild"),
     "a page": (junk_at_the_end, "rebuild"),
     "a whole table": ("DROP TABLE vec", "refresh"),
     "a trigger": ("CREATE TRIGGER evil AFTER INSERT ON tree BEGIN SELECT 1; END", "refresh"),

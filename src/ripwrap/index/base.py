@@ -19,7 +19,7 @@ from ripwrap._code.treesitter.chunker import chunker_version
 from ripwrap._code.treesitter.parser import is_available
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap._code.windows import window_chunks
-from ripwrap._ranking.query import TOKENIZE, Query, parse_query
+from ripwrap._ranking.query import Query, parse_query
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
@@ -35,8 +35,9 @@ from ripwrap.index.embeddings.protocol import Embedder
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
 from ripwrap.index.refresh import Chunker, refresh
 from ripwrap.index.search import search
-from ripwrap.index.storage.database import read_transaction
+from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
+from ripwrap.index.storage.postings import TOKENIZER
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
@@ -50,7 +51,7 @@ DEFAULT_LIMIT = 10
 WINDOW_CHUNKER = Chunker("windows 1", lambda _, text: window_chunks(text))
 """Chunker that splits at lines."""
 
-_TOKENIZER = f"{TOKENIZE} 2"
+_TOKENIZER = f"{TOKENIZER} 2"
 """The tokenizer of full-text search, and the version of the rule that splits identifiers."""
 
 _FILES_VERSION = "2"
@@ -108,9 +109,12 @@ class BaseIndex:
             ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` is
                 out of range.
             TypeError: `hybrid_weight` is not an int or float.
-            RipwrapError: `chunker="syntax"`, and the extra `syntax` is not installed.
+            RipwrapError: tantivy is not installed, which is in the extra `index`; or `chunker="syntax"`, and the extra
+                `syntax` is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
+        if not has_engine():
+            raise RipwrapError(HintedText("an index needs tantivy: ", Hint(kind="install", target="ripwrap[index]")))
         _check_weight(hybrid_weight)
         self._command = files_command(os.path.realpath(root), (), {**VISIBLE_FILES, **options}, _ARGUMENTS)
         self._root = Path(self._command.cwd)
@@ -261,7 +265,9 @@ class BaseIndex:
     ) -> RefreshResult | None:
         try:
             done = self._store.run(
-                lambda database: refresh(database, view, paths, self._chunker, generation, progress, insist=insist)
+                lambda database: refresh(
+                    database, self._store.postings, view, paths, self._chunker, generation, progress, insist=insist
+                )
             )
         except BaseException:  # a cancelled caller may never close this index
             self._chunker.close()
@@ -319,9 +325,9 @@ class BaseIndex:
         view = self._current_view()
 
         def find(database: "Connection") -> list[RankedChunk] | None:
-            with read_transaction(database):
+            with self._store.postings.reading(database) as postings:
                 number = number_of(database, view)
-                return None if number is None else search(database, number, query, limit, vectors)
+                return None if number is None else search(database, postings, number, query, limit, vectors)
 
         return self._store.run(find)
 

@@ -21,9 +21,10 @@ from ripwrap.index.storage.database import (
     checkpoint,
     code_of,
     encode_text,
-    read_transaction,
     write_transaction,
 )
+from ripwrap.index.storage.engine import RebuildError
+from ripwrap.index.storage.postings import Postings, PostingsWriter
 from ripwrap.index.storage.tables import (
     Row,
     View,
@@ -86,6 +87,7 @@ class _Counts:
 
 def refresh(
     database: "Connection",
+    postings: Postings,
     view: View,
     paths: Sequence[str],
     chunker: Chunker,
@@ -98,6 +100,7 @@ def refresh(
 
     Args:
         database: The index.
+        postings: Its full-text search.
         view: The view.
         paths: Files of the view, relative to its root.
         chunker: Splits files.
@@ -117,7 +120,7 @@ def refresh(
     # All rows are written in one transaction (https://sqlite.org/isolation.html): searches see the state before or
     # after it, also if this process is killed.
     stamps, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
-    with read_transaction(database):
+    with postings.reading(database) as reader:
         generation = generation_of(database, view)
         known = rows_of(database, number_of(database, view))
     if generation != expected and not insist:
@@ -126,13 +129,17 @@ def refresh(
     differing, gone = _find_differences(view, known, stamps, counts)
     if differing or gone or generation is None:
         try:
-            with write_transaction(database):
+            with write_transaction(database), postings.writing(database, len(differing)) as writer:
+                if reader.is_wasteful:
+                    raise RebuildError("its full-text search has too many deleted documents")
                 if generation_of(database, view) != generation:
                     if not insist:
                         return None
                     known = rows_of(database, number_of(database, view))
                     differing, gone = _find_differences(view, known, stamps, counts)
-                _write_differences(database, view, chunker, known, stamps, sorted(differing), gone, counts, progress)
+                _write_differences(
+                    database, writer, view, chunker, known, stamps, sorted(differing), gone, counts, progress
+                )
         except sqlite3.OperationalError as error:
             # A read-only index is still up to date if files differ from it in their times alone.
             if gone or generation is None or code_of(error) != READONLY:
@@ -141,6 +148,7 @@ def refresh(
                 raise
         if counts.chunks > _CHUNKS_PER_CHECKPOINT:
             checkpoint(database)
+    postings.clean(database, reader)
     return _make_result(known, counts, len(gone))
 
 
@@ -167,6 +175,7 @@ def _find_differences(
 
 def _write_differences(
     database: "Connection",
+    postings: PostingsWriter,
     view: View,
     chunker: Chunker,
     known: dict[str, Row],
@@ -188,7 +197,7 @@ def _write_differences(
         if previous is not None and previous.stamp == stamps[path]:  # the same file as on the previous branch
             row: Row | None = previous
         else:
-            row = _index_file(database, view, path, chunker, counts)
+            row = _index_file(database, postings, view, path, chunker, counts)
         _write_row(database, number, path, old, row, counts)
         if row is not None:
             known[path] = row
@@ -203,7 +212,9 @@ def _write_differences(
         progress(Progress(files=len(differing), total=len(differing), chunks=counts.chunks))
 
 
-def _index_file(database: "Connection", view: View, path: str, chunker: Chunker, counts: _Counts) -> Row | None:
+def _index_file(
+    database: "Connection", postings: PostingsWriter, view: View, path: str, chunker: Chunker, counts: _Counts
+) -> Row | None:
     """Add the content of a file to the index, and return its row; `None` if the file is gone."""
     try:
         found = read_file(view.root, path, follow=view.follows)
@@ -217,7 +228,7 @@ def _index_file(database: "Connection", view: View, path: str, chunker: Chunker,
     blob = find_blob(database, path, found.digest)
     if blob is None:
         chunks = list(chunker.chunks_of(path, found.source.text))
-        blob = add_blob(database, found.source, found.digest, chunks)
+        blob = add_blob(database, postings, found.source, found.digest, chunks)
         counts.chunks += len(chunks)
     return Row(path, blob, "cut" if found.cut else None, *found.stamp)
 

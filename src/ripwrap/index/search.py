@@ -1,15 +1,15 @@
 """Search in an index: join the chunks that words and vectors find, then rank them as without an index."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
-from ripwrap._ranking.fts import batches, bm25_pool, count_rows, log_remark
+from ripwrap._ranking.fts import batches, best_rows, log_remark
 from ripwrap._ranking.query import Query
-from ripwrap._ranking.scoring import Candidate, RankedCandidate, rank_candidates, word_worths
+from ripwrap._ranking.scoring import POOL_SIZE, Candidate, RankedCandidate, rank_candidates, word_worths
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text
+from ripwrap.index.storage.postings import Match, PostingsReader
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _SELECT_CANDIDATES = (
 
 def search(
     database: "Connection",
+    postings: PostingsReader,
     view: int,
     query: Query,
     limit: int | None,
@@ -41,6 +42,7 @@ def search(
 
     Args:
         database: The index, in a transaction.
+        postings: Its full-text search.
         view: Number of the view.
         query: The query.
         limit: Maximum number of results; `None` gives all that are ranked.
@@ -53,8 +55,9 @@ def search(
         weight, note = VECTOR_WEIGHT if vectors.weight is None else vectors.weight, vectors.incomplete
     elif vectors is not None:
         note = f"without vectors: {vectors.unavailable or 'no chunk has one'}"
-    words = word_pool(database, view, query) if weight < 1 else ()
-    worths = word_worths(query.words, *count_rows(database, query))
+    match = postings.match(query.words)
+    words = _word_pool(database, match, view, query) if weight < 1 else ()
+    worths = word_worths(query.words, match.having, match.total)
     origins: dict[_Key, _Origin] = {}
     candidates: list[Candidate] = []
     for candidate, origin in _read_candidates(database, dict(words), dict((similar or ()) if weight else ())):
@@ -67,13 +70,33 @@ def search(
     return list(_to_results(database, query, found, origins))
 
 
-def word_pool(database: "Connection", view: int, query: Query) -> Pool:
+def _word_pool(database: "Connection", match: Match, view: int, query: Query) -> Pool:
     """Return the chunks of a view that are best by BM25, and those that may define a symbol of the query.
 
     The weight of a word is counted over all views. Chunks of other views are dropped afterwards. Chunks with the same
     score are in the order of path and start, so that the order in which files were indexed does not matter.
     """
-    return bm25_pool(database, query, partial(_keep_in_view, database, view))
+
+    def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
+        return _keep_in_view(database, view, rows)
+
+    pool = best_rows(match.best, locate)
+    known = {row for row, _ in pool}
+    defining = locate([row for row in _find_definitions(database, query.symbols) if row not in known])
+    some = sorted(defining, key=defining.__getitem__)[:POOL_SIZE]
+    blobs = {blob for (blob,) in _select(database, "SELECT DISTINCT blob FROM chunk WHERE id IN ({})", some)}
+    scores = dict(match.of_blobs(blobs))
+    return [*pool, *((row, scores[row]) for row in some if row in scores)]
+
+
+def _find_definitions(database: "Connection", symbols: Collection[str]) -> list[int]:
+    """Return the chunks that may define one of the symbols."""
+    return [row for (row,) in _select(database, "SELECT chunk FROM definition WHERE name IN ({})", list(symbols))]
+
+
+def _select(database: "Connection", statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    for some in batches(values):
+        yield from database.execute(statement.format(",".join("?" * len(some))), some)
 
 
 def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int]]:

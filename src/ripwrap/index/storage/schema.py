@@ -7,14 +7,13 @@ elsewhere could run SQL of a stranger, so a file with anything else is rebuilt (
 import functools
 from typing import TYPE_CHECKING
 
-from ripwrap._ranking.fts import FTS_TABLE
 from ripwrap.index.storage.database import APPLICATION_ID
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-SCHEMA_VERSION = 2
-"""Version of the tables."""
+SCHEMA_VERSION = 3
+"""Version of the tables; those of version 2 had full-text search in them."""
 
 MARK_KEY = "mark"
 """Key of the ownership mark in `meta`; see `ownership.py`."""
@@ -30,14 +29,23 @@ _TABLES = (
         changed INTEGER NOT NULL, UNIQUE (root, options, name)
     )""",
     # A content of a file under a path. Branches that share it share its row.
-    "CREATE TABLE blob (id INTEGER PRIMARY KEY, path, digest BLOB NOT NULL, UNIQUE (path, digest))",
+    # AUTOINCREMENT, here and below: no number is used twice (https://sqlite.org/autoinc.html), so that what is found
+    # elsewhere by the number of a removed row is never taken for another row.
+    "CREATE TABLE blob (id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, UNIQUE (path, digest))",
     # `start` is the offset of the first character in the text of the file, `line` the number of its line, `symbol` the
     # definition that the chunk is or is in, if known. Texts and paths that are not UTF-8 are stored as bytes.
     """CREATE TABLE chunk (
-        id INTEGER PRIMARY KEY, blob INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL,
+        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL,
         digest BLOB NOT NULL, text NOT NULL, symbol
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
+    # A name that a chunk may define.
+    "CREATE TABLE definition (name TEXT NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (name, chunk)) WITHOUT ROWID",
+    "CREATE INDEX definition_chunk ON definition (chunk)",
+    # The directory of full-text search, a random number that changes with its documents, and their number.
+    "CREATE TABLE postings (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
+    # A removed content, whose documents are still in full-text search; see `postings.py`.
+    "CREATE TABLE stale (blob INTEGER PRIMARY KEY)",
     # A file of a view. `blob` is NULL if the file is left out. `note` says why ('binary', 'unreadable'), or that only
     # its beginning is indexed ('cut').
     """CREATE TABLE tree (
@@ -49,10 +57,8 @@ _TABLES = (
     "CREATE TABLE vec (digest BLOB NOT NULL, model TEXT NOT NULL, v BLOB NOT NULL, PRIMARY KEY (model, digest))",
     # The numbers of a vector of a model. `generation` is a random number that changes with the vectors.
     "CREATE TABLE model (name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, generation INTEGER NOT NULL) WITHOUT ROWID",
-    FTS_TABLE,
-    "INSERT INTO fts(fts, rank) VALUES ('hashsize', 33554432)",  # 32 MiB: fewer segments to merge, half the time
 )
-_CONTENT_TABLES = ("view", "blob", "chunk", "tree")
+_CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree")
 
 
 def read_versions(database: "Connection") -> dict[str, str] | None:
@@ -82,7 +88,7 @@ def mark_of(database: "Connection") -> str:
 
 
 def shape_of(database: "Connection") -> "frozenset[tuple[object, ...]]":
-    """Return the schema of a database: tables, with those that FTS5 makes, indexes, triggers and views."""
+    """Return the schema of a database: tables, with those that SQLite makes, indexes, triggers and views."""
     rows = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100")
     return frozenset(rows.fetchall())
 
@@ -120,8 +126,3 @@ def clear_content(database: "Connection") -> None:
     database.execute("PRAGMA secure_delete = ON")
     for table in _CONTENT_TABLES:
         database.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
-    database.execute("INSERT INTO fts(fts) VALUES ('delete-all')")
-    # The tokenizer is a part of the declaration of the table, and may be another one now.
-    database.execute("DROP TABLE fts")
-    for table in _TABLES[_TABLES.index(FTS_TABLE) :]:
-        database.execute(table)

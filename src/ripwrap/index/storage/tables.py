@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import secrets
 import time
 from collections.abc import Sequence
@@ -9,17 +10,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ripwrap._code.windows import Chunk
+from ripwrap._ranking.definitions import DEFINITION_PREFIX
 from ripwrap._ranking.document import SourceText
-from ripwrap._ranking.query import fts_text
 from ripwrap._ripgrep.command import Command
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.index.file_state import Stamp
 from ripwrap.index.storage.database import decode_text, encode_text
+from ripwrap.index.storage.postings import PostingsWriter, count_documents
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _DIGEST_BYTES = 16
+_DEFINED_NAME = re.compile(rf"(?:{DEFINITION_PREFIX}|#[ \t]*define[ \t]+)([^\W\d]\w*)")
 
 WITHOUT_VECTOR = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
@@ -148,11 +151,14 @@ def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
     return None if found is None else int(found[0])
 
 
-def add_blob(database: "Connection", source: SourceText, digest: bytes, chunks: Sequence[Chunk]) -> int:
+def add_blob(
+    database: "Connection", postings: PostingsWriter, source: SourceText, digest: bytes, chunks: Sequence[Chunk]
+) -> int:
     """Add the content of a file with its chunks, and return its number."""
     statement = "INSERT INTO blob (path, digest) VALUES (?, ?)"
     blob = int(database.execute(statement, (encode_text(source.path), digest)).lastrowid or 0)
-    first = int(database.execute("SELECT coalesce(max(id), 0) + 1 FROM chunk").fetchone()[0])
+    last = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'").fetchone()
+    first = 1 if last is None else int(last[0]) + 1
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
     stored_texts = texts if source.exact else [encode_text(text) for text in texts]
     database.executemany(
@@ -170,11 +176,13 @@ def add_blob(database: "Connection", source: SourceText, digest: bytes, chunks: 
             for number, (chunk, text) in enumerate(zip(chunks, stored_texts, strict=True), first)
         ),
     )
-    fts_path = fts_text(shown(source.path))
+    shown_texts = texts if source.exact else [text_of(raw_bytes(text)) for text in texts]
     database.executemany(
-        "INSERT INTO fts (rowid, path, body) VALUES (?, ?, ?)",
-        ((number, fts_path, _fts_body(text)) for number, text in enumerate(stored_texts, first)),
+        "INSERT OR IGNORE INTO definition (name, chunk) VALUES (?, ?)",
+        ((name, number) for number, text in enumerate(shown_texts, first) for name in _DEFINED_NAME.findall(text)),
     )
+    postings.add(blob, first, shown(source.path), shown_texts)
+    count_documents(database, len(chunks))
     return blob
 
 
@@ -184,26 +192,14 @@ def _text_digest(text: str | bytes) -> bytes:
     return hashlib.blake2b(raw, digest_size=_DIGEST_BYTES).digest()
 
 
-def _fts_body(text: str | bytes) -> str:
-    """Return the text of a chunk as it is indexed for full-text search."""
-    return fts_text(text if isinstance(text, str) else text_of(raw_bytes(decode_text(text))))
-
-
 def remove_unused(database: "Connection", blob: int) -> int:
     """Delete a content if no view has it; return the number of deleted chunks."""
     if database.execute("SELECT 1 FROM tree WHERE blob = ? LIMIT 1", (blob,)).fetchone():
         return 0
-    found = database.execute("SELECT path FROM blob WHERE id = ?", (blob,)).fetchone()
-    if found is None:
-        return 0
-    fts_path = fts_text(shown(decode_text(found[0])))
-    chunks = database.execute("SELECT id, text FROM chunk WHERE blob = ?", (blob,)).fetchall()
-    # FTS5 keeps no texts here, so it needs the old ones to delete a row
-    # (https://sqlite.org/fts5.html#the_delete_command).
-    database.executemany(
-        "INSERT INTO fts (fts, rowid, path, body) VALUES ('delete', ?, ?, ?)",
-        ((number, fts_path, _fts_body(text)) for number, text in chunks),
-    )
-    database.execute("DELETE FROM chunk WHERE blob = ?", (blob,))
-    database.execute("DELETE FROM blob WHERE id = ?", (blob,))
-    return len(chunks)
+    chunks = "SELECT id FROM chunk WHERE blob = ?"
+    database.execute(f"DELETE FROM definition WHERE chunk IN ({chunks})", (blob,))  # noqa: S608 - a constant
+    removed = database.execute("DELETE FROM chunk WHERE blob = ?", (blob,)).rowcount
+    if database.execute("DELETE FROM blob WHERE id = ?", (blob,)).rowcount:
+        database.execute("INSERT INTO stale (blob) VALUES (?)", (blob,))
+        count_documents(database, -removed)
+    return removed
