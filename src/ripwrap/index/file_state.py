@@ -35,12 +35,14 @@ class FileContent:
         digest: Digest of the bytes that are indexed.
         source: Text; `None` if the file is binary.
         cut: The file is longer than its text here.
+        raw: The bytes that are indexed.
     """
 
     stamp: Stamp
     digest: bytes
     source: SourceText | None
     cut: bool
+    raw: bytes
 
 
 def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[dict[str, Stamp], dict[str, str]]:
@@ -105,4 +107,4 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
         stamp = (-1, *stamp[1:])  # no file has this size, so the next refresh reads it again
     indexed = cut_to_limit(raw)
     digest = hashlib.blake2b(indexed, digest_size=_DIGEST_BYTES).digest()
-    return FileContent(stamp, digest, decode_source(path, indexed), len(indexed) < len(raw))
+    return FileContent(stamp, digest, decode_source(path, indexed), len(indexed) < len(raw), indexed)

@@ -31,8 +31,8 @@ _BEGINNINGS = {
 }
 """First bytes of SQLite's files beside a database, which a killed process leaves behind."""
 _GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch: number of vectors, bytes of one
-_POSTINGS = re.compile(r"postings-[0-9a-f]{16}")
-"""Directories of full-text search; the database says which one is used."""
+_POSTINGS = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
+"""Directories of full-text search and of trigrams; the database says which ones are used."""
 _OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern, rf"{_POSTINGS.pattern}[\\/].*"])
 
 

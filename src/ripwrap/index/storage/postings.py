@@ -117,12 +117,15 @@ class Postings:
         return found is not None and found[0] != name
 
     def remove_others(self, database: "Connection") -> None:
-        """Remove the directories of earlier states, and of killed processes, unless another process writes now."""
+        """Remove the directories of earlier states, and of killed processes, unless another process writes now.
+
+        Those of trigrams (`trigrams.py`) are removed, too.
+        """
         with _transaction_if_free(database) as free:
             if free:
-                keep = state_of(database).folder
-                for path in self._folder.glob("postings-*"):
-                    if path.name != keep:
+                keep = database.execute("SELECT folder FROM postings UNION SELECT folder FROM trigrams").fetchall()
+                for path in (*self._folder.glob("postings-*"), *self._folder.glob("trigrams-*")):
+                    if (path.name,) not in keep:
                         with suppress(OSError):  # a process on Windows reads it
                             remove_folder(path)
 
