@@ -167,6 +167,7 @@ def stress(session: nox.Session) -> None:
     _install(session, "test")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
     session.run("pytest", "-k", "killed_at_any_moment", env={"RIPWRAP_KILLS": "100"})
+    session.run("pytest", "-k", "equals_grep_for_any_pattern", env={"RIPWRAP_PATTERNS": "2000"})
 
 
 @nox.session
