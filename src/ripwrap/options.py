@@ -20,7 +20,10 @@ from ripwrap.errors import Hint, HintedText
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "pattern": ("query", "regex"),
     "query": ("question", "search_term", "q"),
-    "path": ("paths", "search_path", "directory", "dir", "target_directory", "dir_path", "cwd"),
+    "path": ("paths", "search_path", "directory", "dir", "target_directory", "dir_path", "cwd", "file_path"),
+    "start_line": ("offset", "start", "line"),
+    "end_line": ("end",),
+    "ranges": ("view_range", "line_range"),
     "context_lines": ("context", "-C", "C"),
     "before_context": ("-B", "B"),
     "after_context": ("-A", "A"),

@@ -567,3 +567,14 @@ def test_replace_is_rejected_for_rg_before_15(stand_in: StandIn) -> None:
 def test_errors_survive_pickling() -> None:
     error = pickle.loads(pickle.dumps(SearchError("text", argv=["rg"], returncode=2, stderr="why")))
     assert (str(error), error.argv, error.returncode, error.stderr) == ("text", ("rg",), 2, "why")
+
+
+def test_too_long_command_line_of_windows_is_no_missing_rg(tmp_path: Path) -> None:
+    error = FileNotFoundError(2, "The filename or extension is too long")
+    error.winerror = 206  # type: ignore[attr-defined, unused-ignore]
+    argv = ("rg.exe", "x" * 40_000)
+    raised = process.start_error(error, argv, str(tmp_path))
+    assert isinstance(raised, SearchError)
+    assert str(raised).startswith("the command line is too long for this system (40006 characters)")
+    missing = FileNotFoundError(2, "No such file or directory")
+    assert isinstance(process.start_error(missing, argv, str(tmp_path)), BinaryNotFoundError)

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, is_binary
+from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source
 from ripwrap._safe_open import open_regular_file
+from ripwrap._text import is_binary
 
 _CLOCK_STEP_NS = 50_000_000
 _COARSE_CLOCK_STEP_NS = 2_000_000_000

@@ -130,6 +130,6 @@ def clear_content(database: "Connection") -> None:
 
     Deleted text is overwritten, because it may be of files that are no longer indexed.
     """
-    database.execute("PRAGMA secure_delete = ON")
+    database.execute("PRAGMA secure_delete = ON").close()
     for table in _CONTENT_TABLES:
         database.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
