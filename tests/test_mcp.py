@@ -31,9 +31,11 @@ from pydantic import ValidationError
 from trio.testing import MockClock
 
 from ripwrap import Workspace, mcp
+from ripwrap.binary import RgBinary
 from ripwrap.cli import app as cli
 from ripwrap.workspace import schemas
 from support.cli import run
+from support.counting import CountingRg, inotify_instances
 from support.opening import before_opening
 from support.waiting import until, until_blocking
 
@@ -584,6 +586,26 @@ async def test_server_with_an_index_lists_its_tools_with_annotations(
             jsonschema.Draft202012Validator(tools[name].output_schema or {}).validate(result.structured_content)
         assert "with the index" in answer(await client.call_tool("codebase_search", {"query": "needle"}))
         assert "unknown argument" in mistake(await client.call_tool("index_codebase", {"path": "/"}))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
+@pytest.mark.anyio
+async def test_server_watches_its_folders_until_it_ends(
+    folder_of_code: Path, tmp_path: Path, rg: RgBinary, mode: str, anyio_backend: str
+) -> None:
+    counting = CountingRg(tmp_path, rg)
+    server = mcp.server(folder_of_code, index=tmp_path / "home", rg=counting.path)
+    async with Client(server, mode=mode) as client:
+        await client.call_tool("index_codebase")
+        for _ in range(3):
+            assert "with the index" in answer(await client.call_tool("codebase_search", {"query": "needle"}))
+        assert counting.listings == 1
+        (folder_of_code / "new.py").write_text("def needle(): ...\n")
+        for _ in range(3):
+            assert "new.py" in answer(await client.call_tool("codebase_search", {"query": "needle"}))
+        assert counting.listings == 2
+        assert inotify_instances() == 1
+    assert inotify_instances() == 0
 
 
 @pytest.mark.anyio

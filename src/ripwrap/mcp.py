@@ -127,6 +127,12 @@ class _Client:
         self._changes = 0
         self._asking = anyio.Lock()
 
+    async def aclose(self) -> None:
+        """Close the indexes, and stop watching the roots."""
+        for workspace in (self._given, self._made and self._made[1]):
+            if workspace is not None:
+                await workspace.aclose()
+
     def forget(self) -> None:
         """Read the roots again when they are next needed."""
         self._read = None
@@ -186,7 +192,11 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
 
     @asynccontextmanager
     async def lifespan(_: Server[_Client]) -> AsyncGenerator[_Client]:
-        yield _Client(given, options)
+        client = _Client(given, options)
+        try:
+            yield client
+        finally:
+            await client.aclose()
 
     made = Server(
         "ripwrap",

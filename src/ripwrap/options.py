@@ -206,6 +206,22 @@ def check_timeout(timeout: float | None) -> float | None:
     return timeout
 
 
+def check_max_age(max_age: float | None) -> float | None:
+    """Return the checked `max_age` of an answer, in seconds; `None` is that it must be up to date.
+
+    Raises:
+        ValueError: It is negative or NaN.
+        TypeError: It is not an int or float.
+    """
+    if max_age is not None and (not isinstance(max_age, (int, float)) or isinstance(max_age, bool)):
+        raise TypeError(f"max_age must be a number of seconds or None, got {type(max_age).__name__}")
+    if max_age is not None and not max_age >= 0:
+        raise ValueError(
+            HintedText(Hint("max_age", kind="correct"), f" must be 0 seconds or more, or None; got {max_age}")
+        )
+    return max_age
+
+
 def check_limit(limit: int | None, name: str = "limit") -> int | None:
     """Return the checked `limit` of an operation, its maximum number of results; `None` is no limit.
 

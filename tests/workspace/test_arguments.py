@@ -209,7 +209,11 @@ def test_blocking_tools_and_result_variants_have_equal_parameters(tool: str) -> 
 
 def test_blocking_workspace_has_the_interface_of_the_async_one() -> None:
     def interface(of: type) -> dict[str, Any]:
-        members = {name: member for name, member in vars(of).items() if not name.startswith("_") or name == "__init__"}
+        members = {
+            "close" if name == "aclose" else name: member
+            for name, member in vars(of).items()
+            if not name.startswith("_") or name == "__init__"
+        }
         return {name: parameters_of(one) if callable(one) else None for name, one in members.items()}
 
     assert interface(sync.Workspace) == interface(Workspace)

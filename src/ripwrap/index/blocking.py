@@ -80,6 +80,7 @@ class Index(BaseIndex):
         *,
         limit: int | None = DEFAULT_LIMIT,
         refresh: bool = True,
+        max_age: float | None = None,
         hybrid_weight: float | None = None,
         timeout: float | None = None,
     ) -> list[RankedChunk]:
@@ -98,21 +99,30 @@ class Index(BaseIndex):
                 one.
             limit: Maximum number of results; `None` gives all that are ranked, which are some hundred.
             refresh: Refresh first. If false, answers are as old as the last refresh.
+            max_age: Seconds that a refresh by this `Index` is good for: if the last one listed the files less than
+                that ago, on the same branch, the search refreshes no files. `None` refreshes each time.
             hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is that of the index. With 0, words alone
                 answer, and nothing is sent: neither the query nor texts without a vector.
             timeout: Seconds that this may take, waiting included; `None` is for ever.
 
         Raises:
-            ValueError: There is no word in the query, `limit` is negative, or `hybrid_weight` is out of range, or above
-                0 without an embedder.
-            TypeError: `limit` is not an int, or `hybrid_weight` is not a number.
+            ValueError: There is no word in the query, `limit` or `max_age` is negative, or `hybrid_weight` is out of
+                range, or above 0 without an embedder.
+            TypeError: `limit` is not an int, or `max_age` or `hybrid_weight` is not a number.
             RipwrapError: The index cannot be used, or with `refresh=False` was not made yet.
             TimeoutError: It took more than `timeout` seconds.
 
         With `refresh`, it raises what `refresh()` raises, too.
         """
         return run_blocking(
-            self._search(self._runner(timeout=timeout), query, limit, refresh=refresh, hybrid_weight=hybrid_weight)
+            self._search(
+                self._runner(timeout=timeout),
+                query,
+                limit,
+                refresh=refresh,
+                max_age=max_age,
+                hybrid_weight=hybrid_weight,
+            )
         )
 
     def grep(
@@ -125,6 +135,7 @@ class Index(BaseIndex):
         timeout: float | None = GREP_TIMEOUT,
         explain: bool = False,
         refresh: bool = True,
+        max_age: float | None = None,
         **options: Unpack[SearchOptions],
     ) -> GrepResult:
         """Search the files for a regular expression as `grep()` does, with the same answer, and faster.
@@ -149,6 +160,7 @@ class Index(BaseIndex):
             explain: See `grep()`; what is tried then is searched in all files.
             refresh: Refresh first. If false, files are those of the last refresh, and a match may be missing in a file
                 that has changed since.
+            max_age: See `search()`.
             **options: rg's flags; see `SearchOptions` and `grep()`. The files are those of the index. If the call
                 chooses others, by `glob` or `hidden` for example, rg searches without the index, and `candidates` and
                 `files_total` are `None`.
@@ -156,7 +168,7 @@ class Index(BaseIndex):
         Raises what `grep()` and `refresh()` raise, and `RipwrapError` if there is no index yet with `refresh=False`.
         """
         request = self._grep_request(pattern, limit, max_files, offset, timeout, options, explain=explain)
-        return run_blocking(self._grep(self._runner(), request, refresh=refresh))
+        return run_blocking(self._grep(self._runner(), request, refresh=refresh, max_age=max_age))
 
     def watch(self, *, timeout: float | None = None) -> Generator[RefreshResult]:
         """Refresh now, and again whenever files have changed, half a second after the last change.
@@ -165,8 +177,14 @@ class Index(BaseIndex):
         difference, or another branch. Changes behind symbolic links, and of ignored files, are not reported; changes in
         a tree that is never quiet are reported after ten seconds. Needs the extra `watch`.
 
-        To leave early, wrap the generator in `contextlib.closing`. Searches do not need this: they refresh the index
-        themselves.
+        Searches do not need this: they refresh the index themselves. But on Linux, searches with this `Index` list no
+        files while the generator is open and nothing has changed. A change that was made before the search began is
+        seen, also within the half second, except as follows. Changes through a memory mapping, through a hard link in
+        another folder, of the file that git's setting `core.excludesFile` names, and below a folder that was mounted
+        since, may be seen up to a minute late. Files on network file systems are listed each time, and so are all with
+        `follow=True` or `include_git=True`.
+
+        To leave early, wrap the generator in `contextlib.closing`.
 
         Raises:
             RipwrapError: watchfiles is not installed, or the system's limit of watched folders is reached.
@@ -176,7 +194,8 @@ class Index(BaseIndex):
         """
         from ripwrap.index.watch import watch_blocking
 
-        return watch_blocking(self._root, self._store.folder, self.refresh, check_timeout(timeout))
+        seconds = check_timeout(timeout)
+        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, self._watched)
 
     def status(self, *, timeout: float | None = None) -> IndexStatus:
         """Return the state of the index after the last finished refresh."""

@@ -2,7 +2,8 @@
 """Blocking twin of `ripwrap.Workspace`, for code that does not await: `ripwrap.sync.Workspace`."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeAlias, Unpack
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias, Unpack
 
 from typing_extensions import deprecated
 
@@ -58,7 +59,9 @@ class Workspace:
 
     With `index` there are three more: `index_codebase`, `index_status` and `index_health_check`. After
     `index_codebase` has made the index, `codebase_search` refreshes it and answers from it. If the index does not
-    have the path, such as a hidden file, or cannot be used, `codebase_search` ranks the files without it.
+    have the path, such as a hidden file, or cannot be used, `codebase_search` ranks the files without it. On Linux the
+    roots are then watched, so that a search lists no files while nothing changes (see `Index.watch()`). This ends with
+    `close()`, or with the object.
 
     A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows anything
     outside of the roots. Ignore files above a root and git's global ones have no effect, unless `outer_ignore` is set.
@@ -468,6 +471,22 @@ class Workspace:
     def error_text(self, error: Exception) -> str:
         """Return the text `Error: …` for an error that a `…_result` method raised, as the tool returns it."""
         return self._tools.error_text(error)
+
+    def close(self) -> None:
+        """Close the indexes, and stop watching the roots; a later call begins again.
+
+        It waits for calls of other threads that are using an index. Without it, the garbage
+        collector does the same.
+        """
+        self._tools.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     @deprecated("complaint() was renamed to error_text()")
     def complaint(self, error: Exception) -> str:

@@ -10,8 +10,11 @@ each argument. `describe_tools()` copies these lines into the annotations.
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, TypeAlias, Unpack
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias, Unpack
 
+import anyio
+import anyio.to_thread
 from typing_extensions import deprecated
 
 from ripwrap._ripgrep.runner import AsyncRunner
@@ -77,7 +80,9 @@ class Workspace:
 
     With `index` there are three more: `index_codebase`, `index_status` and `index_health_check`. After
     `index_codebase` has made the index, `codebase_search` refreshes it and answers from it. If the index does not
-    have the path, such as a hidden file, or cannot be used, `codebase_search` ranks the files without it.
+    have the path, such as a hidden file, or cannot be used, `codebase_search` ranks the files without it. On Linux the
+    roots are then watched, so that a search lists no files while nothing changes (see `Index.watch()`). This ends with
+    `aclose()`, or with the object.
 
     A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows anything
     outside of the roots. Ignore files above a root and git's global ones have no effect, unless `outer_ignore` is set.
@@ -487,6 +492,23 @@ class Workspace:
     def error_text(self, error: Exception) -> str:
         """Return the text `Error: …` for an error that a `…_result` method raised, as the tool returns it."""
         return self._tools.error_text(error)
+
+    async def aclose(self) -> None:
+        """Close the indexes, and stop watching the roots; a later call begins again.
+
+        It waits for calls of other tasks that are using an index, also when it is cancelled. Without it, the garbage
+        collector does the same.
+        """
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._tools.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
     @deprecated("complaint() was renamed to error_text()")
     def complaint(self, error: Exception) -> str:

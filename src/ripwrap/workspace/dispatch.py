@@ -227,6 +227,11 @@ class ToolDispatcher:
             raise ValueError(f"{tool} needs an index, which this workspace does not have; make it with index=True")
         return indexes
 
+    def close(self) -> None:
+        """Close the indexes; a later call opens them again."""
+        if self._indexes is not None:
+            self._indexes.close()
+
     def text(self, result: ToolResult) -> str:
         """Return the text of a result, never longer than the budget."""
         return self._cut(str(result))

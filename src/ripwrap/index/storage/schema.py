@@ -21,12 +21,13 @@ MARK_KEY = "mark"
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     # A view is a folder, on a branch, with the options that choose its files. `generation` is a random number that
-    # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970.
+    # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970. `stamps`
+    # is the digest of the paths and stamps of all its files in `tree`: a refresh that finds it again is done.
     # `root` and `name`, and the paths, texts and symbols below, have no type, so that SQLite stores text and bytes as
     # they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
     """CREATE TABLE view (
         id INTEGER PRIMARY KEY, root, options TEXT NOT NULL, name, generation INTEGER NOT NULL,
-        changed INTEGER NOT NULL, UNIQUE (root, options, name)
+        changed INTEGER NOT NULL, stamps BLOB, UNIQUE (root, options, name)
     )""",
     # A content of a file under a path. Branches that share it share its row.
     # AUTOINCREMENT, here and below: no number is used twice (https://sqlite.org/autoinc.html), so that what is found
@@ -60,7 +61,7 @@ _TABLES = (
         ctime_ns INTEGER NOT NULL, note TEXT, PRIMARY KEY (view, path)
     ) WITHOUT ROWID""",
     "CREATE INDEX tree_blob ON tree (blob)",
-    "CREATE INDEX tree_note ON tree (view) WHERE note IS NOT NULL",
+    "CREATE INDEX tree_note ON tree (view, note) WHERE note IS NOT NULL",
     # A vector of a text by a model. Its key is the digest of the text, so that equal chunks share it.
     "CREATE TABLE vec (digest BLOB NOT NULL, model TEXT NOT NULL, v BLOB NOT NULL, PRIMARY KEY (model, digest))",
     # The numbers of a vector of a model. `generation` is a random number that changes with the vectors.
