@@ -16,7 +16,7 @@ from ripwrap.results import RankedChunk
 class Index(BaseIndex):
     """An index of a folder's files that answers as `rank()` does, and faster.
 
-    The index is one file, which the first refresh makes. Each search refreshes it first: changed files are read again,
+    The index is a folder, which the first refresh makes. It needs tantivy, which the extra `index` installs. Each search refreshes it first: changed files are read again,
     so that no answer is stale. Each branch has a view of its own, and content that several branches have is stored
     once. A damaged index, or one of another version, is rebuilt automatically.
 
