@@ -217,7 +217,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     next_offset = page.offset + shown if more and shown and not found.timed_out else None
     candidates = request.candidates
     errors = found.end.path_errors() if candidates is None else candidates.errors_with(found.end.path_errors())
-    errors = sorted(errors, key=lambda error: path_order(os.fsencode(error.path or "")))  # rg's threads mix them
+    errors = tuple(sorted(errors, key=lambda error: path_order(os.fsencode(error.path or ""))))  # rg's threads mix them
     failed = [error for error in errors if not error.harmless]
     sentences = [result_message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
     if failed:

@@ -303,9 +303,7 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
         removed = _prune_vectors(database) if vectors else 0
         views = {row for (row,) in database.execute("SELECT id FROM view")}
     store.files.remove_vectors(keep=views)
-    with store.postings.reading(database) as seen:
-        pass
-    store.postings.clean(database, seen)
+    store.postings.clean(database)
     Trigrams(store).prune(database)
     store.postings.remove_others(database)
     _compact(database)

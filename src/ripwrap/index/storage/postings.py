@@ -186,19 +186,15 @@ class Postings:
             writer.abandon()
             raise
 
-    def clean(self, database: "Connection", seen: "PostingsReader | None" = None) -> None:
-        """Delete documents whose contents are removed, unless another process writes now, which then deletes them.
-
-        Args:
-            database: The index.
-            seen: Documents of a moment ago; if there are others then, they are deleted, too.
-        """
-        if (seen is None or seen.is_clean) and database.execute("SELECT 1 FROM stale").fetchone() is None:
-            return
+    def clean(self, database: "Connection") -> None:
+        """Delete documents that the database does not have, unless another process writes now, which then does it."""
+        with self.reading(database) as reader:
+            if reader.is_clean and database.execute("SELECT 1 FROM stale").fetchone() is None:
+                return
         with _transaction_if_free(database) as free:
             if free:
                 with self.writing(database, 0) as writer:
-                    writer.delete_stale()
+                    writer.delete_left_over()
 
     def check(self, database: "Connection") -> tuple[int, str]:
         """Return the number of documents, and what is wrong with them, or an empty string; read all files."""
@@ -274,8 +270,8 @@ class PostingsWriter:
                 document.add_integer("is_chunk", 0)
                 writer.add_document(document)
 
-    def delete_stale(self) -> None:
-        """Delete documents whose contents are not in the database."""
+    def delete_left_over(self) -> None:
+        """Delete documents that the database does not have; `add()` does it, too."""
         self._begin()
 
     def _begin(self) -> "IndexWriter":
@@ -372,11 +368,15 @@ class PostingsReader:
             self.count: int = _count(searcher, chunks if self.is_clean else _without(chunks, self._left))
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
-    @property
-    def is_wasteful(self) -> bool:
-        """True if so many documents are deleted, but not removed, that the index is better rebuilt."""
+    def check_waste(self) -> None:
+        """Check how many deleted documents take space, because tantivy has not merged their segments yet.
+
+        Raises:
+            RebuildError: They are so many that the index is better rebuilt.
+        """
         deleted = self._counted - self._searcher.num_docs
-        return deleted >= _MIN_WASTE and deleted * 2 >= self._counted
+        if deleted >= _MIN_WASTE and deleted * 2 >= self._counted:
+            raise RebuildError("its full-text search has too many deleted documents")
 
     def match(self, words: Sequence[str]) -> "Match":
         """Return the documents that have any of the words."""
