@@ -16,7 +16,7 @@ if ! command -v mmdebstrap >/dev/null; then
     apt-get update -qq && apt-get install -y -qq --no-install-recommends mmdebstrap
 fi
 if [ ! -e "$chroot/complete" ]; then
-    packages=python3.14,python3.14-venv,python3.15,python3.15-venv,pypy3,pypy3-venv,ca-certificates,git,gcc,libc6-dev
+    packages=python3.14,python3.14-venv,python3.15,python3.15-venv,python3.15-dev,pypy3,pypy3-venv,ca-certificates,git,gcc,libc6-dev
     # The Release file of a mirror with old snapshots has expired.
     make() {
         timeout 1200 mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --variant=apt \
