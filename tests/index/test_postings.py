@@ -11,6 +11,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,29 @@ def test_documents_of_a_killed_writer_are_removed_although_no_file_differs(plant
     assert documents_of(home) == documents
 
 
+def test_prune_removes_documents_of_a_killed_writer(plant: Plant, home: Path) -> None:
+    root = plant({"a.py": "cookies\n"})
+    answers(root, home)
+    documents = documents_of(home)
+    plant({"b.py": "cookies and a jar\n"})
+    assert killed_at(3, root, home)[-1] == "COMMIT"
+    assert documents_of(home) > documents
+    with sync.Index(root, location=home) as index:
+        assert index.check().ok
+        index.prune()
+        assert index.check().ok
+    assert documents_of(home) == documents
+
+
+def test_size_of_an_index_counts_full_text_search(plant: Plant, home: Path) -> None:
+    with sync.Index(plant({"a.py": "cookies\n"}), location=home) as index:
+        index.refresh()
+        before, files = index.status().bytes, list(postings_of(home).iterdir())
+        (postings_of(home) / "meta.json").write_bytes((postings_of(home) / "meta.json").read_bytes() + b" " * 1000)
+        assert index.status().bytes == before + 1000
+        assert before > sum(file.stat().st_size for file in files) > 1000
+
+
 WRITE_ALL = """
 import sys
 from pathlib import Path
@@ -192,6 +216,10 @@ def spoil(file: Path) -> None:
     file.write_bytes(bytes([content[0] ^ 1]) + content[1:])
 
 
+def damage_segment(how: Callable[[Path], object], kind: str, folder: Path) -> None:
+    how(segment(folder, kind))
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "no directory": shutil.rmtree,
     "no list": lambda folder: (folder / "meta.json").unlink(),
@@ -206,10 +234,11 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "newer format": newer,
     "another schema": of_another_schema,
     "junk that has its checksum": lambda folder: segment(folder, "term").write_bytes(with_checksum(b"\xa5" * 999)),
-} | {
-    f"{how.__name__} {kind}": lambda folder, how=how, kind=kind: how(segment(folder, kind))  # type: ignore[misc]
-    for kind in ("fast", "fieldnorm", "idx", "pos", "store", "term")
-    for how in (os.unlink, truncate, spoil)
+    **{
+        f"{how.__name__} {kind}": partial(damage_segment, how, kind)
+        for kind in ("fast", "fieldnorm", "idx", "pos", "store", "term")
+        for how in (os.unlink, truncate, spoil)
+    },
 }
 
 

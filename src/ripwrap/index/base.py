@@ -8,10 +8,10 @@ import os
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack, cast
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -20,10 +20,13 @@ from ripwrap._code.treesitter.chunker import chunker_version
 from ripwrap._code.treesitter.parser import is_available
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap._code.windows import window_chunks
+from ripwrap._operations.candidates import Candidates
+from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._ranking.query import Query, parse_query
-from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.command import Command, files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.literals import required_literals
 from ripwrap._ripgrep.runner import DeadlineRunner, Runner, Step
 from ripwrap._text import shown
 from ripwrap.binary import cache
@@ -35,15 +38,26 @@ from ripwrap.index.embeddings.hybrid import HybridSearch
 from ripwrap.index.embeddings.protocol import Embedder
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
 from ripwrap.index.refresh import Chunker, refresh
-from ripwrap.index.search import search
+from ripwrap.index.search import Found, search
 from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
 from ripwrap.index.storage.postings import TOKENIZER
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
-from ripwrap.options import EXCLUDED, VISIBLE_FILES, FileOptions, StrPath, check_limit, check_max_age, check_timeout
-from ripwrap.results import RankedChunk
+from ripwrap.index.trigrams import Trigrams
+from ripwrap.models import PathError
+from ripwrap.options import (
+    EXCLUDED,
+    VISIBLE_FILES,
+    FileOptions,
+    SearchOptions,
+    StrPath,
+    check_limit,
+    check_max_age,
+    check_timeout,
+)
+from ripwrap.results import GrepResult, RankedChunk
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -138,18 +152,22 @@ class BaseIndex:
         if not has_engine():
             raise RipwrapError(HintedText("an index needs tantivy: ", Hint(kind="install", target="ripwrap[index]")))
         _check_weight(hybrid_weight)
-        self._command = files_command(os.path.realpath(root), (), {**VISIBLE_FILES, **options}, _ARGUMENTS)
+        self._file_options: FileOptions = {**VISIBLE_FILES, **options}
+        self._command = files_command(os.path.realpath(root), (), self._file_options, _ARGUMENTS)
         self._root = Path(self._command.cwd)
         self._rg = rg
         self._lock_of_loop: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_INDEX_NUMBERS)}")
         self._chunker = _make_chunker(chunker)
-        self._options = json.dumps([one for one in self._command.arguments if not one.startswith(_ORDER_FLAGS)])
+        self._options = json.dumps(_choosing_flags(self._command))
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER, "files": _FILES_VERSION}
         self._location = location
         project = location == "project"
         self._store = Store(
             _index_folder(self._root, location), versions, ignored=project, named=location is not None and not project
         )
+        self._trigrams = Trigrams(self._store)
+        self._unlisted: tuple[PathError, ...] = ()
+        """Paths that could not be read when the files were listed last."""
         self._last_refresh: _Finished | None = None
         self._watches = 0
         self._journal: Journal | None = None
@@ -211,6 +229,7 @@ class BaseIndex:
     def _close(self) -> None:
         self._drop_journal()
         self._store.close()  # waits for threads that use it, and so the chunker
+        self._trigrams.close()
         self._chunker.close()
 
     def _lock(self) -> anyio.Lock:
@@ -301,6 +320,7 @@ class BaseIndex:
             listing = await run.collect(Step(self._command, lambda: ListingCollector(PathDecoder(), _UNLIMITED), None))
             if listing.end is not None:
                 listing.end.warn()
+            self._unlisted = listing.errors
             paths = self._without_own(listing.every())
             insist = attempt == _REFRESH_ATTEMPTS - 1
             done = await run.call(partial(self._write_files, view, paths, generation, progress, insist=insist))
@@ -376,8 +396,10 @@ class BaseIndex:
                     await run.wait(partial(self._hybrid.embed, None, patient=False))
                 vectors = vectors or await run.wait(partial(self._hybrid.vectors_for, text, weight))
             found = await run.call(partial(self._rank, query, limit, vectors))
-            if found is not None:
-                return found
+            # A file that has changed since the refresh is missing in the results, and is indexed now. One that never
+            # stays the same is left out in the end.
+            if found is not None and not (found.changed and refresh and attempt < _REFRESH_ATTEMPTS - 1):
+                return found.chunks
             if not refresh:
                 break
         raise self._missing_error()
@@ -409,6 +431,48 @@ class BaseIndex:
         # Another process may have refreshed the view with an older list of files.
         return self._store.run(lambda database: generation_of(database, view)) == last.generation
 
+    def _grep_request(
+        self,
+        pattern: str | Sequence[str],
+        limit: int | None,
+        max_files: int | None,
+        offset: int,
+        timeout: float | None,
+        options: SearchOptions,
+        *,
+        explain: bool,
+    ) -> GrepRequest:
+        merged: SearchOptions = {**self._file_options, **options}
+        return grep_request(pattern, self._root, (), limit, max_files, offset, timeout, merged, explain=explain)
+
+    async def _grep(self, run: Runner, request: GrepRequest, *, refresh: bool, max_age: float | None) -> GrepResult:
+        """Search the candidates for matches of a pattern, or all files if the call chooses others than the index."""
+        chosen = {name: value for name, value in request.options.items() if name in FileOptions.__annotations__}
+        command = files_command(self._root, (), cast("FileOptions", chosen))
+        if _choosing_flags(command) != _choosing_flags(self._command):
+            return await run_grep(run, request)
+        max_age = check_max_age(max_age)
+        return await run_grep(run, await self._with_candidates(run, request, max_age, refresh=refresh))
+
+    async def _with_candidates(
+        self, run: Runner, request: GrepRequest, max_age: float | None, *, refresh: bool
+    ) -> GrepRequest:
+        required = required_literals(request.command.patterns, request.options)
+        if not refresh and not await run.call(self._is_searchable):
+            raise self._missing_error()
+        for attempt in range(_REFRESH_ATTEMPTS):
+            if refresh:
+                await self._refresh_if_stale(run, max_age, lost=attempt > 0)
+            found = await run.call(lambda: self._trigrams.find(self._current_view(), required))
+            if found is not None:
+                own = own_files(self._store.folder, self._root)
+                follow = bool(self._file_options.get("follow"))
+                candidates = Candidates(found.total, found.named, found.unsure, self._unlisted, own, follow)
+                return replace(request, candidates=candidates)
+            if not refresh:
+                break
+        raise self._missing_error()
+
     def _is_searchable(self) -> bool:
         """Return whether the index has the current view, made by this chunker and version; do not make an index."""
         view, versions = self._current_view(), self._store.versions
@@ -423,15 +487,20 @@ class BaseIndex:
         none = f"there is no index of {root} yet for its current branch, these options and this chunker; "
         return RipwrapError(HintedText(none, way, " makes it"))
 
-    def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> list[RankedChunk] | None:
+    def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> Found | None:
         view = self._current_view()
 
-        def find(database: "Connection") -> list[RankedChunk] | None:
+        def find(database: "Connection") -> Found | None:
             with self._store.postings.reading(database) as postings:
                 number = number_of(database, view)
-                return None if number is None else search(database, postings, number, query, limit, vectors)
+                return None if number is None else search(database, postings, view, number, query, limit, vectors)
 
         return self._store.run(find)
+
+
+def _choosing_flags(command: Command) -> list[str]:
+    """Return the arguments of a listing that affect which files are listed."""
+    return [one for one in command.arguments if not one.startswith(_ORDER_FLAGS)]
 
 
 def _check_weight(weight: float | None) -> None:

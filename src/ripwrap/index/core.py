@@ -1,25 +1,28 @@
 """`Index`, the async index of a folder. `blocking.py` has its blocking twin."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
 import anyio
 import anyio.to_thread
 
 from ripwrap._concurrency import warn_deprecated
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._ripgrep.runner import AsyncRunner, Runner
 from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
 from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult
-from ripwrap.results import RankedChunk
+from ripwrap.options import SearchOptions
+from ripwrap.results import GrepResult, RankedChunk
 
 
 class Index(BaseIndex):
     """An index of a folder's files that answers as `rank()` does, and faster.
 
-    The index is one file, which the first refresh makes. Each search refreshes it first: changed files are read again,
-    so that no answer is stale. Each branch has a view of its own, and content that several branches have is stored
-    once. A damaged index, or one of another version, is rebuilt automatically.
+    The index is a folder, which the first refresh makes. It needs tantivy, which the extra `index` installs. Each
+    search refreshes it first: changed files are read again, so that no answer is stale. Each branch has a view of its
+    own, and content that several branches have is stored once. A damaged index, or one of another version, is rebuilt
+    automatically.
 
     Several tasks, threads and processes may use an index of the same folder at once: one writes, the others read the
     state before. A call that is cancelled, interrupted or killed leaves the state before.
@@ -104,6 +107,51 @@ class Index(BaseIndex):
         return await self._search(
             self._runner(), query, limit, refresh=refresh, max_age=max_age, hybrid_weight=hybrid_weight
         )
+
+    async def grep(
+        self,
+        pattern: str | Sequence[str],
+        *,
+        limit: int | None = GREP_LIMIT,
+        max_files: int | None = None,
+        offset: int = 0,
+        timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - see `grep()`
+        explain: bool = False,
+        refresh: bool = True,
+        max_age: float | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> GrepResult:
+        """Search the files for a regular expression as `grep()` does, with the same answer, and faster.
+
+        An index of trigrams, sequences of three bytes, says which files may have a match; rg searches these alone. The
+        first call makes it, at some 20 MB of text a second, and each further call adds the content that is new.
+
+        Literals that every match has are looked up: `foo` and `bar` for `foo.*bar`, and one of both for `foo|bar`. They
+        have at least three bytes, and without case only ASCII characters. A pattern such as `[a-z]+` has none, nor has
+        any with `pcre2`, `engine`, `encoding` or `invert_match`; rg then searches all files. Binary and unreadable
+        files, and those with more than a million bytes, are always searched.
+
+        `GrepResult.candidates` is the number of files that rg searched, and `files_total` the number of all files.
+
+        Args:
+            pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+            limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
+            max_files: Maximum number of files on the page; `None` is no limit.
+            offset: Number of matches before the page: the `next_offset` of the previous page.
+            timeout: Seconds that rg may take to search, without the refresh; `None` is no limit. The answer then has
+                the matches found until then.
+            explain: See `grep()`; what is tried then is searched in all files.
+            refresh: Refresh first. If false, files are those of the last refresh, and a match may be missing in a file
+                that has changed since.
+            max_age: See `search()`.
+            **options: rg's flags; see `SearchOptions` and `grep()`. The files are those of the index. If the call
+                chooses others, by `glob` or `hidden` for example, rg searches without the index, and `candidates` and
+                `files_total` are `None`.
+
+        Raises what `grep()` and `refresh()` raise, and `RipwrapError` if there is no index yet with `refresh=False`.
+        """
+        request = self._grep_request(pattern, limit, max_files, offset, timeout, options, explain=explain)
+        return await self._grep(self._runner(), request, refresh=refresh, max_age=max_age)
 
     def watch(self) -> AsyncGenerator[RefreshResult]:
         """Refresh now, and again whenever files have changed, half a second after the last change.

@@ -5,7 +5,7 @@ else is done. A file with the same size and times as before is not read. Any oth
 into chunks only if the index does not have this content under this path yet. A file that could not be read is tried by
 each refresh, because its times need not change when it becomes readable; until then its row stays. At the end, content
 that no view has is removed, because the statistics of full-text search count it. The index then ranks as a new one
-would.
+would; see `storage/postings.py`.
 """
 
 import logging
@@ -26,7 +26,6 @@ from ripwrap.index.storage.database import (
     encode_text,
     write_transaction,
 )
-from ripwrap.index.storage.engine import RebuildError
 from ripwrap.index.storage.postings import Postings, PostingsWriter
 from ripwrap.index.storage.tables import (
     Row,
@@ -136,15 +135,15 @@ def refresh(
         notes = notes_of(database, number) if unchanged else []
         known = {} if unchanged else rows_of(database, number)
     if unchanged:
-        postings.clean(database, reader)
+        if not reader.is_clean:
+            postings.clean(database)
         return _make_result(len(found.paths), notes, counts, 0), generation
     stamps = found.by_path()
     differing, gone = _find_differences(view, known, stamps, counts)
     if differing or gone or generation is None:
         try:
             with write_transaction(database), postings.writing(database, len(differing)) as writer:
-                if reader.is_wasteful:
-                    raise RebuildError("its full-text search has too many deleted documents")
+                reader.check_waste()
                 if generation_of(database, view) != generation:
                     if not insist:
                         return None
@@ -161,7 +160,8 @@ def refresh(
                 raise
         if counts.chunks > _CHUNKS_PER_CHECKPOINT:
             checkpoint(database)
-    postings.clean(database, reader)
+    if counts.released or not reader.is_clean:
+        postings.clean(database)
     notes = [(row.path, row.note) for row in known.values() if row.note is not None]
     return _make_result(len(known), notes, counts, len(gone)), generation
 

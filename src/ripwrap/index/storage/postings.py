@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from tantivy import Document, IndexWriter, Schema, Searcher, TextAnalyzer
     from tantivy import Query as EngineQuery
 
-POSTINGS_NAME = re.compile(r"postings-[0-9a-f]{16}")
-"""Names of directories of full-text search in the folder of an index; the database says which one is used."""
+POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
+"""Names of directories of full-text search, and of trigrams, in an index; the database says which ones are used."""
 
 TOKENIZER = "words, english stemmer 1"
 """Version of the rules that make words of a text, besides `fts_text()`."""
@@ -121,12 +121,15 @@ class Postings:
         return found is not None and found[0] != name
 
     def remove_others(self, database: "Connection") -> None:
-        """Remove the directories of earlier states, and of killed processes, unless another process writes now."""
+        """Remove the directories of earlier states, and of killed processes, unless another process writes now.
+
+        Those of trigrams (`trigrams.py`) are removed, too.
+        """
         with _transaction_if_free(database) as free:
             if free:
-                keep = state_of(database).folder
+                keep = database.execute("SELECT folder FROM postings UNION SELECT folder FROM trigrams").fetchall()
                 for path in self._folder.iterdir():
-                    if POSTINGS_NAME.fullmatch(path.name) and path.name != keep:
+                    if POSTINGS_NAME.fullmatch(path.name) and (path.name,) not in keep:
                         with suppress(OSError):  # a process on Windows reads it
                             remove_folder(path)
 
@@ -183,19 +186,15 @@ class Postings:
             writer.abandon()
             raise
 
-    def clean(self, database: "Connection", seen: "PostingsReader | None" = None) -> None:
-        """Delete documents whose contents are removed, unless another process writes now, which then deletes them.
-
-        Args:
-            database: The index.
-            seen: Documents of a moment ago; if there are others then, they are deleted, too.
-        """
-        if (seen is None or seen.is_clean) and database.execute("SELECT 1 FROM stale").fetchone() is None:
-            return
+    def clean(self, database: "Connection") -> None:
+        """Delete documents that the database does not have, unless another process writes now, which then does it."""
+        with self.reading(database) as reader:
+            if reader.is_clean and database.execute("SELECT 1 FROM stale").fetchone() is None:
+                return
         with _transaction_if_free(database) as free:
             if free:
                 with self.writing(database, 0) as writer:
-                    writer.delete_stale()
+                    writer.delete_left_over()
 
     def check(self, database: "Connection") -> tuple[int, str]:
         """Return the number of documents, and what is wrong with them, or an empty string; read all files."""
@@ -271,8 +270,8 @@ class PostingsWriter:
                 document.add_integer("is_chunk", 0)
                 writer.add_document(document)
 
-    def delete_stale(self) -> None:
-        """Delete documents whose contents are not in the database."""
+    def delete_left_over(self) -> None:
+        """Delete documents that the database does not have; `add()` does it, too."""
         self._begin()
 
     def _begin(self) -> "IndexWriter":
@@ -369,11 +368,15 @@ class PostingsReader:
             self.count: int = _count(searcher, chunks if self.is_clean else _without(chunks, self._left))
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
-    @property
-    def is_wasteful(self) -> bool:
-        """True if so many documents are deleted, but not removed, that the index is better rebuilt."""
+    def check_waste(self) -> None:
+        """Check how many deleted documents take space, because tantivy has not merged their segments yet.
+
+        Raises:
+            RebuildError: They are so many that the index is better rebuilt.
+        """
         deleted = self._counted - self._searcher.num_docs
-        return deleted >= _MIN_WASTE and deleted * 2 >= self._counted
+        if deleted >= _MIN_WASTE and deleted * 2 >= self._counted:
+            raise RebuildError("its full-text search has too many deleted documents")
 
     def match(self, words: Sequence[str]) -> "Match":
         """Return the documents that have any of the words."""

@@ -32,17 +32,24 @@ _TABLES = (
     # A content of a file under a path. Branches that share it share its row.
     # AUTOINCREMENT, here and below: no number is used twice (https://sqlite.org/autoinc.html), so that what is found
     # elsewhere by the number of a removed row is never taken for another row.
-    "CREATE TABLE blob (id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, UNIQUE (path, digest))",
-    # `start` is the offset of the first character in the text of the file, `line` the number of its line, `symbol` the
-    # definition that the chunk is or is in, if known. Texts and paths that are not UTF-8 are stored as bytes.
+    # `trigrams` is 1 if there is a document of its trigrams, 0 if there never is; see `trigrams.py`.
+    """CREATE TABLE blob (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, UNIQUE (path, digest)
+    )""",
+    "CREATE INDEX blob_trigrams ON blob (trigrams)",
+    # The directory of trigrams, a random number that changes with its documents, and their number.
+    "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
+    # `start`, `at` and `size` are a `Span`, `line` and `last` the numbers of the first and last line, `symbol` the
+    # definition that the chunk is or is in, if known, `names` what is defined in it, with blanks between. A `blank`
+    # chunk needs no vector. The text is in the file alone. Symbols and paths that are not UTF-8 are stored as bytes.
     """CREATE TABLE chunk (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL,
-        digest BLOB NOT NULL, text NOT NULL, symbol
+        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER,
+        size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, blank INTEGER NOT NULL,
+        digest BLOB NOT NULL, symbol, names TEXT NOT NULL
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
-    # A name that a chunk may define.
+    # The names of chunks again, to find them. An index for deletions would be as large as the table.
     "CREATE TABLE definition (name TEXT NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (name, chunk)) WITHOUT ROWID",
-    "CREATE INDEX definition_chunk ON definition (chunk)",
     # The directory of full-text search, a random number that changes with its documents, and their number.
     "CREATE TABLE postings (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
     # A removed content, whose documents are still in full-text search; see `postings.py`.
@@ -60,7 +67,7 @@ _TABLES = (
     # The numbers of a vector of a model. `generation` is a random number that changes with the vectors.
     "CREATE TABLE model (name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, generation INTEGER NOT NULL) WITHOUT ROWID",
 )
-_CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree")
+_CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree", "trigrams")
 
 
 def read_versions(database: "Connection") -> dict[str, str] | None:
