@@ -164,8 +164,8 @@ class Index(BaseIndex):
         files while the generator is open and nothing has changed. A change that was made before the search began is
         seen, also within the half second, except as follows. Changes through a memory mapping, through a hard link in
         another folder, of the file that git's setting `core.excludesFile` names, and below a folder that was mounted
-        since, may be seen up to a minute late. Files on network file systems are listed each time, and so are all with
-        `follow=True` or `include_git=True`.
+        since, may be seen up to a minute late. Files are listed each time on network file systems, in a folder with
+        over 30,000 folders, while the index has unreadable files, and with `follow=True` or `include_git=True`.
 
         To leave early, wrap the generator in `contextlib.aclosing`.
 
