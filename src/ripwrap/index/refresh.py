@@ -156,7 +156,7 @@ def refresh(
         except sqlite3.OperationalError as error:
             # A read-only index is still up to date if files differ from it in their times alone.
             read_only = code_of(error) == READONLY and generation is not None and not gone
-            if not (read_only and all(_has_same_content(database, view, path, known.get(path)) for path in differing)):
+            if not (read_only and _have_same_content(database, view, differing, known)):
                 raise
         if counts.chunks > _CHUNKS_PER_CHECKPOINT:
             checkpoint(database)
@@ -248,6 +248,10 @@ def _index_file(
         blob = add_blob(database, postings, found.source, found.digest, chunks)
         counts.chunks += len(chunks)
     return Row(path, blob, "cut" if found.cut else None, *found.stamp)
+
+
+def _have_same_content(database: "Connection", view: View, paths: Iterable[str], known: Mapping[str, Row]) -> bool:
+    return all(_has_same_content(database, view, path, known.get(path)) for path in paths)
 
 
 def _has_same_content(database: "Connection", view: View, path: str, row: Row | None) -> bool:
