@@ -119,7 +119,7 @@ WIDE = {
     """,
     "shop.c": """
         1-4 EACH | 5-6 SQUARE | 7-14 item | 15-18 box_t | 19-24 colour | 25-32 size_of | 32-40 size_of |
-        41-49 find | 50-51 one | 52-56 __stop | 57-64 - | 65-67 -
+        41-49 find | 50-51 one | 52-56 __stop | 57-63 - | 64-67 -
     """,
     "shop.cpp": """
         1-4 shop::inner | 5-7 shop::inner.Shop | 8-12 shop::inner.Shop.Shop | 13-14 shop::inner.Shop.~Shop |

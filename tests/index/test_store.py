@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -131,7 +132,7 @@ def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_pa
 
         anyio.run(sound)
         assert anyio.run(answers, root, home) == anyio.run(answers, root, tmp_path / f"new-{attempt}")
-    assert killed >= KILLS // 10
+    assert killed >= max(1, KILLS // 10)
 
 
 @pytest.mark.slow
@@ -446,6 +447,76 @@ async def test_remedy_named_by_check_repairs_the_index(index: Index, plant: Plan
     health = await index.check()
     assert (health.ok, health.messages) == (True, ())
     assert await index.search("cookies", limit=None) == expected
+
+
+@pytest.fixture
+def files_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no file of a database be removed, as on Windows while another process has it open."""
+    real = Path.unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if path.name.startswith(NAME):
+            raise PermissionError(13, "used by another process", str(path))
+        real(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("files_in_use")
+async def test_rebuild_of_an_index_that_another_process_has_open(index: Index, plant: Plant, home: Path) -> None:
+    await index.refresh()
+    async with Index(index.root, location=home) as other:
+        assert await paths(other) == {"a.py", "b.md"}
+        plant({"c.py": "cookies\n"})
+        assert (await index.refresh(rebuild=True)).added == 3
+        assert await paths(other, refresh=False) == {"a.py", "b.md", "c.py"}
+        plant({"d.py": "cookies\n"})
+        assert "d.py" in await paths(other)
+    assert (await index.check()).ok
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("files_in_use")
+async def test_damaged_index_that_another_process_has_open_is_rebuilt(index: Index, home: Path) -> None:
+    await index.refresh()
+    async with Index(index.root, location=home) as other:
+        await paths(other)
+        connection = sqlite3.connect(home / NAME)
+        connection.execute("DROP TABLE tree")
+        connection.commit()
+        connection.close()
+        assert await paths(index) == {"a.py", "b.md"}
+        assert await paths(other) == {"a.py", "b.md"}
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("files_in_use")
+async def test_index_that_can_be_neither_removed_nor_emptied_says_what_to_do(index: Index, home: Path) -> None:
+    await index.refresh()
+    await index.aclose()
+    with (home / NAME).open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * 3000)
+    with pytest.raises(RipwrapError, match="cannot be removed: used by another process; end the programs"):
+        await index.refresh(rebuild=True)
+
+
+@pytest.mark.anyio
+async def test_index_needs_no_collected_cursors(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On PyPy a cursor lives on until the garbage is collected."""
+    cursors: list[sqlite3.Cursor] = []
+
+    class Connection(sqlite3.Connection):
+        def execute(self, *arguments: Any) -> sqlite3.Cursor:
+            cursors.append(super().execute(*arguments))
+            return cursors[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Connection))
+    assert (await index.refresh()).added == 2
+    assert (await index.refresh(rebuild=True)).added == 2
+    assert await paths(index) == {"a.py", "b.md"}
+    assert cursors
 
 
 @pytest.mark.anyio

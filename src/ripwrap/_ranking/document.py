@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ripwrap._ranking.query import Query
 from ripwrap._ranking.scoring import RankedCandidate, count_words, most_relevant_lines
-from ripwrap._text import raw_bytes, text_of
+from ripwrap._text import BOMS, raw_bytes, text_of
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 1_000_000
 """Bytes of a file that are read."""
-
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 @dataclass(frozen=True)
@@ -58,21 +56,16 @@ def cut_to_limit(raw: bytes) -> bytes:
     if len(raw) <= MAX_FILE_BYTES:
         return raw
     cut = raw.rfind(b"\n", 0, MAX_FILE_BYTES) + 1 or MAX_FILE_BYTES
-    encoding = next((encoding for bom, encoding in _BOMS if raw.startswith(bom)), "utf-8")
+    encoding = next((encoding for bom, encoding in BOMS if raw.startswith(bom)), "utf-8")
     decoder = codecs.getincrementaldecoder(encoding)("ignore")
     decoder.decode(raw[:cut])
     begun, _ = decoder.getstate()  # bytes of a character that the cut divides
     return raw[: cut - len(begun)]
 
 
-def is_binary(raw: bytes) -> bool:
-    """Return True if rg takes a file with these first bytes for binary."""
-    return b"\0" in raw and not raw.startswith(tuple(bom for bom, _ in _BOMS))
-
-
 def decode_source(path: str, raw: bytes) -> SourceText | None:
     """Decode a file as rg does: by its byte order mark, or as UTF-8; return None if it is binary."""
-    for bom, encoding in _BOMS:
+    for bom, encoding in BOMS:
         if raw.startswith(bom):
             return SourceText(path, raw[len(bom) :].decode(encoding, "replace"), exact=True, marked=True)
     if b"\0" in raw:

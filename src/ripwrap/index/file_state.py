@@ -4,12 +4,16 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterable
+from array import array
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import compress
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
-from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, is_binary
+from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source
 from ripwrap._safe_open import open_regular_file
+from ripwrap._text import is_binary
 
 _CLOCK_STEP_NS = 50_000_000
 _COARSE_CLOCK_STEP_NS = 2_000_000_000
@@ -21,6 +25,7 @@ milliseconds are taken for those of a coarse clock. Git has the same problem: ht
 
 _BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in them
 _DIGEST_BYTES = 16
+_STATE = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_mode")
 
 _SMALL_FILE_BYTES = 65_536
 """Size up to which a file is read at once, although a chunk of it would do: more chunks may be asked for."""
@@ -48,7 +53,38 @@ class FileContent:
     cut: bool
 
 
-def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[dict[str, Stamp], dict[str, str]]:
+@dataclass(slots=True)
+class Stamps:
+    """Stamps of files, in columns: those of 80,000 files are read and compared without a Python object for each.
+
+    Attributes:
+        paths: Paths, in order.
+        columns: Sizes, mtimes and ctimes; see `Stamp`.
+    """
+
+    paths: list[str]
+    columns: "tuple[array[int], ...]"
+
+    @classmethod
+    def of(cls, paths: list[str], stamps: Iterable[tuple[int, ...]]) -> "Stamps":
+        """Return the stamps of paths that are in order; what follows the three numbers of a stamp is dropped."""
+        columns = tuple(zip(*stamps, strict=True)) or ((), (), ())
+        return cls(paths, tuple(map(_column, columns[:3])))
+
+    def digest(self) -> bytes:
+        """Return a digest that is the same only for the same files with the same stamps."""
+        digest = hashlib.blake2b(os.fsencode("\0".join(self.paths)), digest_size=_DIGEST_BYTES)
+        for column in self.columns:
+            digest.update(column)
+        return digest.digest()
+
+    def by_path(self) -> dict[str, Stamp]:
+        """Return the stamp of each path."""
+        sizes, mtimes, ctimes = self.columns
+        return dict(zip(self.paths, zip(sizes, mtimes, ctimes, strict=True), strict=True))
+
+
+def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamps, dict[str, str]]:
     """Return the stamps of the files that exist, and the reasons for those that the system refuses, by path.
 
     Args:
@@ -56,24 +92,45 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[dict[
         paths: Paths, relative to the root.
         follow: Follow links. If false, links are left out.
     """
-    stamps: dict[str, Stamp] = {}
+    prefix, get_state = os.path.join(root, ""), os.stat if follow else os.lstat
+    ordered = sorted(paths)
     unreadable_paths: dict[str, str] = {}
-    prefix, get_state, is_file = os.path.join(root, ""), os.stat if follow else os.lstat, stat.S_ISREG
-    for path in paths:
-        try:
-            state = get_state(prefix + path)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            unreadable_paths[path] = str(error.strerror)
-            continue
-        if is_file(state.st_mode):  # to open a pipe would wait for its writer
-            stamps[path] = (state.st_size, state.st_mtime_ns, state.st_ctime_ns)
-    return stamps, unreadable_paths
+    states: list[tuple[int, int, int, int]] = []
+    try:
+        # Without a line of Python for each file. For 80,000 files that is half of the time beside that of the system.
+        states = list(map(_STATE, map(get_state, [prefix + path for path in ordered])))
+    except OSError:  # seldom: a file is gone, or the system refuses it
+        listed, ordered = ordered, list[str]()
+        for path in listed:
+            try:
+                states.append(_STATE(get_state(prefix + path)))
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                unreadable_paths[path] = str(error.strerror)
+                continue
+            ordered.append(path)
+    if not all(map(stat.S_ISREG, {state[3] for state in states})):  # to open a pipe would wait for its writer
+        kept = [stat.S_ISREG(state[3]) for state in states]
+        ordered, states = list(compress(ordered, kept)), list(compress(states, kept))
+    return Stamps.of(ordered, states), unreadable_paths
+
+
+def _column(numbers: Collection[int]) -> "array[int]":
+    """Return numbers as a column; see `_in_64_bits()`."""
+    try:
+        return array("q", numbers)
+    except OverflowError:
+        return array("q", map(_in_64_bits, numbers))
+
+
+def _in_64_bits(number: int) -> int:
+    """Return a number as SQLite can store it: nanoseconds after the year 2262 need more than 64 bits."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def _stamp(state: os.stat_result) -> Stamp:
-    return state.st_size, state.st_mtime_ns, state.st_ctime_ns
+    return state.st_size, _in_64_bits(state.st_mtime_ns), _in_64_bits(state.st_ctime_ns)
 
 
 def why_unreadable(root: str, path: str, *, follow: bool) -> str | None:

@@ -13,6 +13,7 @@ from ripwrap.index.storage.database import check, check_error, checkpoint, decod
 from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused
+from ripwrap.index.trigrams import Trigrams
 
 if TYPE_CHECKING:
     import sqlite3
@@ -302,9 +303,8 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
         removed = _prune_vectors(database) if vectors else 0
         views = {row for (row,) in database.execute("SELECT id FROM view")}
     store.files.remove_vectors(keep=views)
-    with store.postings.reading(database) as seen:
-        pass
-    store.postings.clean(database, seen)
+    store.postings.clean(database)
+    Trigrams(store).prune(database)
     store.postings.remove_others(database)
     _compact(database)
     return PruneResult(

@@ -28,15 +28,14 @@ VECTOR_WEIGHT = 0.34
 
 # Chunks that a view has, with path and start. CROSS JOIN keeps SQLite to this order of the tables, so that it starts
 # from the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'.
-_SELECT_IN_VIEW = (
-    "SELECT chunk.id, blob.path, chunk.start FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
-    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
-)
-_SELECT_CANDIDATES = (
-    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.names, chunk.start, chunk.at, chunk.size, blob.id,"
-    " blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns"
+_IN_VIEW = (
     " FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
     " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
+)
+_SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start{_IN_VIEW}"
+_SELECT_CANDIDATES = (
+    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.names, chunk.start, chunk.at, chunk.size, blob.id,"
+    f" blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns{_IN_VIEW}"
 )
 
 

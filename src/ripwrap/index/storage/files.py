@@ -10,9 +10,10 @@ from pathlib import Path
 
 from ripwrap._text import shown
 from ripwrap.errors import HintedText, RipwrapError
-from ripwrap.index.storage.database import is_index_header
+from ripwrap.index.storage.database import empty_database, is_index_header
 from ripwrap.index.storage.engine import OTHER_LOCATION, files_in, remove_folder
 from ripwrap.index.storage.ownership import known_mark, make_private_folder, write_new_file
+from ripwrap.index.storage.postings import POSTINGS_NAME
 
 FOLDER = ".ripwrap"
 """Folder of an index within a project; all files in it are the index's."""
@@ -31,9 +32,7 @@ _BEGINNINGS = {
 }
 """First bytes of SQLite's files beside a database, which a killed process leaves behind."""
 _GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch: number of vectors, bytes of one
-_POSTINGS = re.compile(r"postings-[0-9a-f]{16}")
-"""Directories of full-text search; the database says which one is used."""
-_OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern, rf"{_POSTINGS.pattern}[\\/].*"])
+_OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern, rf"{POSTINGS_NAME.pattern}[\\/].*"])
 
 
 class IndexFiles:
@@ -125,7 +124,7 @@ class IndexFiles:
 
     def _postings(self) -> list[Path]:
         with suppress(OSError):  # no such folder
-            return [self.folder / name for name in os.listdir(self.folder) if _POSTINGS.fullmatch(name)]
+            return [self.folder / name for name in os.listdir(self.folder) if POSTINGS_NAME.fullmatch(name)]
         return []
 
     def make_folder(self) -> None:
@@ -153,6 +152,8 @@ class IndexFiles:
     def remove(self, why: str) -> None:
         """Remove the database, and all that was made of it.
 
+        Windows does not remove a file that another process has open; there the database is emptied in place.
+
         Args:
             why: Reason, for the error.
 
@@ -164,15 +165,26 @@ class IndexFiles:
             for name in _FILES:  # the database first: the other files are useless without it
                 (self.folder / name).unlink(missing_ok=True)
             for folder in self._postings():
-                remove_folder(folder)
+                with suppress(PermissionError):  # another process on Windows reads it; a later refresh removes it
+                    remove_folder(folder)
+        except PermissionError as error:
+            import sqlite3
+
+            try:
+                empty_database(self.database)
+            except sqlite3.Error:
+                raise self._removal_error(why, error) from error
         except OSError as error:
-            raise RipwrapError(
-                HintedText(
-                    f"{shown(str(self.database))} must be rebuilt, because {why}, but cannot be removed: "
-                    f"{error.strerror}; remove it, or ",
-                    OTHER_LOCATION,
-                )
-            ) from error
+            raise self._removal_error(why, error) from error
+
+    def _removal_error(self, why: str, error: OSError) -> RipwrapError:
+        return RipwrapError(
+            HintedText(
+                f"{shown(str(self.database))} must be rebuilt, because {why}, but cannot be removed: {error.strerror}; "
+                "end the programs that use it and remove it, or ",
+                OTHER_LOCATION,
+            )
+        )
 
 
 def vectors_file(folder: Path, view: int, model: str) -> Path:

@@ -18,6 +18,7 @@ and with nothing but a filler in them, so that the mean of all its documents is 
 """
 
 import math
+import re
 import secrets
 import unicodedata
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from tantivy import Document, IndexWriter, Schema, Searcher, TextAnalyzer
     from tantivy import Query as EngineQuery
 
+POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
+"""Names of directories of full-text search, and of trigrams, in an index; the database says which ones are used."""
+
 TOKENIZER = "words, english stemmer 1"
 """Version of the rules that make words of a text, besides `fts_text()`."""
 
@@ -48,7 +52,7 @@ _MEAN_WORDS = 128
 _EXACT_WORDS = 40
 _FILLER = "\1"
 """Word that is in no text."""
-_MIN_WASTE = 10_000
+_MIN_WASTE = 5_000
 """Deleted documents from which on an index is rebuilt, if they are also half of all."""
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
@@ -117,12 +121,15 @@ class Postings:
         return found is not None and found[0] != name
 
     def remove_others(self, database: "Connection") -> None:
-        """Remove the directories of earlier states, and of killed processes, unless another process writes now."""
+        """Remove the directories of earlier states, and of killed processes, unless another process writes now.
+
+        Those of trigrams (`trigrams.py`) are removed, too.
+        """
         with _transaction_if_free(database) as free:
             if free:
-                keep = state_of(database).folder
-                for path in self._folder.glob("postings-*"):
-                    if path.name != keep:
+                keep = database.execute("SELECT folder FROM postings UNION SELECT folder FROM trigrams").fetchall()
+                for path in self._folder.iterdir():
+                    if POSTINGS_NAME.fullmatch(path.name) and (path.name,) not in keep:
                         with suppress(OSError):  # a process on Windows reads it
                             remove_folder(path)
 
@@ -153,9 +160,9 @@ class Postings:
                 continue
             with read_transaction(database):
                 if state_of(database) == before:
-                    reader = PostingsReader(self._folder / before.folder, searcher, before)
-                    if reader.count < before.documents:
-                        raise RebuildError("its full-text search lacks documents")
+                    reader = PostingsReader(self._folder / before.folder, searcher, database)
+                    if reader.count != before.documents:
+                        raise RebuildError("its full-text search has other chunks than there are")
                     yield reader
                     return
 
@@ -179,19 +186,15 @@ class Postings:
             writer.abandon()
             raise
 
-    def clean(self, database: "Connection", seen: "PostingsReader | None" = None) -> None:
-        """Delete documents whose contents are removed, unless another process writes now, which then deletes them.
-
-        Args:
-            database: The index.
-            seen: Documents of a moment ago; if there are others then, they are deleted, too.
-        """
-        if (seen is None or seen.is_clean) and database.execute("SELECT 1 FROM stale").fetchone() is None:
-            return
+    def clean(self, database: "Connection") -> None:
+        """Delete documents that the database does not have, unless another process writes now, which then does it."""
+        with self.reading(database) as reader:
+            if reader.is_clean and database.execute("SELECT 1 FROM stale").fetchone() is None:
+                return
         with _transaction_if_free(database) as free:
             if free:
                 with self.writing(database, 0) as writer:
-                    writer.delete_stale()
+                    writer.delete_left_over()
 
     def check(self, database: "Connection") -> tuple[int, str]:
         """Return the number of documents, and what is wrong with them, or an empty string; read all files."""
@@ -239,8 +242,7 @@ class PostingsWriter:
         self._database = database
         self._threads = max(1, min(files // _FILES_PER_THREAD, _MAX_THREADS))
         self._writer: IndexWriter | None = None
-        found = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'blob'").fetchone()
-        self._last = 0 if found is None else int(found[0])
+        self._left = _left_over(database)
 
     def add(self, blob: int, first: int, path: str, texts: Iterable[str]) -> None:
         """Add the chunks of a content.
@@ -258,33 +260,25 @@ class PostingsWriter:
             for number, text in enumerate(texts, first):
                 of_chunk = words + _words(text)
                 length = len(of_chunk.split())
-                lengths.append(_next_length(length))
+                lengths.append(next_length(length))
                 document = _document(blob, of_chunk + f" {_FILLER}" * (lengths[-1] - length))
                 document.add_integer("chunk", number)
                 document.add_integer("is_chunk", 1)
                 writer.add_document(document)
-            for length in _filling_lengths(lengths):
+            for length in filling_lengths(lengths):
                 document = _document(blob, f"{_FILLER} " * length)
                 document.add_integer("is_chunk", 0)
                 writer.add_document(document)
 
-    def delete_stale(self) -> None:
-        """Delete documents whose contents are not in the database."""
+    def delete_left_over(self) -> None:
+        """Delete documents that the database does not have; `add()` does it, too."""
         self._begin()
 
     def _begin(self) -> "IndexWriter":
         if self._writer is None:
-            from tantivy import FieldType, Query
-
-            self._writer = writer = self._engine.writer(self._threads)
-            left = Query.range_query(
-                _schema(), "blob", FieldType.Integer, self._last, include_lower=False, use_inverted_index=True
-            )
-            stale = self._database.execute("SELECT blob FROM stale").fetchall()
+            self._writer = self._engine.writer(self._threads)
             with engine_errors(self._engine.path, writing=True):
-                writer.delete_documents_by_query(left)
-                for (blob,) in stale:
-                    writer.delete_documents_by_term("blob", blob)
+                self._writer.delete_documents_by_query(self._left)
             self._database.execute("DELETE FROM stale")
             count_documents(self._database, 0)
         return self._writer
@@ -313,7 +307,7 @@ def _document(blob: int, words: str) -> "Document":
     return document
 
 
-def _next_length(words: int) -> int:
+def next_length(words: int) -> int:
     """Return the next number of words that tantivy stores in its byte for it, and does not round.
 
     It rounds down to 24 plus a number with four significant bits, and adds the rounded numbers when it merges segments
@@ -326,14 +320,14 @@ def _next_length(words: int) -> int:
 
 
 def _last_length(words: int) -> int:
-    """Return the highest number up to this one that tantivy does not round; see `_next_length()`."""
+    """Return the highest number up to this one that tantivy does not round; see `next_length()`."""
     if words <= _EXACT_WORDS:
         return words
     step = 1 << (words - 24).bit_length() - 4
     return 24 + (words - 24) // step * step
 
 
-def _filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
+def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
     """Yield the lengths of more documents, so that the mean of all is `_MEAN_WORDS`; none is rounded."""
     lacking = len(lengths) * _MEAN_WORDS - sum(lengths)
     while lacking <= -_MEAN_WORDS:
@@ -352,27 +346,42 @@ class PostingsReader:
 
     Attributes:
         count: Number of documents of chunks.
-        is_clean: True if the database has a chunk for each.
+        is_clean: True if there are no documents of contents that the database does not have.
     """
 
-    def __init__(self, path: Path, searcher: "Searcher", state: PostingsState) -> None:
+    def __init__(self, path: Path, searcher: "Searcher", database: "Connection") -> None:
+        """Count the documents.
+
+        Args:
+            path: Path of the directory.
+            searcher: Searcher.
+            database: The index, in a transaction.
+        """
         from tantivy import Query
 
         self._path = path
         self._searcher = searcher
-        self.count: int = _count(searcher, Query.term_query(_schema(), "is_chunk", 1))
-        self.is_clean: bool = self.count == state.documents
+        with engine_errors(path, writing=False):
+            self._left = _left_over(database)
+            self.is_clean: bool = not _count(searcher, self._left)
+            chunks = Query.term_query(_schema(), "is_chunk", 1)
+            self.count: int = _count(searcher, chunks if self.is_clean else _without(chunks, self._left))
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
-    @property
-    def is_wasteful(self) -> bool:
-        """True if so many documents are deleted, but not removed, that the index is better rebuilt."""
+    def check_waste(self) -> None:
+        """Check how many deleted documents take space, because tantivy has not merged their segments yet.
+
+        Raises:
+            RebuildError: They are so many that the index is better rebuilt.
+        """
         deleted = self._counted - self._searcher.num_docs
-        return deleted >= _MIN_WASTE and deleted * 2 >= self._counted
+        if deleted >= _MIN_WASTE and deleted * 2 >= self._counted:
+            raise RebuildError("its full-text search has too many deleted documents")
 
     def match(self, words: Sequence[str]) -> "Match":
         """Return the documents that have any of the words."""
-        return Match(self._path, self._searcher, words, self.count, self._counted)
+        left = None if self.is_clean else self._left
+        return Match(self._path, self._searcher, words, (self.count, self._counted), left)
 
 
 class Match:
@@ -383,21 +392,29 @@ class Match:
         total: Number of documents that have any.
     """
 
-    def __init__(self, path: Path, searcher: "Searcher", words: Sequence[str], count: int, counted: int) -> None:
+    def __init__(
+        self,
+        path: Path,
+        searcher: "Searcher",
+        words: Sequence[str],
+        sizes: tuple[int, int],
+        left: "EngineQuery | None",
+    ) -> None:
         """Prepare the search.
 
         Args:
             path: Path of the directory.
             searcher: Searcher.
             words: Words of a query.
-            count: Number of documents of chunks.
-            counted: Number of documents that tantivy counts.
+            sizes: Number of documents of chunks, and of all documents that tantivy counts.
+            left: Documents of contents that the database does not have; `None` if there are none.
         """
         from tantivy import Occur, Query
 
         self._path = path
         self._searcher = searcher
-        self._sizes = count, counted
+        self._sizes = sizes
+        self._left = left
         self.having: dict[str, int] = {}
         parts: list[tuple[Occur, EngineQuery]] = []
         with engine_errors(path, writing=False):
@@ -405,7 +422,7 @@ class Match:
                 query, self.having[word] = self._word_query(word)
                 parts.append((Occur.Should, query))
             self._query = Query.boolean_query(parts)
-            self.total: int = _count(searcher, self._query)
+            self.total: int = self._count(self._query)
 
     def best(self, limit: int) -> list[tuple[int, float]]:
         """Return the chunks with the highest BM25, the best first."""
@@ -422,11 +439,13 @@ class Match:
         some = Query.boost_query(Query.const_score_query(Query.term_set_query(_schema(), "blob", list(blobs)), 0), 0)
         query = Query.boolean_query([(Occur.Must, some), (Occur.Must, self._query)])
         with engine_errors(self._path, writing=False):
-            count = _count(self._searcher, query)
+            count = self._count(query)
         return self._rows(query, count) if count else []
 
     def _rows(self, query: "EngineQuery", limit: int) -> list[tuple[int, float]]:
         with engine_errors(self._path, writing=False):
+            if self._left is not None:
+                query = _without(query, self._left)
             hits = self._searcher.search(query, limit=limit, count=True).hits
             numbers = self._searcher.fast_field_values("chunk", [address for _, address in hits])
         return [
@@ -442,17 +461,41 @@ class Match:
         schema, (count, counted) = _schema(), self._sizes
         if len(word) == 1 and is_unspaced(word):  # each character of such a script begins a word; see `fts_text()`
             query = Query.regex_query(schema, "words", f"{word}.*")
-            having = _count(self._searcher, query)
+            having = self._count(query)
             return Query.boost_query(query, _idf(count, having)), having
         terms = _analyzer().analyze(_words(word))
         if len(terms) != 1:
             every = [Query.term_query(schema, "words", term, "freq") for term in terms]
             query = Query.boolean_query([(Occur.Must, term) for term in every])
-            return query, _count(self._searcher, query)
+            return query, self._count(query)
         query = Query.term_query(schema, "words", terms[0], "freq")
-        having = _count(self._searcher, query)
+        having = self._count(query)
         weight = _idf(counted, self._searcher.doc_freq("words", terms[0]))
         return Query.boost_query(query, _idf(count, having) / weight), having
+
+    def _count(self, query: "EngineQuery") -> int:
+        return _count(self._searcher, query if self._left is None else _without(query, self._left))
+
+
+def _left_over(database: "Connection") -> "EngineQuery":
+    """Return the query for documents of removed contents, and of contents that were never committed."""
+    from tantivy import FieldType, Occur, Query
+
+    found = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'blob'").fetchone()
+    last = 0 if found is None else int(found[0])
+    stale = [blob for (blob,) in database.execute("SELECT blob FROM stale")]
+    schema = _schema()
+    parts = [
+        Query.range_query(schema, "blob", FieldType.Integer, last, include_lower=False, use_inverted_index=True),
+        *([Query.term_set_query(schema, "blob", stale)] if stale else []),
+    ]
+    return Query.boolean_query([(Occur.Should, part) for part in parts])
+
+
+def _without(query: "EngineQuery", left: "EngineQuery") -> "EngineQuery":
+    from tantivy import Occur, Query
+
+    return Query.boolean_query([(Occur.Must, query), (Occur.MustNot, left)])
 
 
 def _count(searcher: "Searcher", query: "EngineQuery") -> int:

@@ -106,6 +106,17 @@ class Model(NamedTuple):
     generation: int | None
 
 
+def stamps_digest_of(database: "Connection", number: int | None) -> bytes | None:
+    """Return the digest of the stamps of a view's files; `None` if it is not known."""
+    row = database.execute("SELECT stamps FROM view WHERE id = ?", (number,)).fetchone()
+    return None if row is None else row[0]
+
+
+def set_stamps_digest(database: "Connection", number: int, digest: bytes) -> None:
+    """Set the digest of the stamps of a view's files, after the last change of its files."""
+    database.execute("UPDATE view SET stamps = ? WHERE id = ?", (digest, number))
+
+
 def generation_of(database: "Connection", view: View) -> int | None:
     """Return a number that changes with every refresh that writes; `None` if the view was never refreshed."""
     found = database.execute("SELECT generation FROM view WHERE root = ? AND options = ? AND name = ?", view.key)
@@ -129,6 +140,12 @@ def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
     return rows
 
 
+def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]]:
+    """Return the files of a view that have a note, and their notes."""
+    found = database.execute("SELECT path, note FROM tree WHERE view = ? AND note IS NOT NULL", (number,))
+    return [(decode_text(path), note) for path, note in found]
+
+
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
     """Return the files of the view that was refreshed last, if it is another one of the same folder and options."""
     found = database.execute(
@@ -138,10 +155,13 @@ def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
 
 
 def mark_changed(database: "Connection", view: View) -> int:
-    """Give a view a new generation and the present time, make it if it is missing, and return its number."""
+    """Give a view a new generation and the present time, make it if it is missing, and return its number.
+
+    The digest of its stamps is unknown then, until it is set after the changes.
+    """
     database.execute(
         "INSERT INTO view (root, options, name, generation, changed) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET generation = excluded.generation, changed = excluded.changed",
+        " ON CONFLICT DO UPDATE SET generation = excluded.generation, changed = excluded.changed, stamps = NULL",
         (*view.key, secrets.randbits(62), time.time_ns()),
     )
     number = number_of(database, view)
