@@ -26,7 +26,7 @@ from ripwrap.index.storage.database import (
     encode_text,
     write_transaction,
 )
-from ripwrap.index.storage.postings import Postings, PostingsWriter
+from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
 from ripwrap.index.storage.tables import (
     Row,
     View,
@@ -135,8 +135,7 @@ def refresh(
         notes = notes_of(database, number) if unchanged else []
         known = {} if unchanged else rows_of(database, number)
     if unchanged:
-        if not reader.is_clean:
-            postings.clean(database)
+        _tidy(database, postings, reader, counts)
         return _make_result(len(found.paths), notes, counts, 0), generation
     stamps = found.by_path()
     differing, gone = _find_differences(view, known, stamps, counts)
@@ -158,12 +157,17 @@ def refresh(
             read_only = code_of(error) == READONLY and generation is not None and not gone
             if not (read_only and all(_has_same_content(database, view, path, known.get(path)) for path in differing)):
                 raise
-        if counts.chunks > _CHUNKS_PER_CHECKPOINT:
-            checkpoint(database)
-    if counts.released or not reader.is_clean:
-        postings.clean(database)
+    _tidy(database, postings, reader, counts)
     notes = [(row.path, row.note) for row in known.values() if row.note is not None]
     return _make_result(len(known), notes, counts, len(gone)), generation
+
+
+def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
+    """Empty a large write-ahead log, and remove documents whose contents are removed."""
+    if counts.chunks > _CHUNKS_PER_CHECKPOINT:
+        checkpoint(database)
+    if counts.released or not reader.is_clean:
+        postings.clean(database)
 
 
 def _find_differences(
