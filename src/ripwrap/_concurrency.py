@@ -1,7 +1,8 @@
-"""Run blocking work in a worker thread that learns when its task is cancelled, and wait for locks."""
+"""Run blocking work in a worker thread that learns when its task is cancelled, and wait for locks and files in use."""
 
 import inspect
 import itertools
+import os
 import threading
 import time
 import warnings
@@ -16,6 +17,7 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from ripwrap._subprocess import poll_intervals
+from ripwrap._windows import IS_WINDOWS
 
 T = TypeVar("T")
 
@@ -190,3 +192,25 @@ async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
     finally:
         if held:
             lock.release()
+
+
+def replace_file(
+    source: Path, target: Path, *, windows: bool = IS_WINDOWS, replace: Callable[[Path, Path], object] = os.replace
+) -> None:
+    """Rename a file or folder, replacing a file of that name; on Windows try for ten seconds.
+
+    There a virus scanner may have a new file open, and another process the old one.
+
+    Raises:
+        OSError: It cannot be renamed.
+    """
+    for pause in (0.01 * 2**n for n in range(10)):
+        try:
+            replace(source, target)
+        except PermissionError:
+            if not windows:
+                raise
+            time.sleep(pause)
+        else:
+            return
+    replace(source, target)

@@ -19,7 +19,14 @@ _REPLACED_ERRNOS = {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EMLINK}
 """Errors for a link, a file in place of a folder, and a socket; EMLINK is FreeBSD's for a link (open(2))."""
 
 
-def open_regular_file(folder: str, path: str, *, follow: bool, roots: Sequence[str] = (os.curdir,)) -> int:
+def open_regular_file(
+    folder: str,
+    path: str,
+    *,
+    follow: bool,
+    roots: Sequence[str] = (os.curdir,),
+    folder_flags: int = _FOLDER_FLAGS,
+) -> int:
     """Open a regular file and return its descriptor.
 
     Args:
@@ -27,6 +34,7 @@ def open_regular_file(folder: str, path: str, *, follow: bool, roots: Sequence[s
         path: Path of the file, as rg printed it.
         follow: True if rg followed links.
         roots: Paths that rg was given to search; it follows links in these in any case.
+        folder_flags: Flags with which a folder on the way is opened; macOS has no `O_PATH`.
 
     Raises:
         FileNotFoundError: The file is gone, or is not a regular file any more.
@@ -36,7 +44,7 @@ def open_regular_file(folder: str, path: str, *, follow: bool, roots: Sequence[s
         if follow or not _CAN_OPEN_BELOW:
             found = os.open(os.path.join(folder, path), _FILE_FLAGS)
         else:
-            found = _open_below(folder, *_split_root(path, roots))
+            found = _open_below(folder, *_split_root(path, roots), folder_flags)
     except OSError as error:
         if error.errno in _REPLACED_ERRNOS:
             raise _gone_error(path) from error
@@ -56,7 +64,7 @@ def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:
     return (name, path[len(name) :]) if above else (name, path)
 
 
-def _open_below(folder: str, name: str, rest: str) -> int:
+def _open_below(folder: str, name: str, rest: str, folder_flags: int) -> int:
     """Open a file below a root without following links below it."""
     # O_NOFOLLOW holds for the last part of a path only, so each folder is opened by itself, relative to the one above
     # (openat(2), "Rationale for openat()": a folder that is replaced meanwhile is not entered).
@@ -64,10 +72,10 @@ def _open_below(folder: str, name: str, rest: str) -> int:
     parts = [part for part in rest.split(os.sep) if part not in ("", os.curdir)]
     if not parts:
         return os.open(start, _FILE_FLAGS)
-    here = os.open(start, _FOLDER_FLAGS)
+    here = os.open(start, folder_flags)
     try:
         for part in parts[:-1]:
-            below = os.open(part, _FOLDER_FLAGS | _NO_FOLLOW, dir_fd=here)
+            below = os.open(part, folder_flags | _NO_FOLLOW, dir_fd=here)
             os.close(here)
             here = below
         return os.open(parts[-1], _FILE_FLAGS | _NO_FOLLOW, dir_fd=here)

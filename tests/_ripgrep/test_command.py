@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 import ripwrap
 from ripwrap import sync
-from ripwrap._ripgrep.command import files_command, search_command
+from ripwrap._ripgrep.command import files_command, normalise_path, search_command
 from ripwrap.options import FileOptions, Flag, SearchOptions, suggest
 
 DEFAULTS = ("--glob=!.git", "--glob=!.ripgrep/", "--hidden", "--follow", "--no-require-git")
@@ -119,6 +119,23 @@ def test_paths_follow_a_double_dash() -> None:
     given = [".//", "./.", ".", "././/a//b", "./-", "..", "./../x", ".hidden", "/./x"]
     wanted = (".", ".", ".", "a//b", "./-", "..", "../x", ".hidden", "/./x")
     assert files_command(".", given, {}).arguments[-len(wanted) :] == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        *(("-", r".\-"), ("./-", r".\-"), (r".\-", r".\-"), ("sub/", "sub\\"), ("Z:/a/sub", r"Z:\a\sub")),
+        *((r"Z:\a/sub", r"Z:\a\sub"), ("//host/share", r"\\host\share"), (".//a/b", r"a\b"), (r".\./a", "a")),
+        *(("./", "."), (r".\.", "."), ("../a", r"..\a"), (".hidden/x", r".hidden\x")),
+    ],
+)
+def test_paths_have_one_kind_of_separator_on_windows(given: str, wanted: str) -> None:
+    assert normalise_path(given, "\\") == wanted
+    assert normalise_path(wanted, "\\") == wanted
+
+
+def test_backslash_is_part_of_a_name_on_posix() -> None:
+    assert normalise_path(r".\a", "/") == r".\a"
 
 
 @given(st.text(), st.lists(st.text(min_size=1)), st.lists(st.text()))

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap import Begin, Context, DecodeError, End, FileCount, Match
-from ripwrap._ripgrep.decoder import CountDecoder, MessageDecoder, PathDecoder, Record, kind_of, path_of
+from ripwrap._ripgrep.decoder import CountDecoder, MessageDecoder, PathDecoder, Record, decode_path, kind_of, path_of
 from ripwrap._ripgrep.framing import MAX_RECORD
 from ripwrap._ripgrep.page_collector import PageRequest
 from support.outcomes import Outcome, cut, of_counts, of_matches, of_messages, of_page, of_paths
@@ -408,3 +408,12 @@ def test_path_over_the_limit_is_rejected() -> None:
     assert paths.feed(half) == []
     with pytest.raises(DecodeError, match=f"longer than {MAX_RECORD} bytes"):
         paths.feed(half)
+
+
+def test_path_that_windows_cannot_have_raises_decode_error() -> None:
+    def strict(raw: bytes) -> str:  # `os.fsdecode` there
+        return raw.decode("utf-8", "surrogatepass")
+
+    assert decode_path("ä\ud800".encode("utf-8", "surrogatepass"), strict) == "ä\ud800"
+    with pytest.raises(DecodeError, match="a path that is not UTF-8"):
+        decode_path(b"a\xff", strict)

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from ripwrap import CapabilityError, GlobError, PathError, PatternError, SearchError, UnknownTypeError
-from ripwrap._ripgrep.stderr import MAX_STDERR, failure, only_path_errors, path_errors
+from ripwrap._ripgrep.stderr import MAX_STDERR, failure, kind_of_error, only_path_errors, path_errors
 
 
 @pytest.mark.parametrize(
@@ -160,3 +160,10 @@ def test_errors_beyond_the_stderr_limit_are_reported_as_left_out() -> None:
     assert {error.path for error in errors[:-1]} == {"f"}
     assert "left out" in errors[-1].message
     assert only_path_errors(stderr)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(2, "missing"), (3, "missing"), (5, "denied"), (1921, "loop"), (1, "other")]
+)
+def test_errors_of_windows_have_their_kind(number: int, kind: str) -> None:
+    assert kind_of_error(number, windows=True) == kind

@@ -92,6 +92,7 @@ def test_archive_must_contain_the_program_exactly_once() -> None:
     assert_refused(tar_of((entry(f"{FOLDER}/rg", tarfile.DIRTYPE), b"")), "got 0")
 
 
+@pytest.mark.slow
 def test_decompression_bombs_are_rejected() -> None:
     large = bytes(MAX_BINARY_BYTES + 1)
     assert_refused(tar_of((entry(f"{FOLDER}/rg"), large)), f"more than {MAX_BINARY_BYTES} bytes")
@@ -100,7 +101,7 @@ def test_decompression_bombs_are_rejected() -> None:
     declared.size = MAX_UNPACKED_BYTES + 1
     assert_refused(gzip.compress(declared.tobuf()), f"unpacks to more than {MAX_UNPACKED_BYTES} bytes")
     long_name = entry(f"{FOLDER}/{'n' * 2_000_000}")
-    assert_refused(tar_of((long_name, b"")), "header declares")
+    assert_refused(tar_of((long_name, b"")), "header has more than")
     many = [(entry(str(number)), b"") for number in range(MAX_MEMBERS + 1)]
     assert_refused(tar_of(*many), f"more than {MAX_MEMBERS} members")
 

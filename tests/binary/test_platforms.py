@@ -6,7 +6,7 @@ import pytest
 
 from ripwrap import UnsupportedPlatformError
 from ripwrap.binary import platforms
-from ripwrap.binary.platforms import Platform, targets
+from ripwrap.binary.platforms import Platform, describe, targets
 from ripwrap.binary.releases import PINS, asset_name
 
 ARM7 = ["armv7-unknown-linux-musleabihf", "armv7-unknown-linux-gnueabihf"]
@@ -105,3 +105,46 @@ def test_common_platforms_have_a_pinned_first_target() -> None:
     for version in ("14.1.1", "15.0.0", "15.1.0", "15.2.0"):
         for platform in common:
             assert (version, targets(platform, version)[0]) in PINS
+
+
+@pytest.mark.parametrize(
+    ("platform", "implementation", "python", "described"),
+    [
+        (
+            Platform("Linux", "x86_64", "glibc"),
+            "cpython",
+            (3, 11, 7),
+            "Linux on x86_64 (glibc), CPython 3.11: all tests were run there",
+        ),
+        (
+            Platform("Windows", "AMD64"),
+            "cpython",
+            (3, 11),
+            "Windows on x86_64, CPython 3.11: the tests of tests/windows were run there, under Wine",
+        ),
+        (
+            Platform("Linux", "arm64", "glibc"),
+            "cpython",
+            (3, 11),
+            "aarch64 (glibc), CPython 3.11: a smoke test was run",
+        ),
+        (Platform("Linux", "x86_64", "glibc"), "pypy", (3, 11), "PyPy 3.11: a smoke test was run there"),
+        (Platform("Linux", "x86_64", "musl"), "cpython", (3, 11), "(musl), CPython 3.11: ripwrap was never run there"),
+        (
+            Platform("Darwin", "arm64"),
+            "cpython",
+            (3, 13),
+            "macOS on aarch64, CPython 3.13: ripwrap was never run there",
+        ),
+        (Platform("Linux", "x86_64", "glibc"), "cpython", (3, 99), "CPython 3.99: ripwrap was never run there"),
+    ],
+)
+def test_platform_is_described_with_what_was_run_there(
+    platform: Platform, implementation: str, python: tuple[int, ...], described: str
+) -> None:
+    assert described in describe(platform, implementation, python)
+
+
+def test_free_threaded_python_is_another_platform() -> None:
+    described = describe(Platform("Linux", "x86_64", "glibc"), "cpython", (3, 13), free_threaded=True)
+    assert described.endswith("CPython 3.13, free-threaded: ripwrap was never run there")

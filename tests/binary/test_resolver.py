@@ -10,6 +10,7 @@ import pytest
 
 from ripwrap import binary, sync
 from ripwrap.binary import RgBinary, cache, resolver
+from ripwrap.binary.candidates import add_extension, why_not_runnable
 from ripwrap.cli import run
 from ripwrap.errors import BinaryError, BinaryNotFoundError
 from support import wheel
@@ -293,3 +294,17 @@ def test_relative_variable_is_resolved_in_the_current_directory(
 async def test_async_resolve_finds_the_same_rg(script: Callable[..., Path]) -> None:
     cached = script(f"cache/{FOLDER}/rg")
     assert await binary.resolve() == sync.resolve() == RgBinary(str(cached), "cache")
+
+
+def test_batch_file_is_refused_by_the_rules_of_windows(script: Callable[..., Path]) -> None:
+    path = str(script("mine/rg.CMD"))
+    assert "cmd.exe would run parts of a pattern" in why_not_runnable(path, windows=True)
+    assert why_not_runnable(path, windows=False) == ""
+
+
+def test_extension_may_be_left_out_on_windows(script: Callable[..., Path]) -> None:
+    path = str(script("mine/rg.exe"))
+    bare = path.removesuffix(".exe")
+    assert (add_extension(bare, windows=True), add_extension(path, windows=True)) == (path, path)
+    assert add_extension(bare, windows=False) == bare
+    assert add_extension(str(script("mine/rg")), windows=True) == bare

@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from ripwrap.index.branches import DETACHED, NO_REPOSITORY, UNKNOWN, is_gone, key_of, repository_of, view_of
+from ripwrap.index.branches import (
+    DETACHED,
+    NO_REPOSITORY,
+    UNKNOWN,
+    is_gone,
+    key_of,
+    repository_of,
+    resolve_link,
+    view_of,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +97,9 @@ def test_unreadable_head_is_an_unknown_branch(spoil: Spoil, tmp_path: Path) -> N
     assert not is_gone(tmp_path, UNKNOWN)
 
 
-@pytest.mark.parametrize("name", ["a\0b", "a\nb", "a\x1b[2Jb", "detached HEAD", "a\x7f"])
+@pytest.mark.parametrize(
+    "name", ["a\0b", "a\nb", "a\x1b[2Jb", "detached HEAD", "a\x7f", "/etc", "a//b", "..", r"\\host\x", "c:"]
+)
 def test_invalid_branch_name_is_an_unknown_branch(name: str, tmp_path: Path) -> None:
     repository(tmp_path, f"ref: refs/heads/{name}\n")
     assert view_of(tmp_path) == UNKNOWN
@@ -128,8 +139,19 @@ def test_packed_refs_behind_a_link_are_read(tmp_path: Path) -> None:
     assert is_gone(tmp_path, "gone")
 
 
+def test_packed_refs_with_carriage_returns_are_read(tmp_path: Path) -> None:
+    (repository(tmp_path) / "packed-refs").write_bytes(b"# pack-refs\r\n%b refs/heads/packed\r\n" % (b"0" * 40))
+    assert not is_gone(tmp_path, "packed")
+
+
 def test_ordinary_repository_has_its_branch_and_key(tmp_path: Path) -> None:
     git = repository(tmp_path)
     assert (view_of(tmp_path), key_of(tmp_path)) == ("main", f"{git}\0.")
     (git / "HEAD").write_text("0" * 40 + "\n")
     assert view_of(tmp_path) == DETACHED
+
+
+@pytest.mark.parametrize("text", [r"\\host\share\git", "//host/share/git", r"\\?\UNC\host\share", r"\\.\pipe\x"])
+def test_repository_cannot_lead_to_another_computer_on_windows(text: str, tmp_path: Path) -> None:
+    assert resolve_link(tmp_path, text, windows=True) is None
+    assert resolve_link(tmp_path, "below", windows=True) == tmp_path / "below"

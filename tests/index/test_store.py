@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -131,7 +132,7 @@ def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_pa
 
         anyio.run(sound)
         assert anyio.run(answers, root, home) == anyio.run(answers, root, tmp_path / f"new-{attempt}")
-    assert killed >= KILLS // 10
+    assert killed >= max(1, KILLS // 10)
 
 
 @pytest.mark.slow
@@ -400,7 +401,8 @@ def without_segments(file: Path) -> None:
 
 DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "no contents": ("DELETE FROM blob", "rebuild"),
-    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 1, x'00', 'text', NULL)", "rebuild"),
+    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, 0, x'00', NULL, '')", "rebuild"),
+    "names of nothing": ("INSERT INTO definition VALUES ('Jar', 99)", "rebuild"),
     "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "rebuild"),
     "files of nothing": ("INSERT INTO tree VALUES (99, 'x', NULL, 0, 0, 0, NULL)", "rebuild"),
     "words": (junk_in_the_words, "rebuild"),
@@ -445,6 +447,76 @@ async def test_remedy_named_by_check_repairs_the_index(index: Index, plant: Plan
     health = await index.check()
     assert (health.ok, health.messages) == (True, ())
     assert await index.search("cookies", limit=None) == expected
+
+
+@pytest.fixture
+def files_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no file of a database be removed, as on Windows while another process has it open."""
+    real = Path.unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if path.name.startswith(NAME):
+            raise PermissionError(13, "used by another process", str(path))
+        real(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("files_in_use")
+async def test_rebuild_of_an_index_that_another_process_has_open(index: Index, plant: Plant, home: Path) -> None:
+    await index.refresh()
+    async with Index(index.root, location=home) as other:
+        assert await paths(other) == {"a.py", "b.md"}
+        plant({"c.py": "cookies\n"})
+        assert (await index.refresh(rebuild=True)).added == 3
+        assert await paths(other, refresh=False) == {"a.py", "b.md", "c.py"}
+        plant({"d.py": "cookies\n"})
+        assert "d.py" in await paths(other)
+    assert (await index.check()).ok
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("files_in_use")
+async def test_damaged_index_that_another_process_has_open_is_rebuilt(index: Index, home: Path) -> None:
+    await index.refresh()
+    async with Index(index.root, location=home) as other:
+        await paths(other)
+        connection = sqlite3.connect(home / NAME)
+        connection.execute("DROP TABLE tree")
+        connection.commit()
+        connection.close()
+        assert await paths(index) == {"a.py", "b.md"}
+        assert await paths(other) == {"a.py", "b.md"}
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("files_in_use")
+async def test_index_that_can_be_neither_removed_nor_emptied_says_what_to_do(index: Index, home: Path) -> None:
+    await index.refresh()
+    await index.aclose()
+    with (home / NAME).open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * 3000)
+    with pytest.raises(RipwrapError, match="cannot be removed: used by another process; end the programs"):
+        await index.refresh(rebuild=True)
+
+
+@pytest.mark.anyio
+async def test_index_needs_no_collected_cursors(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On PyPy a cursor lives on until the garbage is collected."""
+    cursors: list[sqlite3.Cursor] = []
+
+    class Connection(sqlite3.Connection):
+        def execute(self, *arguments: Any) -> sqlite3.Cursor:
+            cursors.append(super().execute(*arguments))
+            return cursors[-1]
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Connection))
+    assert (await index.refresh()).added == 2
+    assert (await index.refresh(rebuild=True)).added == 2
+    assert await paths(index) == {"a.py", "b.md"}
+    assert cursors
 
 
 @pytest.mark.anyio
@@ -628,14 +700,14 @@ def change(root: Path, *statements: str) -> None:
     database.close()
 
 
-LIE = "UPDATE chunk SET text = 'a lie about cookies'"
+LIE = "UPDATE chunk SET symbol = 'a lie'"
 
 
 async def search_project(root: Path) -> tuple[bool, str, bool]:
-    """Search an index in the project; return if it was built before, the text found, and if it is built now."""
+    """Search an index in the project; return if it was built, what was found, and if it is built now."""
     async with Index(root, location="project") as index:
         before = (await index.status()).built
-        found = [place.text for place in await index.search("cookies")]
+        found = [place.symbol or place.text for place in await index.search("cookies")]
         return before, "".join(found).strip(), (await index.status()).built
 
 
@@ -654,7 +726,7 @@ async def test_index_shipped_in_a_repository_is_rebuilt(
     assert "is rebuilt: it does not have the ownership mark" in caplog.text
     caplog.clear()
     change(root, LIE)  # by this user, who may
-    assert await search_project(root) == (True, "a lie about cookies", True)
+    assert await search_project(root) == (True, "a lie", True)
     change(root, "DELETE FROM meta WHERE key = 'mark'")
     assert await search_project(root) == (False, "cookies", True)
     (mark,) = (own_cache / "index/marks").iterdir()
@@ -668,7 +740,7 @@ async def test_index_shipped_in_a_repository_is_rebuilt(
 @pytest.mark.parametrize(
     "statements",
     [
-        ["CREATE TRIGGER evil AFTER INSERT ON tree BEGIN UPDATE chunk SET text = 'a lie'; END"],
+        ["CREATE TRIGGER evil AFTER INSERT ON tree BEGIN UPDATE chunk SET symbol = 'a lie'; END"],
         ["CREATE VIEW evil AS SELECT 1"],
         ["CREATE TABLE evil (x)"],
         ["DROP INDEX tree_blob"],
@@ -697,7 +769,7 @@ async def test_rebuild_for_another_chunker_keeps_the_owner(plant: Plant, own_cac
     change(root, "UPDATE meta SET value = 'other' WHERE key = 'chunker'")
     assert await search_project(root) == (True, "cookies", True)
     change(root, LIE)
-    assert await search_project(root) == (True, "a lie about cookies", True)
+    assert await search_project(root) == (True, "a lie", True)
 
 
 @pytest.mark.anyio
@@ -709,12 +781,12 @@ async def test_each_process_rebuilds_a_project_index_without_a_cache(
     assert await search_project(root) == (False, "cookies", True)
     assert "cannot store who made it: " in caplog.text
     change(root, LIE)
-    assert await search_project(root) == (True, "a lie about cookies", True)
+    assert await search_project(root) == (True, "a lie", True)
     code = """
 import sys
 from ripwrap import sync
 index = sync.Index(sys.argv[1], location="project")
-print(index.status().built, index.search("cookies")[0].text, end="")
+print(index.status().built, (found := index.search("cookies")[0]).symbol or found.text, end="")
 """
     done = subprocess.run([sys.executable, "-c", code, root], capture_output=True, text=True, timeout=50, check=True)
     assert done.stdout == "False cookies\n"
@@ -797,7 +869,8 @@ def test_read_only_index_is_searched_while_nothing_has_changed(
     home.chmod(0o755)
     assert answers == ["['a.py']", "['a.py']"]
     assert refused.startswith("RipwrapError the index ") and "readonly database: pass another" in refused
-    assert "refresh=False" in refused and old == "['a.py']"
+    unchanged = bool(change) and "a.py" not in change
+    assert "refresh=False" in refused and old == ("['a.py']" if unchanged else "[]")
 
 
 def test_unwritable_location_raises_with_a_hint(plant: Plant, home: Path) -> None:
@@ -961,7 +1034,7 @@ async def test_cancelled_statement_ends_soon(index: Index, plant: Plant) -> None
         with write_transaction(database):
             database.execute("DELETE FROM chunk")
             begun.set()
-            database.execute(f"INSERT INTO chunk (text) {ENDLESS}")
+            database.execute(f"INSERT INTO chunk (digest) {ENDLESS}")
 
     calls: list[Callable[[], object]] = [
         partial(index._store.run, read),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ripwrap import AccessDeniedError
-from ripwrap.workspace.sandbox import Sandbox, below, trap
+from ripwrap.workspace.sandbox import Sandbox, below
 
 Plant = Callable[..., Path]
 
@@ -214,20 +214,36 @@ def test_containment_compares_path_components_by_platform_rules(
     assert below(path, root) == relative
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *(r"C:secret", "c:..\\x", r"\\?\C:\x", r"\\.\PhysicalDrive0", "//?/C:/x", "//./COM1"),
-        *("NUL", "a/con", r"a\LPT1.txt"),
-        *("com1", "CONIN$", "a.txt:stream", r"dir::$INDEX_ALLOCATION", "a.", "a ", r"dir. \x", "aux.c"),
-    ],
-)  # fmt: skip
-def test_trap_detects_special_windows_paths(path: str) -> None:
-    assert trap(path)
+FOREIGN = [
+    *(r"\\host\share\x", "//host/share/x", r"/\host\share", r"\/host/share", r"\\host\share\..\..\x", "//host", "//"),
+    *(r"\\?\UNC\host\share", r"\\?\C:\x", r"\\.\pipe\x", "//?/UNC/host/share", r"\??\UNC\host\share", "/??/C:/x"),
+]
 
 
-@pytest.mark.parametrize(
-    "path", [r"C:\work\a.py", "C:/work", r"src\console.py", "..", r"..\x", "nul_.txt", "comma", ".", "a..b", "lpt"]
-)
-def test_trap_accepts_ordinary_windows_paths(path: str) -> None:
-    assert trap(path) is None
+@pytest.mark.parametrize("path", FOREIGN)
+def test_path_to_another_computer_or_device_is_refused_before_it_is_looked_at(
+    yard: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = Sandbox([yard], windows=True)
+    looked_at: list[str] = []
+
+    def spy(call: Callable[..., object]) -> Callable[..., object]:
+        def recorded(path: object, *rest: object, **options: object) -> object:
+            looked_at.append(str(path))
+            return call(path, *rest, **options)
+
+        return recorded
+
+    for name in ("lstat", "stat", "readlink", "open", "scandir"):
+        monkeypatch.setattr(os, name, spy(getattr(os, name)))
+    with pytest.raises(AccessDeniedError, match=r"another computer|device path") as caught:
+        sandbox.locate(path)
+    monkeypatch.undo()
+    assert caught.value.path == path
+    assert looked_at == []
+
+
+def test_windows_rules_leave_ordinary_paths_alone(yard: Path) -> None:
+    assert Sandbox([yard], windows=True).locate("a/b").paths == ("a/b",)
+    with pytest.raises(AccessDeniedError, match="names a device"):
+        Sandbox([yard], windows=True).locate("a/NUL")

@@ -39,7 +39,7 @@ ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg")
 
 _NOT_HIDDEN = "!.*"
 _END_OF_OPTIONS = "--"
-_LEADING_DOTS = re.compile(rf"^(\.[{re.escape(os.sep + (os.altsep or ''))}]+)+")
+_LEADING_DOTS = {"/": re.compile(r"^(\./+)+"), "\\": re.compile(r"^(\.\\+)+")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,10 +363,21 @@ def _paths(paths: StrPath | Iterable[StrPath]) -> Iterator[str]:
         text = _text_path(path)
         if not text:
             raise ValueError("a path is empty; pass '.' for the directory itself")
-        # rg prints a path as it was given, and the decoder removes one './': './/a' would become '/a'.
-        text = _LEADING_DOTS.sub("", text) or os.curdir
-        # `-` is stdin.
-        yield "./-" if text == "-" else text
+        yield normalise_path(text)
+
+
+def normalise_path(path: str, sep: str = os.sep) -> str:
+    r"""Return a path as an argument of rg, which prints it as it is given: with one kind of separator.
+
+    Args:
+        path: Path of a caller.
+        sep: Separator of the system; the other one of Windows is replaced.
+    """
+    if sep == "\\":
+        path = path.replace("/", sep)
+    # The decoder removes one './': './/a' would become '/a'.
+    path = _LEADING_DOTS[sep].sub("", path) or os.curdir
+    return f".{sep}-" if path == "-" else path  # `-` is stdin
 
 
 def _text_path(path: StrPath) -> str:

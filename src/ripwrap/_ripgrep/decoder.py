@@ -159,12 +159,15 @@ class PathDecoder:
         """Return the paths that `chunk` completes.
 
         Raises:
-            DecodeError: A path is longer than `MAX_RECORD`.
+            DecodeError: A path is longer than `MAX_RECORD`, or Windows cannot have it.
         """
         whole, ended, self._rest = (self._rest + chunk).rpartition(b"\0")
         if len(self._rest) > MAX_RECORD:
             raise _decode_error(self._rest, f"a path longer than {MAX_RECORD} bytes")
-        return [path.removeprefix(_DOT_SLASH) for path in os.fsdecode(whole).split("\0")] if ended else []
+        if not ended:
+            return []
+        # All at once, because a listing may have a hundred thousand paths.
+        return ("\0" + decode_path(whole)).replace("\0" + _DOT_SLASH, "\0").split("\0")[1:]
 
     def close(self) -> None:
         """Check that the stream ended with a complete path.
@@ -199,7 +202,7 @@ class CountDecoder:
         known = 0
         counts: list[FileCount] = []
         while found := self._PATH_AND_COUNT.match(self._rest, known):
-            counts.append(FileCount(path=os.fsdecode(found[1]).removeprefix(_DOT_SLASH), count=int(found[2])))
+            counts.append(FileCount(path=decode_path(found[1]).removeprefix(_DOT_SLASH), count=int(found[2])))
             known = found.end()
         self._rest = self._rest[known:]
         if not counts:
@@ -249,6 +252,18 @@ def decode_types(stdout: bytes) -> FileTypes:
     return {name: tuple(globs.split(", ")) for name, _, globs in lines}
 
 
+def decode_path(raw: bytes, decode: Callable[[bytes], str] = os.fsdecode) -> str:
+    """Return a path as `os.fsdecode` returns it.
+
+    Raises:
+        DecodeError: It is not UTF-8, which Windows cannot have; other systems can.
+    """
+    try:
+        return decode(raw)
+    except UnicodeDecodeError as error:
+        raise _decode_error(raw, "a path that is not UTF-8") from error
+
+
 def kind_of(record: bytes) -> str:
     """Return the kind of a record.
 
@@ -274,7 +289,7 @@ def path_in(head: bytes) -> str:
     """Return the path in the first bytes of a record, without a leading `./`; empty if there is none."""
     if found := _PATH_IN_HEAD.search(head):
         with suppress(DecodeError):
-            return os.fsdecode(path_of(b'{"type":"begin","data":{"path":%b}}' % found[1]))
+            return decode_path(path_of(b'{"type":"begin","data":{"path":%b}}' % found[1]))
     return ""
 
 

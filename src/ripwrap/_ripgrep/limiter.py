@@ -6,6 +6,7 @@ belongs to one loop. All threads that call blocking operations share one set of 
 """
 
 import os
+import sys
 import threading
 from contextlib import suppress
 from typing import Self
@@ -59,7 +60,7 @@ class _Slots:
 _SLOTS = _Slots()
 _LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_limiter")
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(after_in_child=_SLOTS.reset)
 
 

@@ -16,17 +16,16 @@ at a `yield` holds descriptors only.
 """
 
 import errno
+import functools
 import logging
 import math
 import os
-import select
 import subprocess
 import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Self, cast
 
@@ -38,16 +37,22 @@ from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads
 from ripwrap._subprocess import (
+    KILLED_RETURNCODE,
     Popen,
     defer_interrupts,
+    is_whole,
     kill,
     open_temporary_file,
     peek,
     poll_intervals,
+    read_beginning,
     reap,
     spawn,
     wait_for_exit,
+    wait_for_output,
+    widen_pipe,
 )
+from ripwrap._windows import COMMAND_TOO_LONG, command_length
 from ripwrap.binary.probe import OTHER_RG, RgBinary
 from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
 
@@ -56,14 +61,8 @@ _LOGGER = logging.getLogger("ripwrap")
 READ_BYTES = 64 * 1024
 """Bytes of one read; other tasks run between two reads."""
 
-PIPE_BYTES = 256 * 1024
-"""Capacity of a pipe on Linux, where all pipes of a user may hold 64 MiB (pipe(7))."""
-
 EXIT_GRACE_SECONDS = 1.0
 """Seconds for rg to exit by itself after it has closed its stdout."""
-
-KILLED_RETURNCODE = -9
-"""Exit code of a killed rg that has not ended yet."""
 
 SHORT_COMMAND = 8000
 """Characters of a command line that fits on every system. A shorter one is not measured, which takes time."""
@@ -84,13 +83,13 @@ class Settings:
     """Settings of all children, which tests change.
 
     Attributes:
-        can_poll_pipes: True if pipes can be polled. Windows can poll sockets only; there a thread reads.
+        can_await_pipes: True if event loops can wait for a pipe. On Windows they cannot; there a thread waits.
         stall_seconds: Seconds of silence after which stderr is read: an rg that could not start a thread may hang
             (rg-facts 8).
         reap_seconds: Seconds for a killed rg to end; only one in uninterruptible sleep needs more (rg-facts 33).
     """
 
-    can_poll_pipes: bool = os.name == "posix"
+    can_await_pipes: bool = os.name == "posix"
     stall_seconds: float = 1.0
     reap_seconds: float = 1.0
 
@@ -125,7 +124,7 @@ def split(command: Command) -> Sequence[Command]:
 
 def _room() -> int:
     """Return the maximum cost of the arguments of a command, in the units of `_cost()`."""
-    if os.name == "nt":
+    if sys.platform == "win32":
         return MAX_COMMAND - SPARE_COMMAND
     limit = os.sysconf("SC_ARG_MAX")
     environment = sum(_cost(name) + len(os.fsencode(value)) + 1 for name, value in os.environ.items())
@@ -135,7 +134,7 @@ def _room() -> int:
 def _cost(argument: str) -> int:
     """Return the size of an argument: characters on Windows; elsewhere bytes, with a NUL and a pointer (execve(2))."""
     if os.name == "nt":
-        return len(subprocess.list2cmdline([argument])) + 1
+        return command_length([argument]) + 1
     return len(os.fsencode(argument)) + 1 + 8
 
 
@@ -143,20 +142,12 @@ def _start(argv: tuple[str, ...], cwd: str, stderr: IO[bytes]) -> Popen:
     try:
         return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd)
     except OSError as error:
-        raise _start_error(error, argv, cwd) from error
+        raise start_error(error, argv, cwd) from error
 
 
-def _widen_pipe(pipe: IO[bytes]) -> None:
-    """Enlarge a pipe beyond the 64 KiB of Linux, so that rg waits for its reader less often."""
-    if sys.platform == "linux":
-        import fcntl
-
-        with suppress(OSError):  # the user's limit is reached
-            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-
-
-def _start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
-    if error.errno == errno.E2BIG:
+def start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
+    """Return the error for an rg that could not be started: too many arguments, a wrong `cwd`, or a wrong rg."""
+    if error.errno == errno.E2BIG or getattr(error, "winerror", None) == COMMAND_TOO_LONG:
         size = sum(map(len, argv))
         return SearchError(
             f"the command line is too long for this system ({size} characters); pass fewer or shorter paths, globs and "
@@ -174,15 +165,15 @@ def _start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
     return SearchError(f"could not start rg: {error.strerror}", argv=argv)
 
 
-def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], reading: threading.Lock, seconds: float) -> None:
+def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: threading.Lock, seconds: float) -> None:
     """Kill rg if it runs, close its files, and wait at most `seconds` for its end."""
     kill(popen)
     stderr.close()
-    # On Windows a thread may still read. Do not close its descriptor before it sees the end of the file: the system
-    # could give the same number to another file.
-    if reading.acquire(timeout=seconds):
+    # On Windows a thread may still wait for output. Do not close its descriptor before it sees the end of the file: the
+    # system could give the same number to another file.
+    if waiting.acquire(timeout=seconds):
         stdout.close()
-        reading.release()
+        waiting.release()
     if wait_for_exit(popen, seconds) is None:
         _LOGGER.warning("rg (process %d) was killed but has not ended yet", popen.pid)
 
@@ -210,7 +201,7 @@ class _Child:
         self._argv = (binary.path, *command.arguments)
         self._stderr = open_temporary_file()
         self._checked_stderr_bytes = 0  # size of stderr when it was last read
-        self._reading = threading.Lock()
+        self._waiting = threading.Lock()
         self._wrote = False
         clean_up: Callable[[], object] = self._stderr.close
         try:
@@ -218,12 +209,12 @@ class _Child:
                 self._popen = _start(self._argv, command.cwd, self._stderr)
                 self._stdout = cast("IO[bytes]", self._popen.stdout)
                 # At garbage collection and interpreter exit, for a generator that is never closed (rg-facts 31).
-                held = (self._popen, self._stdout, self._stderr, self._reading)
+                held = (self._popen, self._stdout, self._stderr, self._waiting)
                 clean_up = self._finalizer = weakref.finalize(self, _destroy, *held, SETTINGS.reap_seconds)
         except BaseException:
             clean_up()
             raise
-        _widen_pipe(self._stdout)
+        widen_pipe(self._stdout)
 
     def kill(self) -> None:
         """Kill rg; output that it has already written can still be read."""
@@ -256,16 +247,9 @@ class _Child:
         size = os.fstat(self._stderr.fileno()).st_size
         if size != self._checked_stderr_bytes:
             self._checked_stderr_bytes = size
-            # `pread`, because the file's offset is shared with rg, which writes there.
-            if out_of_threads(os.pread(self._stderr.fileno(), MAX_STDERR, 0)):
+            if out_of_threads(read_beginning(self._stderr, MAX_STDERR)):
                 self.kill()
         return False
-
-    def _poll(self, seconds: float) -> int:
-        """Wait up to `seconds` for stdout; return `POLLIN` for bytes, `POLLHUP` for its end, both, or 0 for neither."""
-        polling = select.poll()
-        polling.register(self._stdout, select.POLLIN)
-        return sum(events for _, events in polling.poll(seconds * 1000))
 
 
 class AsyncChild(_Child):
@@ -280,9 +264,7 @@ class AsyncChild(_Child):
         Args:
             whole: True if rg has written its last message, so that its exit ends the stream, too.
         """
-        if not SETTINGS.can_poll_pipes:
-            return await self._read_in_thread()
-        if self._poll(0):  # a tenth of the cost of `wait_readable`
+        if wait_for_output(self._stdout, 0):  # a tenth of the cost of `wait_readable`
             await anyio.lowlevel.checkpoint()
         else:
             while not await self._readable():
@@ -309,15 +291,24 @@ class AsyncChild(_Child):
             with anyio.CancelScope(shield=True):
                 if await self._wait_for_exit(SETTINGS.reap_seconds) is None:
                     self._finalizer.detach()
-                    _destroy(self._popen, self._stdout, self._stderr, self._reading, 0)
+                    _destroy(self._popen, self._stdout, self._stderr, self._waiting, 0)
         finally:
             self._finalizer()
 
     async def _readable(self) -> bool:
+        if not SETTINGS.can_await_pipes:
+            # The thread is abandoned on cancellation: `__aexit__` kills rg, which ends the wait, and `_destroy` waits
+            # for the lock.
+            wait, limiter = functools.partial(self._wait_locked, SETTINGS.stall_seconds), anyio.CapacityLimiter(1)
+            return await anyio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=limiter)
         with anyio.move_on_after(SETTINGS.stall_seconds):
             await anyio.wait_readable(self._stdout)
             return True
         return False
+
+    def _wait_locked(self, seconds: float) -> bool:
+        with self._waiting:
+            return wait_for_output(self._stdout, seconds)
 
     async def _wait_for_exit(self, seconds: float) -> int | None:
         """Wait as `wait_for_exit()` does, while other tasks run."""
@@ -326,16 +317,6 @@ class AsyncChild(_Child):
                 return returncode
             await anyio.sleep(pause)
         return reap(self._popen)
-
-    async def _read_in_thread(self) -> bytes:
-        # The thread is abandoned on cancellation: `__aexit__` kills rg, which ends the read, and `_destroy` waits for
-        # the lock.
-        limiter = anyio.CapacityLimiter(1)
-        return await anyio.to_thread.run_sync(self._read_locked, abandon_on_cancel=True, limiter=limiter)
-
-    def _read_locked(self) -> bytes:
-        with self._reading:
-            return self._take()
 
 
 class BlockingChild(_Child):
@@ -350,13 +331,8 @@ class BlockingChild(_Child):
         self._timeout = timeout
         self._deadline = math.inf if timeout is None else begun + timeout
         self.timed_out = False
-        self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Self:
-        if self._timeout is not None and not SETTINGS.can_poll_pipes:
-            self._timer = threading.Timer(max(self._deadline - time.monotonic(), 0), self._kill_expired)
-            self._timer.daemon = True
-            self._timer.start()
         return self
 
     def read(self, *, whole: bool = False) -> bytes:
@@ -365,17 +341,15 @@ class BlockingChild(_Child):
         Args:
             whole: True if rg has written its last message, so that its exit ends the stream, too.
         """
-        if not SETTINGS.can_poll_pipes:
-            return self._take()
         while (left := self._deadline - time.monotonic()) >= 0:
-            if self._poll(min(left, SETTINGS.stall_seconds)):
+            if wait_for_output(self._stdout, min(left, SETTINGS.stall_seconds)):
                 return self._take()
             if left > SETTINGS.stall_seconds and self._has_stalled(whole=whole):
                 return b""
-        if not self._poll(0) & select.POLLHUP:  # stdout is open: rg, or a child of a launcher, may write more
+        if not is_whole(self._popen, self._stdout):  # rg, or a child of a launcher, may write more
             self.timed_out = True
             self.kill()
-        return self._take() if self._poll(0) else b""
+        return self._take() if wait_for_output(self._stdout, 0) else b""
 
     def wait(self) -> Exit:
         """Return rg's exit once stdout has ended; an rg that does not exit is killed.
@@ -398,11 +372,4 @@ class BlockingChild(_Child):
         return self._make_exit(returncode, lingers=lingers)
 
     def __exit__(self, *_: object) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         self._finalizer()
-
-    def _kill_expired(self) -> None:  # where a thread reads
-        if peek(self._popen) is None:
-            self.timed_out = True
-            self.kill()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from ripwrap._ripgrep.pattern_errors import find_error_position
+from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import (
     CapabilityError,
     GlobError,
@@ -34,12 +35,14 @@ _AT_LINE = re.compile(rb"(?P<path>.+?): (?P<message>line \d+: .+)\Z", re.DOTALL)
 _NAMED = re.compile(rb"(?P<path>\.[/\\].*?): (?P<message>.+)\Z", re.DOTALL)
 _LOOP = re.compile(rb"File system loop found: (?P<path>.+) points to an ancestor .+\Z", re.DOTALL)
 
-# POSIX numbers, then Windows' (ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND, ERROR_ACCESS_DENIED).
-_KINDS: dict[int, PathErrorKind] = (
-    {2: "missing", 3: "missing", 5: "denied"}
-    if os.name == "nt"
-    else {errno.ENOENT: "missing", errno.EACCES: "denied", errno.EPERM: "denied", errno.ELOOP: "loop"}
-)
+_POSIX_KINDS: dict[int, PathErrorKind] = {
+    errno.ENOENT: "missing",
+    errno.EACCES: "denied",
+    errno.EPERM: "denied",
+    errno.ELOOP: "loop",
+}
+# ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND, ERROR_ACCESS_DENIED, ERROR_CANT_RESOLVE_FILENAME
+_WINDOWS_KINDS: dict[int, PathErrorKind] = {2: "missing", 3: "missing", 5: "denied", 1921: "loop"}
 
 _INSTALL_RG = Hint(kind="install", target="ripwrap[bin]")
 _LITERAL = HintedText("Fix the pattern, or pass ", Hint("fixed_strings", True), " to search for it literally.")
@@ -218,7 +221,12 @@ def path_errors(stderr: bytes) -> tuple[PathError, ...]:
 def path_error(path: str, error: OSError) -> PathError:
     """Return the error that rg would report for a path with this error of the system."""
     number = getattr(error, "winerror", None) or error.errno or 0
-    return PathError(path=path, kind=_KINDS.get(number, "other"), message=f"{error.strerror} (os error {number})")
+    return PathError(path=path, kind=kind_of_error(number), message=f"{error.strerror} (os error {number})")
+
+
+def kind_of_error(number: int, *, windows: bool = IS_WINDOWS) -> PathErrorKind:
+    """Return the kind of the system's error of this number."""
+    return (_WINDOWS_KINDS if windows else _POSIX_KINDS).get(number, "other")
 
 
 def only_path_errors(stderr: bytes) -> bool:
@@ -250,7 +258,7 @@ def _path_error(line: bytes) -> PathError:
     if loop := _LOOP.match(line):
         return PathError(path=_path(loop["path"]), kind="loop", message=shown)
     if found := _OS_ERROR.match(line):
-        kind = _KINDS.get(int(found["number"]), "other")
+        kind = kind_of_error(int(found["number"]))
         return PathError(path=_path(found["path"]), kind=kind, message=found["message"].decode("utf-8", "replace"))
     # A line of an ignore file that does not parse, or another message that begins with its path.
     if other := _AT_LINE.match(line) or _NAMED.match(line):
@@ -259,4 +267,8 @@ def _path_error(line: bytes) -> PathError:
 
 
 def _path(raw: bytes) -> str:
-    return os.fsdecode(raw).removeprefix(f".{os.sep}")
+    try:
+        path = os.fsdecode(raw)
+    except UnicodeDecodeError:  # Windows; rg writes UTF-8 there
+        path = raw.decode("utf-8", "replace")
+    return path.removeprefix(f".{os.sep}")

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection
 
+from ripwrap._ripgrep.decoder import decode_path
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.framing import MAX_RECORD
 from ripwrap._text import in_seconds
@@ -62,7 +63,7 @@ class TermCounts:
         """Process a chunk of rg's output.
 
         Raises:
-            DecodeError: A path is longer than `MAX_RECORD`.
+            DecodeError: A path is longer than `MAX_RECORD`, or Windows cannot have it.
         """
         text = self._rest + chunk
         at = 0
@@ -129,7 +130,7 @@ class TermCounts:
         if counts:
             self.total += 1
             self.having.update(counts.keys())
-            self.files[os.fsdecode(path)] = counts
+            self.files[decode_path(path)] = counts
             if len(self.files) > self._trim_above:
                 self._trim()
                 self._trim_above = 2 * max(len(self.files), self._max_files)

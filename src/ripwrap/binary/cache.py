@@ -9,6 +9,7 @@ import json
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def why_untrusted(path: Path) -> str:
     """Return the reason not to use a folder, or an empty text; another user may have written to it."""
     if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"
-    if os.name == "nt":
+    if sys.platform == "win32":
         return ""
     me = (os.geteuid(), 0)
     try:
@@ -83,7 +84,7 @@ def damage(rg: Path) -> str:
 
 def _foreign(path: Path) -> bool:
     """Return whether a file is a link, belongs to another user, or can be written by others (POSIX only)."""
-    if os.name == "nt" or not os.path.lexists(path):
+    if sys.platform == "win32" or not os.path.lexists(path):
         return False
     state = path.lstat()
     return path.is_symlink() or state.st_uid not in (os.geteuid(), 0) or bool(state.st_mode & 0o022)

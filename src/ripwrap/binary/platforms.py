@@ -34,6 +34,22 @@ _MACHINES = {
 }
 
 
+_ALL = "all tests were run there"
+_SUITE = "the tests of tests/windows were run there, under Wine"
+_SMOKE = "a smoke test was run there"
+
+_RUNS: dict[tuple[str, str, str, int, str, bool], dict[tuple[int, ...], str]] = {
+    ("Linux", "x86_64", "glibc", 64, "cpython", False): {
+        **dict.fromkeys(((3, 11), (3, 12), (3, 13)), _ALL),
+        **dict.fromkeys(((3, 14), (3, 15)), _SMOKE),
+    },
+    ("Linux", "x86_64", "glibc", 64, "pypy", False): {(3, 11): _SMOKE},
+    ("Linux", "aarch64", "glibc", 64, "cpython", False): {(3, 11): _SMOKE},
+    ("Windows", "x86_64", "", 64, "cpython", False): {(3, 11): _SUITE, (3, 13): _SMOKE},
+}
+"""What was run, by properties of a platform, the implementation of Python, whether it is free-threaded, and version."""
+
+
 @dataclass(frozen=True, slots=True)
 class Platform:
     """Properties of a machine that decide which rg runs there.
@@ -59,6 +75,25 @@ def current() -> Platform:
     if system == "Linux":
         libc = "glibc" if platform.libc_ver()[0] == "glibc" else "musl"
     return Platform(system, platform.machine(), libc, struct.calcsize("P") * 8)
+
+
+def describe(here: Platform, implementation: str, python: tuple[int, ...], *, free_threaded: bool = False) -> str:
+    """Return the name of a platform and Python, and what of ripwrap was run there (docs/reference/platforms.md).
+
+    Args:
+        here: The platform.
+        implementation: Value of `sys.implementation.name`.
+        python: Version of Python.
+        free_threaded: True for a Python without a global lock.
+    """
+    machine = _MACHINES.get(here.machine.lower(), here.machine.lower())
+    libc = f" ({here.libc})" if here.libc else ""
+    system = {"Darwin": "macOS"}.get(here.system, here.system)
+    kind = {"cpython": "CPython", "pypy": "PyPy"}.get(implementation, implementation)
+    ran = _RUNS.get((here.system, machine, here.libc, here.bits, implementation, free_threaded), {}).get(python[:2])
+    threads = ", free-threaded" if free_threaded else ""
+    version = ".".join(map(str, python[:2]))
+    return f"{system} on {machine}{libc}, {kind} {version}{threads}: {ran or 'ripwrap was never run there'}"
 
 
 def targets(here: Platform, version: str) -> tuple[str, ...]:

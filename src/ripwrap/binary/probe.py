@@ -19,6 +19,7 @@ from ripwrap._subprocess import (
     spawn,
     wait_for_exit,
 )
+from ripwrap._windows import IS_WINDOWS, explain_exit, is_batch_file
 from ripwrap.errors import BinaryError, Hint, HintedText, SearchError
 
 Source: TypeAlias = Literal["argument", "RIPWRAP_RG", "wheel", "PATH", "cache", "download"]
@@ -28,6 +29,9 @@ OLDEST = (13, 0, 0)
 
 OTHER_RG = HintedText("; pass another ", Hint("rg"))
 """End of an error about a program that cannot be used as rg."""
+
+BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands; name the rg.exe"
+"""Reason why Windows' `.bat` and `.cmd` are refused."""
 
 PROBE_SECONDS = 10
 """Seconds for `rg --version`."""
@@ -59,6 +63,15 @@ class RgBinary:
 
     path: str
     source: Source
+
+    def __post_init__(self) -> None:
+        """Check the path, which a caller may have written.
+
+        Raises:
+            BinaryError: It is a batch file of Windows.
+        """
+        if IS_WINDOWS and is_batch_file(self.path):
+            raise BinaryError(HintedText(f"{self.path} is {BATCH_FILE}", OTHER_RG))
 
     @property
     def version(self) -> tuple[int, int, int]:
@@ -116,7 +129,7 @@ def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa
             raise SearchError(f"could not start {path}: {error.strerror}") from error
         raise BinaryError(HintedText(f"{path} cannot be run: {error}", OTHER_RG)) from error
     if not printed:  # raised and not cached, because the next try may succeed
-        gave = f"exit code {returncode} {complained.strip()[:200]!r}"
+        gave = f"exit code {returncode} {explain_exit(returncode) or repr(complained.strip()[:200])}"
         raise BinaryError(HintedText(f"{path} is not ripgrep: `{flag}` gave {gave}", OTHER_RG))
     return printed
 

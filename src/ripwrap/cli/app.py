@@ -7,6 +7,7 @@ import io
 import os
 import re
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +20,7 @@ from rich.text import Text
 
 from ripwrap import binary, sync
 from ripwrap._text import shown
+from ripwrap.binary.platforms import current, describe
 from ripwrap.binary.probe import format_version
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.cli.flags import (
@@ -296,6 +298,9 @@ def rank(
 def doctor(*, rg: RgPath = None) -> int:
     """Show which rg is used, why, and what it can do."""
     console = styled_console()
+    free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    python = sys.implementation.name, tuple(sys.version_info[:2])
+    console.print(describe(current(), *python, free_threaded=free_threaded))
     places = binary.explain(rg)
     for place in places:
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")

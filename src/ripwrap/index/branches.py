@@ -12,6 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ripwrap._windows import IS_WINDOWS, is_foreign_path
+
 DETACHED = "detached HEAD"
 NO_REPOSITORY = "no repository"
 UNKNOWN = "unknown branch"
@@ -92,16 +94,19 @@ def _git_of(path: Path) -> Path | None:
         text = _read_text(path)
         if not text.startswith("gitdir:"):
             return None
-        git = _resolve(path.parent, text.removeprefix("gitdir:").strip())
+        git = resolve_link(path.parent, text.removeprefix("gitdir:").strip())
     return git if git is not None and os.path.lexists(git / "HEAD") else None
 
 
 def _common_of(git: Path) -> Path:
     text = _read_text(git / "commondir").strip()
-    return (_resolve(git, text) if text else None) or git
+    return (resolve_link(git, text) if text else None) or git
 
 
-def _resolve(folder: Path, text: str) -> Path | None:
+def resolve_link(folder: Path, text: str, *, windows: bool = IS_WINDOWS) -> Path | None:
+    """Return the folder that a file of `.git` names; `None` for one on another computer, unless `folder` is there."""
+    if windows and is_foreign_path(text, [folder.anchor]):
+        return None
     with suppress(OSError, ValueError):  # ValueError: the path has a NUL
         return Path(os.path.realpath(folder / text))
     return None
@@ -117,7 +122,8 @@ def _read_branch(git: Path) -> str:
         text = text.removeprefix("ref:").strip()
     if not text.startswith(_HEADS) or text == f"{_HEADS}.invalid":  # a repository with reftables has this in HEAD
         return UNKNOWN
-    if any(letter <= " " or letter == "\x7f" for letter in text):  # git refuses such names: git-check-ref-format(1)
+    # git refuses such names: git-check-ref-format(1). The name becomes a part of a path.
+    if any(letter <= " " or letter in "\x7f\\:" for letter in text) or "//" in text or ".." in text:
         return UNKNOWN
     return text.removeprefix(_HEADS)
 
@@ -140,7 +146,7 @@ def _read_packed_branches(common: Path) -> frozenset[str] | None:
 
 def _parse_packed_refs(text: str) -> Iterator[str]:
     for line in text.split("\n"):
-        name = line.partition(" ")[2]
+        name = line.rstrip("\r").partition(" ")[2]
         if name.startswith(_HEADS):
             yield name.removeprefix(_HEADS)
 

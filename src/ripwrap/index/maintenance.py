@@ -13,6 +13,7 @@ from ripwrap.index.storage.database import check, check_error, checkpoint, decod
 from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused
+from ripwrap.index.trigrams import Trigrams
 
 if TYPE_CHECKING:
     import sqlite3
@@ -242,6 +243,10 @@ _RULES = (
         HintedText("Chunks belong to no file: ", _REBUILD),
     ),
     (
+        "SELECT count(*) FROM definition WHERE chunk NOT IN (SELECT id FROM chunk)",
+        HintedText("Names belong to no chunk: ", _REBUILD),
+    ),
+    (
         "SELECT (SELECT count(*) FROM chunk) <> (SELECT sum(documents) FROM postings)",
         HintedText("Full-text search has other chunks than there are: ", _REBUILD),
     ),
@@ -299,6 +304,7 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
         views = {row for (row,) in database.execute("SELECT id FROM view")}
     store.files.remove_vectors(keep=views)
     store.postings.clean(database)
+    Trigrams(store).prune(database)
     store.postings.remove_others(database)
     _compact(database)
     return PruneResult(

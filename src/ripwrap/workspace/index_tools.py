@@ -1,6 +1,7 @@
 """The indexes of the roots of a workspace: make, search, show and check them.
 
-An index has only what the tools may show: no hidden or ignored files, and nothing outside the roots.
+An index has only what the tools may show: no hidden or ignored files, and nothing outside the roots. Roots are watched
+from the first refresh on, where that is possible, so that a search lists no files while nothing changes.
 """
 
 import sqlite3
@@ -47,6 +48,8 @@ class _RootIndex(BaseIndex):
         super().__init__(found.location.cwd, location=location, **found.options)
         self._allowed = found.allowed
         self.is_guarded = "max_depth" in found.options
+        if not self.is_guarded:
+            self._watches = 1  # for as long as it is open
         self._unsound = False
 
     async def search_chunks(
@@ -86,6 +89,9 @@ class _RootIndex(BaseIndex):
         with suppress(sqlite3.Error):  # a damaged index counts as none
             return bool(self._store.read_only(built))
         return False
+
+    def close(self) -> None:
+        self._close()
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
         own, allowed = super()._without_own(paths), self._allowed
@@ -137,6 +143,11 @@ class Indexes:
         # Scores of two indexes do not compare, so the results alternate.
         interleaved = [one for one in chain.from_iterable(zip_longest(*answers)) if one is not None]
         return interleaved[:limit] if whole or (every and interleaved) or len(interleaved) >= limit else None
+
+    def close(self) -> None:
+        """Close the indexes, and stop watching their roots; a later call begins again."""
+        for index in self._made.values():
+            index.close()
 
     def _of(self, root: str) -> _RootIndex:
         if root not in self._made:

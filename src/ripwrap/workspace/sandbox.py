@@ -6,20 +6,14 @@ that can change the files while a tool runs can replace a directory by a link.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from ripwrap._text import shown
+from ripwrap._windows import IS_WINDOWS, trap
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
-
-# Windows does not resolve these names, `C:name` and `name:stream` to a file of that name below a root:
-# https://learn.microsoft.com/windows/win32/fileio/naming-a-file
-WINDOWS_DEVICE = re.compile(
-    r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3])(?:\..*)?",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +24,13 @@ class Location:
         cwd: Directory that rg runs in: the root of the location, or the common parent of several roots.
         paths: Paths that rg searches, relative to `cwd`.
         prefix: Prefix of paths in an answer: empty with one root, `cwd` with several roots.
+        sep: Separator of the paths.
     """
 
     cwd: str
     paths: tuple[str, ...]
     prefix: str
+    sep: str = os.sep
 
     def has(self, path: str | None) -> bool:
         """Return whether a path that rg prints is in this location, judged by its text: pure."""
@@ -68,7 +64,7 @@ class Sandbox:
         roots: Real paths of the directories when the sandbox was made; none is inside another.
     """
 
-    def __init__(self, roots: Sequence[StrPath]) -> None:
+    def __init__(self, roots: Sequence[StrPath], *, windows: bool = IS_WINDOWS) -> None:
         if not roots:
             raise ValueError("no root given; name at least one directory that the tools may use")
         real: list[str] = []
@@ -76,6 +72,7 @@ class Sandbox:
             if not any(below(PurePath(root), PurePath(other)) is not None for other in real):
                 real = [other for other in real if below(PurePath(other), PurePath(root)) is None] + [root]
         self.roots: tuple[str, ...] = tuple(real)
+        self._windows = windows
 
     def locate(self, path: str) -> Location:
         """Return the location of a path: absolute, relative to a root, or `.` for all roots.
@@ -87,6 +84,10 @@ class Sandbox:
             ValueError: The text cannot be a path.
         """
         _check_text(path)
+        if self._windows and (reason := trap(path, self.roots)):
+            raise AccessDeniedError(
+                f"{path} {reason}; name a file or directory below a root", path=path, roots=self.roots
+            )
         self._check_roots()
         several = len(self.roots) > 1
         if several and os.path.normpath(path) == os.curdir:
@@ -131,10 +132,6 @@ class Sandbox:
 
     def _readings(self, path: str) -> list[str]:
         """Return the absolute paths that a caller may mean: below each root, or in the home directory."""
-        if os.name == "nt" and (reason := trap(path)):
-            raise AccessDeniedError(
-                f"{path} {reason}; name a file or directory below a root", path=path, roots=self.roots
-            )
         readings = [os.path.join(root, path) for root in self.roots]
         # Only `~` is expanded: `~name` is the home directory of another user.
         if re.match(r"~(?=[/\\]|$)", path) and not any(map(os.path.lexists, readings)):
@@ -158,7 +155,7 @@ class Sandbox:
             if (relative := below(real, PurePath(root))) is not None:
                 return root, relative
         for root in self.roots:
-            if (relative := _same_below(real, root)) is not None:
+            if (relative := same_below(real, root, os.stat)) is not None:
                 return root, relative
         return None
 
@@ -187,39 +184,18 @@ def below(path: PurePath, root: PurePath) -> str | None:
     return str(path.relative_to(root)) if path.is_relative_to(root) else None
 
 
-def trap(path: str) -> str | None:
-    """Return the reason why Windows would resolve a path to an unexpected file, or None: pure."""
-    rest = _behind_drive(path)
-    if path.startswith(("\\\\?\\", "\\\\.\\", "//?/", "//./")):
-        return "is a device path, or skips the path rules of Windows"
-    if rest is None:
-        return "is relative to the current directory of a drive"
-    for part in re.split(r"[\\/]", rest):
-        if ":" in part:
-            return "names a stream of a file"
-        if WINDOWS_DEVICE.fullmatch(part):
-            return "names a device"
-        if part.strip(".") and part != part.rstrip(". "):
-            return "ends in a dot or space, which Windows drops"
-    return None
+def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_result]) -> str | None:
+    """Return `below()` by the identity of files, because two spellings of a name may be the same file.
 
-
-def _behind_drive(path: str) -> str | None:
-    """Return the part after a drive, or None if it is relative to the current directory of that drive."""
-    if not re.match(r"[A-Za-z]:", path):
-        return path
-    return path[2:] if path[2:].startswith(("\\", "/")) else None
-
-
-def _same_below(path: PurePath, root: str) -> str | None:
-    """Return `below()` by the identity of files, because two spellings of a name may be the same file."""
+    macOS, for example, usually ignores case, and whether an accent is a character of its own.
+    """
     try:
-        wanted = os.stat(root)
+        wanted = stat(root)
     except OSError:
         return None
     for ancestor in (path, *path.parents):
         try:
-            state = os.stat(ancestor)
+            state = stat(ancestor)
         except OSError:
             continue
         if os.path.samestat(state, wanted):

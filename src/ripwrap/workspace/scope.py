@@ -181,7 +181,7 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
     ignored or hidden files, as rg's `--glob` does (ripgrep#865): globs without a slash become a file type, which rg
     applies after ignore files, and the others set `overrides`.
     """
-    globs = [_plain(one) for one in comma_separated(file_pattern)]
+    globs = [_plain(one) for one in _slashed(comma_separated(file_pattern), location)]
     without = [one for one in globs if one.startswith("!")]
     only = [one for one in globs if not one.startswith("!")]
     if not MATCH_ALL_GLOBS.isdisjoint(only):
@@ -190,7 +190,10 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
     names = [name for name, given in (("file_pattern", only or without), ("file_type", file_type)) if given]
     if file_type:
         options["type"] = file_type
-    by_name = not file_type and not any("/" in one or ":" in one for one in only)  # a colon would end a type's name
+    # A colon would end the name of a type. In the glob of a type, but not in rg's `--glob`, Windows takes a backslash
+    # for a separator.
+    refused = r"[/:]" if location.sep == "/" else r"[/:\\]"
+    by_name = not file_type and not any(re.search(refused, one) for one in only)
     if only and by_name:
         options |= {"type_add": [f"{TYPE_NAME}:{one}" for one in only], "type": TYPE_NAME}
         return FileFilter(_excluding(options, location, without), names=tuple(names))
@@ -204,7 +207,7 @@ def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOption
     The globs are relative to the directory that rg runs in, and without a slash match names at any depth. An empty list
     asks for everything. A glob that ends in a slash asks for directories.
     """
-    globs = comma_separated(pattern)
+    globs = _slashed(comma_separated(pattern), location)
     only = [
         anchored + "/" * one.endswith("/")
         for one in globs
@@ -218,7 +221,7 @@ def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOption
 
 def exclude_options(location: Location, globs: Sequence[str]) -> FileOptions:
     """Return the options that exclude what globs match. Globs with a slash start from `location`."""
-    return _excluding({}, location, [_plain(f"!{one.removeprefix('!')}") for one in globs])
+    return _excluding({}, location, [_plain(f"!{one.removeprefix('!')}") for one in _slashed(globs, location)])
 
 
 def _excluding(options: FileOptions, location: Location, without: list[str]) -> FileOptions:
@@ -229,19 +232,28 @@ def _excluding(options: FileOptions, location: Location, without: list[str]) -> 
 
 def _anchored(glob: str, location: Location) -> list[str]:
     """Return the globs, relative to the directory that rg runs in, for a glob that is relative to the location."""
-    if glob.startswith(location.cwd.rstrip(os.sep) + os.sep):  # as in an answer with several roots
-        return [f"/{glob[len(location.cwd) :].lstrip(os.sep)}"]
+    cwd = location.cwd.replace(location.sep, "/").rstrip("/") + "/"
+    same = str if location.sep == "/" else str.lower
+    if same(glob[: len(cwd)]) == same(cwd):  # as in an answer with several roots
+        return [f"/{glob[len(cwd) :].lstrip('/')}"]
     if ".." in glob.split("/"):
         raise ValueError(f"{shown(glob)} leads out of the searched directory; pass a directory as path instead")
     if "/" not in glob.rstrip("/"):
         return [glob]
-    starts = ("" if path in ("", os.curdir) else f"{escaped(path)}/" for path in location.paths)
+    starts = ("" if path in ("", os.curdir) else f"{escaped(path, location.sep)}/" for path in location.paths)
     return [f"/{start}{glob.lstrip('/')}" for start in starts]
 
 
-def escaped(path: str) -> str:
-    """Return a glob that matches this path alone."""
-    return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path) if os.sep == "/" else re.sub(r"([*?\[{])", r"[\1]", path)
+def escaped(path: str, sep: str = os.sep) -> str:
+    """Return a glob that matches this path alone; rg's globs have slashes and a backslash escapes, also on Windows."""
+    return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path.replace(sep, "/"))
+
+
+def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:
+    """Return globs with slashes, where callers may write a backslash as separator; before a bracket it escapes."""
+    if location.sep == "/":
+        return globs
+    return [re.sub(r"\\+(?![\[\]{},!])", "/", glob) for glob in globs]
 
 
 def _plain(glob: str) -> str:

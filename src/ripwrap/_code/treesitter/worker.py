@@ -16,7 +16,7 @@ from ripwrap._code.treesitter.chunker import syntax_chunks
 from ripwrap._code.treesitter.parser import MAX_FILE_CHARS, is_available, is_supported
 from ripwrap._code.windows import Chunk, window_chunks
 from ripwrap._concurrency import CANCELLED
-from ripwrap._subprocess import Popen, defer_interrupts
+from ripwrap._subprocess import Popen, defer_interrupts, kill, start
 from ripwrap.errors import Hint, HintedText, RipwrapError
 
 FILE_TIMEOUT = 20.0
@@ -41,6 +41,7 @@ _READY = b"ready"
 _INHERITED_VARIABLES = frozenset(
     (
         *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start
+        *("PROCESSOR_ARCHITECTURE", "PROCESSOR_ARCHITEW6432"),  # Windows' `platform.machine()`, to choose a grammar
         *("LANG", "TMPDIR", "TEMP", "TMP"),
         *(
             "HOME",
@@ -144,14 +145,14 @@ class _Worker:
             process, self._process = self._process, None
             self._ended.set()
             if process is not None:
-                _kill(process)
+                kill(process)
                 _close_pipes(process)
                 process.wait()
 
     def kill(self) -> None:
         """End the process at once; a request under way, e.g. of a daemon thread at exit, gets no answer."""
         if (process := self._process) is not None:
-            _kill(process)
+            kill(process)
         self.close()
 
     def abandon(self) -> None:
@@ -195,7 +196,7 @@ class _Worker:
             until = time.monotonic() + seconds
             while not done.wait(_POLL_INTERVAL):
                 if cancelled.is_set() or time.monotonic() > until:
-                    _kill(process)
+                    kill(process)
                     return
 
         thread = threading.Thread(target=watch, name="ripwrap-parser-watch")
@@ -227,12 +228,6 @@ def _check_cancelled() -> None:
         raise TimeoutError("splitting the file was cancelled")
 
 
-def _kill(process: Popen) -> None:
-    """Kill the process; if this program may not, because it changed its user, the end of stdin or an alarm ends it."""
-    with suppress(PermissionError):
-        process.kill()
-
-
 def _close_pipes(process: Popen) -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
@@ -256,10 +251,11 @@ def serve(idle: float) -> None:
         idle: Seconds without a request after which the other side ends this process. If it does not, e.g. because a
             fork holds the pipe of a parent that was killed, this process ends itself later, where there are alarms.
     """
-    with suppress(ImportError, OSError, ValueError):  # Windows has no limits; or a lower one is set already
+    if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        with suppress(OSError, ValueError):  # a lower limit is set already
+            resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     answer = _READY
     while True:
@@ -286,16 +282,14 @@ def _start_process(idle: float) -> Popen:
     }
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
-        return subprocess.Popen(
+        # In a group of its own, so that a terminal's Ctrl-C does not end it: a file without an answer is split into
+        # windows. Its pipes have no buffers, whose bytes a fork would write, too.
+        return start(
             [sys.executable, "-P", "-c", _WORKER_CODE.format(idle=idle)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=environment,
-            bufsize=0,  # a buffer may have bytes when the process forks; the child would write them, too
-            # A terminal's Ctrl-C must not end it: a file without an answer is split into windows.
-            process_group=0 if os.name == "posix" else None,
-            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except OSError as error:
         raise _start_error(f"{sys.executable} cannot be started: {error.strerror}") from error

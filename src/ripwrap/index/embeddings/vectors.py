@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ripwrap._concurrency import replace_file
+
 Matrix: TypeAlias = npt.NDArray[np.float32]
 Halves: TypeAlias = npt.NDArray[np.float16]
 Ids: TypeAlias = npt.NDArray[np.int64]
@@ -288,6 +290,6 @@ class Approximate:
             staged = Path(made.name)
         try:
             self._graph.save(str(staged))
-            staged.replace(self._file)
+            replace_file(staged, self._file)
         finally:
             staged.unlink(missing_ok=True)

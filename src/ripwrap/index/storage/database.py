@@ -1,8 +1,12 @@
-"""Connections to the SQLite database of an index, transactions, and codes of errors."""
+"""Connections to the SQLite database of an index, transactions, and codes of errors.
+
+A statement whose rows are not read is closed: on PyPy it would run on, and SQLite would not commit.
+"""
 
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ripwrap._concurrency import CANCELLED
@@ -56,12 +60,12 @@ def connect(uri: str, *, log: bool) -> "Connection":
             ]:  # so that the header of a new file has it at once
                 database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             # With a write-ahead log, readers see the state before a running transaction: https://sqlite.org/wal.html.
-            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA journal_mode = WAL").close()
         # With such a log, NORMAL is safe. A power loss may undo the last transactions, which the next refresh repeats.
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(_NO_TRUSTED_SCHEMA)
         database.execute(_CACHE_SIZE)
-        database.execute(_LOG_SIZE_LIMIT)
+        database.execute(_LOG_SIZE_LIMIT).close()
         database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         database.close()
@@ -168,9 +172,9 @@ def _roll_back(database: "Connection") -> None:
 def checkpoint(database: "Connection") -> None:
     """Empty the write-ahead log, unless another process reads it; the last process that closes it does so too."""
     with _uninterrupted(database):
-        database.execute("PRAGMA busy_timeout = 50")
-        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+        database.execute("PRAGMA busy_timeout = 50").close()
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+        database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}").close()
 
 
 def _begin_write(database: "Connection", patience: float) -> None:
@@ -183,7 +187,7 @@ def _begin_write(database: "Connection", patience: float) -> None:
     import sqlite3
 
     deadline = time.monotonic() + patience
-    database.execute("PRAGMA busy_timeout = 50")
+    database.execute("PRAGMA busy_timeout = 50").close()
     try:
         while True:
             check()
@@ -195,7 +199,27 @@ def _begin_write(database: "Connection", patience: float) -> None:
             else:
                 return
     finally:
-        database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}")
+        database.execute(f"PRAGMA busy_timeout = {_BUSY_TIMEOUT_MS}").close()
+
+
+def empty_database(path: Path) -> None:
+    """Empty a database in place; other connections see that as they see any change.
+
+    Raises:
+        sqlite3.Error: The file is damaged at its beginning, or another process writes to it.
+    """
+    import sqlite3
+
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, isolation_level=None)
+    try:
+        # Not DROP, which reads the pages of a table, and they may be damaged: https://sqlite.org/pragma.html
+        database.execute("PRAGMA writable_schema = ON").close()
+        database.execute("DELETE FROM sqlite_master")
+        database.execute("PRAGMA writable_schema = OFF").close()
+        database.execute("VACUUM")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
+    finally:
+        database.close()
 
 
 def encode_text(text: str) -> str | bytes:

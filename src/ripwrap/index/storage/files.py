@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ripwrap._text import shown
 from ripwrap.errors import HintedText, RipwrapError
-from ripwrap.index.storage.database import is_index_header
+from ripwrap.index.storage.database import empty_database, is_index_header
 from ripwrap.index.storage.engine import OTHER_LOCATION, files_in, remove_folder
 from ripwrap.index.storage.ownership import known_mark, make_private_folder, write_new_file
 from ripwrap.index.storage.postings import POSTINGS_NAME
@@ -152,6 +152,8 @@ class IndexFiles:
     def remove(self, why: str) -> None:
         """Remove the database, and all that was made of it.
 
+        Windows does not remove a file that another process has open; there the database is emptied in place.
+
         Args:
             why: Reason, for the error.
 
@@ -163,15 +165,26 @@ class IndexFiles:
             for name in _FILES:  # the database first: the other files are useless without it
                 (self.folder / name).unlink(missing_ok=True)
             for folder in self._postings():
-                remove_folder(folder)
+                with suppress(PermissionError):  # another process on Windows reads it; a later refresh removes it
+                    remove_folder(folder)
+        except PermissionError as error:
+            import sqlite3
+
+            try:
+                empty_database(self.database)
+            except sqlite3.Error:
+                raise self._removal_error(why, error) from error
         except OSError as error:
-            raise RipwrapError(
-                HintedText(
-                    f"{shown(str(self.database))} must be rebuilt, because {why}, but cannot be removed: "
-                    f"{error.strerror}; remove it, or ",
-                    OTHER_LOCATION,
-                )
-            ) from error
+            raise self._removal_error(why, error) from error
+
+    def _removal_error(self, why: str, error: OSError) -> RipwrapError:
+        return RipwrapError(
+            HintedText(
+                f"{shown(str(self.database))} must be rebuilt, because {why}, but cannot be removed: {error.strerror}; "
+                "end the programs that use it and remove it, or ",
+                OTHER_LOCATION,
+            )
+        )
 
 
 def vectors_file(folder: Path, view: int, model: str) -> Path:

@@ -13,6 +13,7 @@ import os
 import secrets
 from pathlib import Path
 
+from ripwrap._concurrency import replace_file
 from ripwrap._text import shown
 from ripwrap.binary import cache
 
@@ -56,7 +57,7 @@ def make_mark(folder: Path) -> str:
             fresh = file.with_name(f"{file.name}-{mark}")
             try:
                 write_new_file(fresh, mark, 0o600)
-                fresh.replace(file)
+                replace_file(fresh, file)
             finally:
                 fresh.unlink(missing_ok=True)
         except OSError as error:

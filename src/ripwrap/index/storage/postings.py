@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from tantivy import Document, IndexWriter, Schema, Searcher, TextAnalyzer
     from tantivy import Query as EngineQuery
 
-POSTINGS_NAME = re.compile(r"postings-[0-9a-f]{16}")
-"""Names of directories of full-text search in the folder of an index; the database says which one is used."""
+POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
+"""Names of directories of full-text search, and of trigrams, in an index; the database says which ones are used."""
 
 TOKENIZER = "words, english stemmer 1"
 """Version of the rules that make words of a text, besides `fts_text()`."""
@@ -121,12 +121,15 @@ class Postings:
         return found is not None and found[0] != name
 
     def remove_others(self, database: "Connection") -> None:
-        """Remove the directories of earlier states, and of killed processes, unless another process writes now."""
+        """Remove the directories of earlier states, and of killed processes, unless another process writes now.
+
+        Those of trigrams (`trigrams.py`) are removed, too.
+        """
         with _transaction_if_free(database) as free:
             if free:
-                keep = state_of(database).folder
+                keep = database.execute("SELECT folder FROM postings UNION SELECT folder FROM trigrams").fetchall()
                 for path in self._folder.iterdir():
-                    if POSTINGS_NAME.fullmatch(path.name) and path.name != keep:
+                    if POSTINGS_NAME.fullmatch(path.name) and (path.name,) not in keep:
                         with suppress(OSError):  # a process on Windows reads it
                             remove_folder(path)
 

@@ -21,27 +21,35 @@ MARK_KEY = "mark"
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     # A view is a folder, on a branch, with the options that choose its files. `generation` is a random number that
-    # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970.
+    # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970. `stamps`
+    # is the digest of the paths and stamps of all its files in `tree`: a refresh that finds it again is done.
     # `root` and `name`, and the paths, texts and symbols below, have no type, so that SQLite stores text and bytes as
     # they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
     """CREATE TABLE view (
         id INTEGER PRIMARY KEY, root, options TEXT NOT NULL, name, generation INTEGER NOT NULL,
-        changed INTEGER NOT NULL, UNIQUE (root, options, name)
+        changed INTEGER NOT NULL, stamps BLOB, UNIQUE (root, options, name)
     )""",
     # A content of a file under a path. Branches that share it share its row.
     # AUTOINCREMENT, here and below: no number is used twice (https://sqlite.org/autoinc.html), so that what is found
     # elsewhere by the number of a removed row is never taken for another row.
-    "CREATE TABLE blob (id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, UNIQUE (path, digest))",
-    # `start` is the offset of the first character in the text of the file, `line` the number of its line, `symbol` the
-    # definition that the chunk is or is in, if known. Texts and paths that are not UTF-8 are stored as bytes.
+    # `trigrams` is 1 if there is a document of its trigrams, 0 if there never is; see `trigrams.py`.
+    """CREATE TABLE blob (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, UNIQUE (path, digest)
+    )""",
+    "CREATE INDEX blob_trigrams ON blob (trigrams)",
+    # The directory of trigrams, a random number that changes with its documents, and their number.
+    "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
+    # `start`, `at` and `size` are a `Span`, `line` and `last` the numbers of the first and last line, `symbol` the
+    # definition that the chunk is or is in, if known, `names` what is defined in it, with blanks between. A `blank`
+    # chunk needs no vector. The text is in the file alone. Symbols and paths that are not UTF-8 are stored as bytes.
     """CREATE TABLE chunk (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL,
-        digest BLOB NOT NULL, text NOT NULL, symbol
+        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER,
+        size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, blank INTEGER NOT NULL,
+        digest BLOB NOT NULL, symbol, names TEXT NOT NULL
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
-    # A name that a chunk may define.
+    # The names of chunks again, to find them. An index for deletions would be as large as the table.
     "CREATE TABLE definition (name TEXT NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (name, chunk)) WITHOUT ROWID",
-    "CREATE INDEX definition_chunk ON definition (chunk)",
     # The directory of full-text search, a random number that changes with its documents, and their number.
     "CREATE TABLE postings (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
     # A removed content, whose documents are still in full-text search; see `postings.py`.
@@ -53,12 +61,13 @@ _TABLES = (
         ctime_ns INTEGER NOT NULL, note TEXT, PRIMARY KEY (view, path)
     ) WITHOUT ROWID""",
     "CREATE INDEX tree_blob ON tree (blob)",
+    "CREATE INDEX tree_note ON tree (view, note) WHERE note IS NOT NULL",
     # A vector of a text by a model. Its key is the digest of the text, so that equal chunks share it.
     "CREATE TABLE vec (digest BLOB NOT NULL, model TEXT NOT NULL, v BLOB NOT NULL, PRIMARY KEY (model, digest))",
     # The numbers of a vector of a model. `generation` is a random number that changes with the vectors.
     "CREATE TABLE model (name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, generation INTEGER NOT NULL) WITHOUT ROWID",
 )
-_CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree")
+_CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree", "trigrams")
 
 
 def read_versions(database: "Connection") -> dict[str, str] | None:
@@ -123,6 +132,6 @@ def clear_content(database: "Connection") -> None:
 
     Deleted text is overwritten, because it may be of files that are no longer indexed.
     """
-    database.execute("PRAGMA secure_delete = ON")
+    database.execute("PRAGMA secure_delete = ON").close()
     for table in _CONTENT_TABLES:
         database.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant

@@ -1,18 +1,61 @@
-"""Start, kill and reap a child process together with its process group."""
+"""Start, kill and reap a child process together with everything that it starts."""
 
 import os
 import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from types import FrameType
-from typing import IO, TypeAlias
+from typing import IO
 
+from ripwrap._subprocess.intervals import poll_intervals
 from ripwrap.errors import SearchError
 
-Popen: TypeAlias = "subprocess.Popen[bytes]"
+if sys.platform == "win32":
+    from ripwrap._subprocess.windows import (
+        KILLED_RETURNCODE,
+        Popen,
+        is_whole,
+        kill,
+        peek,
+        read_beginning,
+        start,
+        wait_for_output,
+        widen_pipe,
+    )
+else:
+    from ripwrap._subprocess.posix import (
+        KILLED_RETURNCODE,
+        Popen,
+        is_whole,
+        kill,
+        peek,
+        read_beginning,
+        start,
+        wait_for_output,
+        widen_pipe,
+    )
+
+__all__ = [
+    "KILLED_RETURNCODE",
+    "Popen",
+    "defer_interrupts",
+    "is_whole",
+    "kill",
+    "open_temporary_file",
+    "peek",
+    "poll_intervals",
+    "read_beginning",
+    "reap",
+    "spawn",
+    "start",
+    "wait_for_exit",
+    "wait_for_output",
+    "widen_pipe",
+]
 
 
 def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cwd: str | None = None) -> Popen:
@@ -22,18 +65,8 @@ def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cw
         OSError: It cannot be started.
         ValueError: An argument has a NUL.
     """
-    return subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=stderr,
-        cwd=cwd,
-        env={name: value for name, value in os.environ.items() if not name.startswith("RIPGREP_")},
-        bufsize=0,
-        # A group of its own: a launcher's rg is killed with it, and Ctrl-C does not reach rg directly (rg-facts 35).
-        process_group=0 if os.name == "posix" else None,
-        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("RIPGREP_")}
+    return start(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=env, cwd=cwd)
 
 
 @contextmanager
@@ -73,33 +106,11 @@ def open_temporary_file() -> IO[bytes]:
         ) from error
 
 
-def peek(popen: Popen) -> int | None:
-    """Return the exit code, or `None` for a running child, without reaping it where the system can do that."""
-    if popen.returncode is None and hasattr(os, "waitid"):  # macOS has it from Python 3.13 on, Windows never
-        with suppress(ChildProcessError):
-            ended = os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if ended is None:
-                return None
-            return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-    return popen.poll()
-
-
-def kill(popen: Popen) -> None:
-    """Kill a child and its group, unless it was reaped: then its number may belong to another process."""
-    peek(popen)
-    if popen.returncode is None:
-        if os.name == "posix":
-            with suppress(ProcessLookupError, PermissionError):  # macOS: PermissionError for a group of zombies
-                os.killpg(popen.pid, signal.SIGKILL)
-        else:
-            popen.kill()
-
-
 def reap(popen: Popen) -> int | None:
     """Reap a child that has ended and return its exit code; return `None` if it runs.
 
-    The other processes of its group are killed first, because reaping frees the number of the group. If `peek()` cannot
-    see the end without reaping, these processes are left running.
+    What it has started is killed first: on POSIX, reaping frees the number of the group. If `peek()` cannot see the end
+    without reaping there, these processes are left running.
     """
     if peek(popen) is None:
         return None
@@ -114,12 +125,3 @@ def wait_for_exit(popen: Popen, seconds: float) -> int | None:
             return returncode
         time.sleep(pause)
     return reap(popen)
-
-
-def poll_intervals(seconds: float) -> Iterator[float]:
-    """Yield the seconds to sleep between two checks of a process, from 0.1 ms doubling to 20 ms, for `seconds`."""
-    deadline = time.monotonic() + seconds
-    pause = 0.0001
-    while time.monotonic() < deadline:
-        yield pause
-        pause = min(2 * pause, 0.02)

@@ -1,0 +1,9 @@
+/* python.exe: what python.org's does, with the DLL that is beside it. */
+#include <windows.h>
+
+typedef int (*Main)(int, wchar_t **);
+
+int wmain(int argc, wchar_t **argv) {
+    Main run = (Main)GetProcAddress(LoadLibraryW(L"python311.dll"), "Py_Main");
+    return run ? run(argc, argv) : 126;
+}

@@ -1,0 +1,94 @@
+"""Processes on POSIX: a child has a process group of its own, and what it starts stays in that group."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import IO, TypeAlias
+
+if sys.platform == "win32":
+    raise ImportError("ripwrap._subprocess.posix is for POSIX")
+
+Popen: TypeAlias = "subprocess.Popen[bytes]"
+
+KILLED_RETURNCODE = -signal.SIGKILL
+"""Exit code of a child after `kill()`."""
+
+PIPE_BYTES = 256 * 1024
+"""Capacity of a pipe on Linux, where all pipes of a user may hold 64 MiB (pipe(7))."""
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    stdin: int,
+    stdout: int | IO[bytes],
+    stderr: int | IO[bytes],
+    env: Mapping[str, str],
+    cwd: str | None = None,
+) -> Popen:
+    """Start a program in a process group of its own.
+
+    The group is killed with the program, so a launcher's rg ends, too; and Ctrl-C reaches none of them directly
+    (rg-facts 35).
+
+    Raises:
+        OSError: It cannot be started.
+        ValueError: An argument has a NUL.
+    """
+    return subprocess.Popen(
+        argv, stdin=stdin, stdout=stdout, stderr=stderr, env=env, cwd=cwd, bufsize=0, process_group=0
+    )
+
+
+def widen_pipe(pipe: IO[bytes]) -> None:
+    """Enlarge a pipe beyond the 64 KiB of Linux, so that its writer waits for its reader less often."""
+    if sys.platform == "linux":
+        import fcntl
+
+        with suppress(OSError):  # the user's limit is reached
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+
+
+def peek(popen: Popen) -> int | None:
+    """Return the exit code, or `None` for a running child, without reaping it where the system can do that."""
+    if popen.returncode is None and hasattr(os, "waitid"):  # macOS has it from Python 3.13 on
+        with suppress(ChildProcessError):
+            ended = os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                return None
+            return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+    return popen.poll()
+
+
+def kill(popen: Popen) -> None:
+    """Kill a child and its group, unless it was reaped: then its number may belong to another process."""
+    peek(popen)
+    if popen.returncode is None:
+        # PermissionError: a group of zombies on macOS, or this program has changed its user.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(popen.pid, signal.SIGKILL)
+
+
+def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
+    """Wait until a read of the pipe returns at once, with bytes or its end; return `False` after `seconds`."""
+    return bool(_poll(pipe, seconds))
+
+
+def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:  # noqa: ARG001 - Windows asks the process
+    """Return whether no process can write to the pipe any more, so that what it holds is the rest."""
+    return bool(_poll(pipe, 0) & select.POLLHUP)
+
+
+def _poll(pipe: IO[bytes], seconds: float) -> int:
+    polling = select.poll()
+    polling.register(pipe, select.POLLIN)
+    return sum(events for _, events in polling.poll(seconds * 1000))
+
+
+def read_beginning(file: IO[bytes], size: int) -> bytes:
+    """Return the first bytes of a file that a child writes; the offset, which is the child's too, stays as it is."""
+    return os.pread(file.fileno(), size, 0)

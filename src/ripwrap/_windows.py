@@ -1,0 +1,100 @@
+"""Rules of Windows for the names of files and programs: pure, so that tests run them on every system."""
+
+import ntpath
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import PureWindowsPath
+
+IS_WINDOWS = os.name == "nt"
+"""True on Windows; functions with other rules there take it as the default of a parameter."""
+
+# Windows does not resolve these names, `C:name` and `name:stream` to a file of that name below a folder. It ignores
+# spaces before an extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+_DEVICE_NAME = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3]) *(?:\..*)?",
+    re.IGNORECASE,
+)
+_DEVICE_PATH = re.compile(r"[\\/]{2}[.?](?:[\\/]|$)|[\\/]\?\?(?:[\\/]|$)")
+"""Start of a path that skips the rules for names: https://learn.microsoft.com/dotnet/standard/io/file-path-formats"""
+
+COMMAND_TOO_LONG = 206
+"""ERROR_FILENAME_EXCED_RANGE of CreateProcess for too long a command line; in Python a `FileNotFoundError`."""
+
+_EXIT_REASONS = {
+    0xC0000135: (
+        "a DLL that it needs is missing, most likely VCRUNTIME140.dll: install the Microsoft Visual C++ "
+        "Redistributable, or use the rg of `ripwrap install`, which needs no DLL"
+    ),
+    0xC000007B: "it, or a DLL that it needs, is for another processor",
+}
+"""NTSTATUS codes with which Windows ends a program that it could not load."""
+
+
+def is_batch_file(path: str) -> bool:
+    r"""Return whether Windows would run a program with `cmd.exe`, which takes parts of arguments for commands.
+
+    CreateProcess does so for the extensions `.bat` and `.cmd`, in any case and with dots and spaces after them
+    (https://nvd.nist.gov/vuln/detail/CVE-2024-43402).
+    """
+    return path.rstrip(". ").lower().endswith((".bat", ".cmd"))
+
+
+def path_entries(path: str) -> list[str]:
+    """Return the folders in a PATH of Windows, where one with a semicolon is in quotes."""
+    return [entry.replace('"', "") for entry in re.findall(r'(?:[^;"]|"[^"]*(?:"|$))+', path)]
+
+
+def command_length(arguments: Sequence[str]) -> int:
+    """Return the length of a command line in UTF-16 code units, in which CreateProcess has its limit."""
+    return len(subprocess.list2cmdline(arguments).encode("utf-16-le", "surrogatepass")) // 2
+
+
+def explain_exit(returncode: int) -> str:
+    """Return why Windows could not load a program that ended with this code, or an empty string."""
+    return _EXIT_REASONS.get(returncode, "")
+
+
+def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
+    r"""Return whether a path names another computer or a device, and is not below one of `roots` by its text.
+
+    To look at `\\host\share` already sends the user's credentials to that host, so ask this first.
+    """
+    if _DEVICE_PATH.match(path):
+        return True
+    if not re.match(r"[\\/]{2}", path):
+        return False
+    named = PureWindowsPath(ntpath.normpath(path))
+    return not any(named.is_relative_to(root) for root in roots)
+
+
+def trap(path: str, roots: Sequence[str] = ()) -> str | None:
+    """Return the reason why Windows would resolve a path to an unexpected file, or `None`.
+
+    Args:
+        path: Path, absolute or below a root.
+        roots: Real paths of the roots; a path on another computer is expected below a root there.
+    """
+    if _DEVICE_PATH.match(path):
+        return "is a device path, or skips the path rules of Windows"
+    if is_foreign_path(path, roots):
+        return "is on another computer"
+    rest = _behind_drive(path)
+    if rest is None:
+        return "is relative to the current directory of a drive"
+    for part in re.split(r"[\\/]", rest):
+        if ":" in part:
+            return "names a stream of a file"
+        if _DEVICE_NAME.fullmatch(part):
+            return "names a device"
+        if part.strip(".") and part != part.rstrip(". "):
+            return "ends in a dot or space, which Windows drops"
+    return None
+
+
+def _behind_drive(path: str) -> str | None:
+    """Return the part after a drive, or `None` if it is relative to the current directory of that drive."""
+    if not re.match(r"[A-Za-z]:", path):
+        return path
+    return path[2:] if path[2:].startswith(("\\", "/")) else None

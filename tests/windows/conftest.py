@@ -1,0 +1,108 @@
+"""Fixtures of the tests that only Windows can run; `nox -s windows` runs them under Wine."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ripwrap.binary.settings import VARIABLES
+from support.waiting import until_blocking
+
+SHOP = {
+    "src/cart.py": "class Cart:\n    def add_item(self, item):\n        self.items.append(item)\n",
+    "src/cookies.py": "def store_cookie(jar, cookie):\n    jar.cookies.append(cookie)\n",
+    "README.md": "# Shop\n\nA shop that sells cookies.\n",
+}
+
+WORST: dict[str, float] = {}
+"""Most seconds until all processes of a stand-in were gone, for each way to end it."""
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Remove the variables that ripwrap reads, and use no network and no user's cache."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RIPWRAP_OFFLINE", "1")
+    monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def plant(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
+    """Write files into a new folder and return it."""
+
+    def write(files: dict[str, str]) -> Path:
+        root = tmp_path / "root"
+        for name, content in files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode())
+        return root
+
+    return write
+
+
+@pytest.fixture
+def shop(plant: Callable[[dict[str, str]], Path]) -> Path:
+    return plant(SHOP)
+
+
+@dataclass
+class StandIn:
+    """A program in place of rg (`stand_in.c`).
+
+    Attributes:
+        path: The program.
+        folder: Folder in which each of its processes has a file, named like its number.
+        patch: Sets the variables that say what it does.
+    """
+
+    path: Path
+    folder: Path
+    patch: pytest.MonkeyPatch
+
+    def does(self, what: str, child: str = "") -> Path:
+        """Say what it does from now on, and what a child that it starts does; return its path."""
+        self.patch.setenv("STAND_IN", what)
+        self.patch.setenv("STAND_IN_CHILD", child)
+        return self.path
+
+    def processes(self) -> set[int]:
+        """Return the numbers of all its processes since the start of the test."""
+        return {int(name) for name in os.listdir(self.folder)}
+
+    def running(self) -> set[int]:
+        """Return the numbers of its processes that run."""
+        return set(filter(psutil.pid_exists, self.processes()))
+
+    @contextmanager
+    def gone_after(self, what: str) -> Iterator[None]:
+        """Check that no process is left at the end of a block, and remember how long that took."""
+        begun = time.monotonic()
+        yield
+        until_blocking(lambda: self.running() == set())
+        WORST[what] = max(WORST.get(what, 0), time.monotonic() - begun)
+
+
+@pytest.fixture
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
+    """Return a native program in place of rg; a test that leaves one of its processes fails."""
+    folder = tmp_path / "processes"
+    folder.mkdir()
+    monkeypatch.setenv("STAND_IN_PROCESSES", str(folder))
+    stand_in = StandIn(Path(os.environ["RIPWRAP_WINDOWS_PROGRAMS"], "stand_in.exe"), folder, monkeypatch)
+    yield stand_in
+    left = stand_in.running()
+    for number in left:
+        psutil.Process(number).kill()
+    assert left == set()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for what, seconds in sorted(WORST.items(), key=lambda item: item[1], reverse=True):
+        terminalreporter.write_line(f"{what}: gone after {seconds:.2f} s at most")

@@ -1,0 +1,28 @@
+"""Small differences of Windows: `.exe` left out, quotes in PATH, files in use."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from ripwrap import sync
+from ripwrap.index.branches import is_gone
+
+
+def test_extension_of_rg_may_be_left_out() -> None:
+    rg = sync.resolve()
+    assert sync.resolve(rg.path.removesuffix(".exe")).path == rg.path
+
+
+def test_entry_of_path_may_have_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
+    rg = sync.resolve()
+    monkeypatch.setenv("PATH", f'"{os.path.dirname(rg.path)}";C:\\windows')
+    assert os.path.normcase(sync.resolve("rg").path) == os.path.normcase(rg.path)
+
+
+def test_packed_refs_may_have_carriage_returns(tmp_path: Path) -> None:
+    git = tmp_path / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "packed-refs").write_bytes(b"%b refs/heads/packed\r\n" % (b"0" * 40))
+    assert not is_gone(tmp_path, "packed")
