@@ -101,7 +101,7 @@ async def paths(index: Index, query: str = "cookies", *, refresh: bool = True) -
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(15 * KILLS)
 def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_path: Path) -> None:
     chance = random.Random(9)
     home = tmp_path / "home"
