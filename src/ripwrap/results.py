@@ -153,7 +153,7 @@ class RankedChunk(BaseModel, frozen=True):
         end_line: Number of the last line.
         symbol: Definition around the line that is most relevant, e.g. `Shop.add`; `None` at the top level. In an index
             with chunks at definitions, it is the definition that has all lines, or one inside it.
-        text: Lines of the chunk: at most 1,000 characters, or 2,000 for a definition, unless it is a single line.
+        text: Lines of the chunk: at most 800 characters, or 2,000 for a definition, unless it is a single line.
         score: Value that results are sorted by; comparable within one answer only.
         reasons: Reasons for the score, for a person or an agent.
     """

@@ -1,11 +1,14 @@
-"""Split text into windows of lines of at most 1,000 characters, before definitions where possible; pure."""
+"""Split text into windows of lines of at most 800 characters, before definitions where possible; pure."""
 
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-MAX_CHUNK_CHARS = 1_000
-"""Characters of a chunk; a longer line is a chunk by itself."""
+MAX_CHUNK_CHARS = 800
+"""Characters of a chunk; a longer line is a chunk by itself.
+
+Ten results fit into 2,000 tokens of 4 characters. Sizes from 700 to 1,200 rank as well, within .007 of NDCG@10.
+"""
 
 _MIN_CHUNK_CHARS = 300
 """Characters from which a chunk may end at a blank line."""

@@ -52,7 +52,7 @@ async def rank(
     """Find the code that answers a question in words, or defines a symbol, best first; no index is needed.
 
     rg finds the files that have the query's words, in any form and as parts of identifiers. The 40 best files are split
-    into chunks of at most 1,000 characters. Files are ranked by BM25 of their best chunks, by words of the query near
+    into chunks of at most 800 characters. Files are ranked by BM25 of their best chunks, by words of the query near
     each other, by definitions of the symbol of the query, and by words in their paths. Tests, examples, legacy code,
     text and data rank lower, unless the query asks for them. The best chunk of each file comes first, further chunks
     behind all files. The same files and query give the same answer.

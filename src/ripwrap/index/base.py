@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 DEFAULT_LIMIT = 10
-WINDOW_CHUNKER = Chunker("windows 1", lambda _, text: window_chunks(text))
+WINDOW_CHUNKER = Chunker("windows 2", lambda _, text: window_chunks(text))
 """Chunker that splits at lines."""
 
 _TOKENIZER = f"{TOKENIZE} 2"

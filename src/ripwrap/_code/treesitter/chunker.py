@@ -14,7 +14,7 @@ from ripwrap._code.treesitter.outline import MAX_DEPTH, Definition, SyntaxOutlin
 from ripwrap._code.treesitter.parser import PARSE_TIMEOUT, load_grammars, parse_outline
 from ripwrap._code.windows import Chunk, window_chunks
 
-_VERSION = 2
+_VERSION = 3
 
 
 def chunker_version() -> str:
@@ -32,7 +32,7 @@ def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> li
     2,000 characters is one chunk, with its docstring, and the comments, decorators and attributes directly above it. A
     larger class is split into its methods and the lines between them. A definition that is still larger is split into
     parts, each of which repeats the last three lines of the part before, up to 300 characters. Lines between
-    definitions, and definitions of up to three lines and 200 characters, are joined up to 1,000 characters.
+    definitions, and definitions of up to three lines and 200 characters, are joined up to 800 characters.
 
     Files of an unknown language, of over a million characters or with a line of over 10,000, and files that take the
     parser longer than `timeout`, are split into windows of lines. Broken source is parsed as far as possible. Hostile
