@@ -8,6 +8,7 @@ import json
 import resource
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -117,10 +118,10 @@ def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str
         refreshed = [took(partial(index.search, query))[1] for query in queries[:5]]
         _, trigrams = took(partial(index.grep, patterns[0]))
         trigrams_disk = index.status().bytes - status.bytes
-        plain = [_median(partial(sync.grep, pattern, cwd=root)) for pattern in patterns]
-        found: list[tuple[GrepResult, Took]] = [
-            _median(partial(index.grep, pattern, max_age=600)) for pattern in patterns
-        ]
+        plain = [_median(partial(sync.grep, pattern, cwd=root, hidden=False, follow=False)) for pattern in patterns]
+        with closing(index.watch()) as changes:
+            next(changes)
+            found: list[tuple[GrepResult, Took]] = [_median(partial(index.grep, pattern)) for pattern in patterns]
     for pattern, (one, _), (other, _) in zip(patterns, plain, found, strict=True):
         if one != other.model_copy(update={"candidates": None, "files_total": None}):
             raise SystemExit(f"Index.grep({pattern!r}) and grep() differ")

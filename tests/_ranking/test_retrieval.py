@@ -153,7 +153,7 @@ def test_docstrings_are_asked_of_modules_without_them(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.extra  # watches the tree
 def test_large_tree_is_measured_and_judged(plant: Callable[..., Path]) -> None:
     """Issue 20, item 6."""
     root = plant({f"{number}.py": f"def name{number}():\n    return 'cookie'\n" for number in range(20)})
