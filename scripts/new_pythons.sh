@@ -45,15 +45,17 @@ git -C "$root" archive HEAD | tar -x -C "$chroot/work"
 
 inside() { timeout "${SECONDS_LIMIT:-5400}" chroot "$chroot" env -u PYTHONPATH -u PIP_FIND_LINKS HOME=/root PATH=/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE= RIPWRAP_RGS=15.2.0 bash -ec "cd /work && $1" -- "${@:2}"; }
+failed=0
 for python in "${pythons[@]}"; do
     venv=/root/venv-$python
     name=python$python
     [ "$python" != pypy3 ] || name=pypy3
     inside "[ -e $venv ] || $name -m venv $venv; $venv/bin/python -VV"
     if [ "$python" = pypy3 ]; then
-        inside "$venv/bin/pip install --quiet '.[bin,cli]' trio && $venv/bin/python scripts/smoke.py"
+        inside "$venv/bin/pip install --quiet '.[bin,cli]' trio && $venv/bin/python scripts/smoke.py" || failed=1
     else
         inside "$venv/bin/pip install --quiet --upgrade pip && $venv/bin/pip install --quiet '.[bin,cli]' --group test"
-        inside "$venv/bin/pytest --numprocesses=2 \"\$@\"" "$@"
+        inside "$venv/bin/pytest --numprocesses=2 \"\$@\"" "$@" || failed=1
     fi
 done
+exit "$failed"

@@ -1,6 +1,7 @@
 """Decode a file for ranking, as rg does, and turn a ranked chunk of it into a result; no I/O."""
 
 import codecs
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -40,6 +41,11 @@ class SourceText:
 
         return NearbyOutline(self.path, self.text.split("\n"))
 
+    def name_at(self, line: int) -> str:
+        """Return the name of the definition around a line, from 1; empty at the top level."""
+        section = self.sections.enclosing(line)
+        return "" if section is None else section.name
+
     def readable(self, piece: str) -> str:
         """Return a part of the text without lone surrogates."""
         return piece if self.exact else text_of(raw_bytes(piece))
@@ -70,7 +76,13 @@ def decode_source(path: str, raw: bytes) -> SourceText | None:
         return SourceText(path, raw.decode("utf-8", "surrogateescape"), exact=False)
 
 
-def to_ranked_chunk(query: Query, entry: RankedCandidate, source: SourceText, symbol: str | None = None) -> RankedChunk:
+def to_ranked_chunk(
+    query: Query,
+    entry: RankedCandidate,
+    source: SourceText,
+    symbol: str | None = None,
+    name_at: Callable[[int], str] | None = None,
+) -> RankedChunk:
     """Return a result, with the name of the definition around the most relevant line of the chunk.
 
     Args:
@@ -79,10 +91,11 @@ def to_ranked_chunk(query: Query, entry: RankedCandidate, source: SourceText, sy
         source: Text of its file.
         symbol: Name of the definition that has all lines of the chunk, if known. The result then has this name, or the
             name of a definition in it.
+        name_at: Function that returns the same as that of the source, if it is known from elsewhere.
     """
     candidate = entry.candidate
     text = candidate.content.text() or ""
-    name = _name_of(query, text, candidate.start_line, source)
+    name = _name_of(query, text, candidate.start_line, name_at or source.name_at)
     if symbol is not None and not name.startswith(f"{symbol}."):
         name = symbol
     return RankedChunk(
@@ -96,15 +109,14 @@ def to_ranked_chunk(query: Query, entry: RankedCandidate, source: SourceText, sy
     )
 
 
-def _name_of(query: Query, text: str, start_line: int, source: SourceText) -> str:
+def _name_of(query: Query, text: str, start_line: int, name_at: Callable[[int], str]) -> str:
     """Return the name of the definition around the most relevant line of a chunk; empty at the top level."""
     # For "session login", the line of the class and the line of the method may have one word each. So count the words
     # of a line together with those of the name around it: `Session.login` has both. Among equal lines, the name with
     # most words wins.
     lines = text.split("\n")
     relevant = most_relevant_lines(text, query)
-    sections = [source.sections.enclosing(start_line + line) for line in relevant]
-    names = [section.name if section else "" for section in sections]
+    names = [name_at(start_line + line) for line in relevant]
     both = [f"{name} {lines[line]}" for name, line in zip(names, relevant, strict=True)]
     counts = list(zip(count_words(query, both), count_words(query, names), strict=True))
     return names[counts.index(max(counts))]

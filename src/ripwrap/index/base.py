@@ -410,7 +410,7 @@ class BaseIndex:
         Args:
             run: Runs the calls.
             max_age: Maximum age of the last refresh by this object, in seconds; `None` is that it must be up to date.
-            lost: Refresh in any case: the index is gone since.
+            lost: Refresh in any case: the index is gone since, or a file was found to have changed.
         """
         last = None if lost else self._last_refresh
         if last is not None and (max_age is not None or last.position is not None):

@@ -99,7 +99,8 @@ class Index(BaseIndex):
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar"; "where is CookieJar defined" is
                 one.
             limit: Maximum number of results; `None` gives all that are ranked, which are some hundred.
-            refresh: Refresh first. If false, answers are as old as the last refresh.
+            refresh: Refresh first. If false, answers are as old as the last refresh, without the chunks of files that
+                have changed since: the text of a chunk is in the file alone.
             max_age: Seconds that a refresh by this `Index` is good for: if the last one listed the files less than
                 that ago, on the same branch, the search refreshes no files. `None` refreshes each time.
             hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is that of the index. With 0, words alone

@@ -191,6 +191,7 @@ class IndexedFile:
 
     Attributes:
         path: Path, relative to the root.
+        digest: Digest of the bytes that are indexed.
         changed: True once the file was found to be another one, gone or unreadable; it has no text then.
     """
 
@@ -205,9 +206,10 @@ class IndexedFile:
             follow: Follow links.
         """
         self.path = path
+        self.digest = digest
         self.changed = False
         self._root, self._follow = root, follow
-        self._stamp, self._digest = stamp, digest
+        self._stamp = stamp
         self._raw: bytes | None = None
         self._source: SourceText | None = None
 
@@ -232,7 +234,7 @@ class IndexedFile:
     def _whole(self) -> bytes | None:
         """Return the bytes that are indexed; `None` if they have changed."""
         if self._raw is None and not self.changed:
-            raw = self._read_unchanged(0, MAX_FILE_BYTES + 1)
+            raw = self._read_unchanged(0, min(self._stamp[0], MAX_FILE_BYTES + 1))
             self._raw = self._read_changed() if raw is None else cut_to_limit(raw)
             self.changed = self._raw is None
         return self._raw
@@ -257,4 +259,4 @@ class IndexedFile:
             found = read_file(self._root, self.path, follow=self._follow)
         except OSError:
             return None
-        return found.raw if found.digest == self._digest else None
+        return found.raw if found.digest == self.digest else None

@@ -2,9 +2,10 @@
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ripwrap._ranking.document import to_ranked_chunk
+from ripwrap._ranking.document import SourceText, to_ranked_chunk
 from ripwrap._ranking.fts import batches, best_rows, log_remark
 from ripwrap._ranking.query import Query
 from ripwrap._ranking.scoring import POOL_SIZE, Candidate, RankedCandidate, rank_candidates, word_worths
@@ -17,6 +18,10 @@ from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
+
+_NAMES: dict[tuple[str, bytes, int], str] = {}
+"""Names of the definitions around lines, by path, digest and line. To find one takes longer than to rank a file."""
+_MAX_NAMES = 20_000
 
 VECTOR_WEIGHT = 0.34
 """Weight of vectors in the score, where words have 1."""
@@ -193,4 +198,15 @@ def _to_results(
         content = chunks[entry.candidate]
         source = content.file.source()
         if source is not None:
-            yield to_ranked_chunk(query, entry, source, content.symbol)
+            name_at = partial(_name_at, content.file, source)
+            yield to_ranked_chunk(query, entry, source, content.symbol, name_at)
+
+
+def _name_at(file: IndexedFile, source: SourceText, line: int) -> str:
+    """Return the name of the definition around a line, as `SourceText` does, and remember it for further queries."""
+    key = file.path, file.digest, line
+    if (name := _NAMES.get(key)) is None:
+        if len(_NAMES) >= _MAX_NAMES:
+            _NAMES.clear()
+        name = _NAMES[key] = source.name_at(line)
+    return name
