@@ -78,7 +78,7 @@ def killed_at(number: int, root: Path, home: Path) -> list[str]:
 
 def test_writer_killed_at_each_step_leaves_an_index_that_the_next_refresh_repairs(plant: Plant, tmp_path: Path) -> None:
     root, home, new = plant({"a.py": "cookies\n", "b.py": "jar of cookies\n"}), tmp_path / "home", tmp_path / "new"
-    before = answers(root, home)
+    answers(root, home)
     (root / "b.py").unlink()
     plant({"a.py": "cookies and a jar\n", "c.py": "cookies\n"})
     after = answers(root, new)
@@ -91,7 +91,9 @@ def test_writer_killed_at_each_step_leaves_an_index_that_the_next_refresh_repair
         killed.append(statements[-1])
         with sync.Index(root, location=copy) as index:
             assert index.check().ok
-        assert answers(root, copy, refresh=False) in (before, after)
+        with sync.Index(root, location=copy) as index:  # a chunk whose file has changed is left out
+            found = {(one.path, one.text) for one in index.search("cookies jar", limit=None, refresh=False)}
+        assert found <= {("a.py", "cookies and a jar\n"), ("c.py", "cookies\n")}
         assert answers(root, copy) == after
         assert documents_of(copy) == documents_of(new)
     assert killed == ["BEGIN IMMEDIATE", "DELETE FROM stale", "COMMIT"] * 2
@@ -157,10 +159,11 @@ def test_processes_that_change_files_and_search_at_once_raise_nothing(plant: Pla
 
 def test_search_while_another_process_removes_documents_gives_one_of_both_states(plant: Plant, tmp_path: Path) -> None:
     root, home = plant({"a.py": "cookies\n", "b.py": "jar of cookies\n"}), tmp_path / "home"
-    before = answers(root, home)
-    (root / "b.py").unlink()
+    before, elsewhere = answers(root, home), tmp_path / "b.py"
+    (root / "b.py").rename(elsewhere)
     plant({"c.py": "jar\n"})
     after = answers(root, tmp_path / "new")
+    elsewhere.rename(root / "b.py")
     number, seen = 0, set[str]()
     while True:
         number += 1
@@ -173,7 +176,9 @@ def test_search_while_another_process_removes_documents_gives_one_of_both_states
             if left == 0:
                 left -= 1
                 with sync.Index(root, location=copy) as writer:  # noqa: B023 - it is called in this round
+                    (root / "b.py").rename(elsewhere)
                     writer.refresh()
+                    elsewhere.rename(root / "b.py")  # so that its text can be shown
 
         with sync.Index(root, location=copy) as index:
             index._store.run(lambda database: database.set_trace_callback(write))
@@ -434,7 +439,7 @@ def test_read_only_directory_is_searched_through_links(plant: Plant, home: Path)
         assert unprivileged(root, home, sync.resolve().path) == ["['a.py']", "['a.py']"]
     finally:
         home.chmod(0o755)
-    plant({"a.py": "cookies and more\n"})
+    plant({"new.py": "cookies and more\n"})
     (home / NAME).chmod(0o644)
     refused, old = unprivileged(root, home, sync.resolve().path)
     folder.chmod(0o755)

@@ -101,6 +101,7 @@ class Postings:
         """
         self._folder = folder
         self._opened: EngineFolder | None = None
+        self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
 
     def reset(self, database: "Connection") -> None:
         """Begin a new directory, in the transaction that clears the content; other processes read the old one."""
@@ -135,7 +136,7 @@ class Postings:
 
     def close(self) -> None:
         """Close the files."""
-        self._opened = None
+        self._opened = self._last = None
 
     @contextmanager
     def reading(self, database: "Connection") -> "Generator[PostingsReader]":
@@ -160,7 +161,7 @@ class Postings:
                 continue
             with read_transaction(database):
                 if state_of(database) == before:
-                    reader = PostingsReader(self._folder / before.folder, searcher, database)
+                    reader = self._reader_of(searcher, before, database)
                     if reader.count != before.documents:
                         raise RebuildError("its full-text search has other chunks than there are")
                     yield reader
@@ -203,6 +204,12 @@ class Postings:
                 return reader.count, ""
         except (RebuildError, RipwrapError) as error:
             return 0, str(error)
+
+    def _reader_of(self, searcher: "Searcher", state: PostingsState, database: "Connection") -> "PostingsReader":
+        """Return the reader of a state; it counts documents, which takes some milliseconds for a million."""
+        if self._last is None or self._last[0] is not searcher or self._last[1] != state:
+            self._last = searcher, state, PostingsReader(self._folder / state.folder, searcher, database)
+        return self._last[2]
 
     def _engine(self, name: str) -> EngineFolder:
         path = self._folder / name
