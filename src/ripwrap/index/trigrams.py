@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("ripwrap")
 
-_FILES_PER_TRANSACTION = 20_000
+_FILES_PER_TRANSACTION = 10_000
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
 _MAX_TERMS = 64
@@ -48,6 +48,7 @@ _MIN_WASTE = 2_000
 _ATTEMPTS = 3
 _ROWS_PER_STATEMENT = 500
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ANYTHING = b"any"
 _INDEXED, _NEVER = 1, 0
 """Values of the column `trigrams`, which is NULL for a content that was not read yet."""
 
@@ -117,6 +118,10 @@ class Trigrams:
             TimeoutError: The caller is cancelled.
         """
         return self._store.run(lambda database: self._find(database, view, required))
+
+    def update(self, view: View) -> None:
+        """Index what a view has new; raise as `find()` does."""
+        self.find(view, _ANYTHING)
 
     def prune(self, database: "Connection") -> None:
         """Delete the documents of removed contents."""
