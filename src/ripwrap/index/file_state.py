@@ -11,7 +11,7 @@ from itertools import compress
 from operator import attrgetter
 from typing import TypeAlias
 
-from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source
+from ripwrap._ranking.document import SourceText, cut_to_limit, decode_source
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import is_binary
 
@@ -22,6 +22,9 @@ _COARSE_CLOCK_STEP_NS = 2_000_000_000
 The clock of a file system goes in steps: of some milliseconds on Linux, of two seconds on FAT. Times in whole
 milliseconds are taken for those of a coarse clock. Git has the same problem: https://git-scm.com/docs/racy-git.
 """
+
+MAX_WHOLE_BYTES = 16_000_000
+"""Bytes of the largest file of which a change behind the indexed part is noticed, and that has trigrams."""
 
 _BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in them
 _DIGEST_BYTES = 16
@@ -37,10 +40,11 @@ class FileContent:
 
     Attributes:
         stamp: Stamp of the file before it was read; of an unknown size if the file may change without a new stamp.
-        digest: Digest of the bytes that are indexed.
+        digest: Digest of all bytes, or of those that are indexed if the file is larger than `MAX_WHOLE_BYTES`.
         source: Text; `None` if the file is binary.
         cut: The file is longer than its text here.
         raw: The bytes that are indexed.
+        whole: All bytes; `None` if the file is larger than `MAX_WHOLE_BYTES`.
     """
 
     stamp: Stamp
@@ -48,6 +52,7 @@ class FileContent:
     source: SourceText | None
     cut: bool
     raw: bytes
+    whole: bytes | None
 
 
 @dataclass(slots=True)
@@ -158,10 +163,11 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
         stamp = _stamp(os.fstat(file.fileno()))
         raw = file.read(_BINARY_CHECK_BYTES)
         if not is_binary(raw):
-            while len(raw) <= MAX_FILE_BYTES and (more := file.read(MAX_FILE_BYTES + 1 - len(raw))):
+            while len(raw) <= MAX_WHOLE_BYTES and (more := file.read(MAX_WHOLE_BYTES + 1 - len(raw))):
                 raw += more
     if max(stamp[1:]) > started - (_CLOCK_STEP_NS if stamp[2] % 1_000_000 else _COARSE_CLOCK_STEP_NS):
         stamp = (-1, *stamp[1:])  # no file has this size, so the next refresh reads it again
     indexed = cut_to_limit(raw)
-    digest = hashlib.blake2b(indexed, digest_size=_DIGEST_BYTES).digest()
-    return FileContent(stamp, digest, decode_source(path, indexed), len(indexed) < len(raw), indexed)
+    whole = raw if len(raw) <= MAX_WHOLE_BYTES else None
+    digest = hashlib.blake2b(whole or indexed, digest_size=_DIGEST_BYTES).digest()
+    return FileContent(stamp, digest, decode_source(path, indexed), len(indexed) < len(raw), indexed, whole)
