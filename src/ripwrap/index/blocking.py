@@ -148,7 +148,7 @@ class Index(BaseIndex):
         Literals that every match has are looked up: `foo` and `bar` for `foo.*bar`, and one of both for `foo|bar`. They
         have at least three bytes, and without case only ASCII characters. A pattern such as `[a-z]+` has none, nor has
         any with `pcre2`, `engine`, `encoding` or `invert_match`; rg then searches all files. Binary and unreadable
-        files, and those with more than a million bytes, are always searched.
+        files, those in UTF-16, and those with more than 16 million bytes are always searched.
 
         `GrepResult.candidates` is the number of files that rg searched, and `files_total` the number of all files.
 

@@ -4,7 +4,8 @@ A document in a directory of tantivy has the number of a content and its trigram
 Latin-1 for each, with folded case (`_ripgrep/literals.py`). A file that has a literal has all trigrams of the literal.
 The column `trigrams` of the table `blob` says which contents have a document. Any other file is always a candidate:
 
-- without a text in the index: binary, unreadable, or longer than what is indexed;
+- without a text in the index: binary or unreadable;
+- larger than `MAX_WHOLE_BYTES`, or with a NUL behind the part that is a text in the index;
 - with a byte order mark of UTF-16, because rg searches another text than the bytes;
 - changed since the refresh, so that the content of the index cannot be read any more.
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("ripwrap")
 
-_FILES_PER_TRANSACTION = 20_000
+_FILES_PER_TRANSACTION = 10_000
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
 _MAX_TERMS = 64
@@ -48,21 +49,22 @@ _MIN_WASTE = 2_000
 _ATTEMPTS = 3
 _ROWS_PER_STATEMENT = 500
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ANYTHING = b"any"
 _INDEXED, _NEVER = 1, 0
 """Values of the column `trigrams`, which is NULL for a content that was not read yet."""
 
 _SELECT_MISSING = (
     "SELECT blob.id, blob.path, blob.digest FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = ?"
-    " WHERE blob.trigrams IS NULL AND blob.id > ? AND tree.note IS NULL ORDER BY blob.id LIMIT ?"
+    " WHERE blob.trigrams IS NULL AND blob.id > ? ORDER BY blob.id LIMIT ?"
 )
 _SELECT_UNSURE = (
-    "SELECT path FROM tree WHERE view = :view AND note IS NOT NULL UNION"
+    "SELECT path FROM tree WHERE view = :view AND note IS NOT NULL AND blob IS NULL UNION"
     " SELECT tree.path FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = :view"
     " WHERE blob.trigrams IS NULL UNION"
     " SELECT tree.path FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = :view"
     " WHERE blob.trigrams = 0"
 )
-_SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND note IS NULL AND blob IN ({})"
+_SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
 
 
 class TrigramState(NamedTuple):
@@ -118,6 +120,10 @@ class Trigrams:
         """
         return self._store.run(lambda database: self._find(database, view, required))
 
+    def update(self, view: View) -> None:
+        """Index what a view has new; raise as `find()` does."""
+        self.find(view, _ANYTHING)
+
     def prune(self, database: "Connection") -> None:
         """Delete the documents of removed contents."""
         try:
@@ -166,7 +172,7 @@ class Trigrams:
         try:
             for blob, text in texts:
                 check()
-                marks.append((_NEVER if text.startswith(_UTF_16) else _INDEXED, blob))
+                marks.append((_NEVER if text.startswith(_UTF_16) or b"\0" in text else _INDEXED, blob))
                 if marks[-1][0] == _NEVER:
                     continue
                 if engine is None or writer is None:
@@ -371,9 +377,12 @@ def _document(blob: int, text: bytes) -> "Document":
 
 
 def _read(view: View, path: str, digest: bytes) -> bytes | None:
-    """Return the bytes of a file that has the content of that digest; `None` if it has another one by now."""
+    """Return the bytes of a file that has the content of that digest; `None` if it has another one by now.
+
+    A file that is too large for trigrams counts as one with a NUL.
+    """
     with suppress(OSError):
         found = read_file(view.root, path, follow=view.follows)
-        if found.digest == digest and found.source is not None and not found.cut:
-            return found.raw
+        if found.digest == digest and found.source is not None:
+            return b"\0" if found.whole is None else found.whole
     return None
