@@ -12,6 +12,7 @@ nox.options.sessions = ["tests", "lowest", "extras", "frameworks", "docs", "lint
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
+NEWER = ["3.14", "3.15"]  # tested where they are installed; `scripts/new_pythons.sh` has them in a chroot
 PARALLEL = ["--numprocesses=5", "--dist=worksteal"]  # most tests wait for one rg at a time
 FEWER = ["--numprocesses=3", "--dist=worksteal"]  # each process takes five seconds to import these packages
 GROUPS = nox.project.load_toml("pyproject.toml")
@@ -27,7 +28,7 @@ def _runs(version: str) -> bool:
 
 def _pythons() -> list[str]:
     """The supported Pythons that are here, and the running one in any case; says which are left out."""
-    here = [version for version in SUPPORTED if _runs(version)]
+    here = [version for version in (*SUPPORTED, *NEWER) if _runs(version)]
     if missing := [version for version in SUPPORTED if version not in here]:
         print(f"nox: left out, not installed here: Python {', '.join(missing)}", file=sys.stderr)
         if os.environ.get("RIPWRAP_ALL_PYTHONS"):

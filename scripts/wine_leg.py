@@ -8,6 +8,7 @@ the same versions.
 Usage: python scripts/wine_leg.py [--make-only] [PYTEST ARGUMENTS]
 """
 
+import codecs
 import fcntl
 import hashlib
 import os
@@ -281,7 +282,7 @@ def python(arguments: Sequence[str], env: dict[str, str], seconds: float) -> int
         cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     stdin, stdout = cast("IO[bytes]", child.stdin), cast("IO[bytes]", child.stdout)
-    late = threading.Event()
+    late, decoder = threading.Event(), codecs.getincrementaldecoder("utf-8")("replace")
 
     def end() -> None:
         late.set()
@@ -292,8 +293,8 @@ def python(arguments: Sequence[str], env: dict[str, str], seconds: float) -> int
     timer.start()
     try:
         stdin.close()
-        for line in stdout:
-            sys.stdout.write(line.decode("utf-8", "replace").replace("\r\n", "\n"))
+        while chunk := os.read(stdout.fileno(), 65536):
+            sys.stdout.write(decoder.decode(chunk).replace("\r\n", "\n"))
             sys.stdout.flush()
         returncode = child.wait()
     finally:

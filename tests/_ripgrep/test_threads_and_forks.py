@@ -123,7 +123,14 @@ class TestForks:
             """
         assert printed(body, folder) == "50000\n"
 
-    @pytest.mark.parametrize("end", ["return", "os._exit(0)"])
+    @pytest.mark.parametrize(
+        "end",
+        [
+            # From 3.14 on a forked child has no running event loop, so `asyncio.run()` cannot return in it.
+            pytest.param("return", marks=pytest.mark.skipif(sys.version_info >= (3, 14), reason="CPython 3.14")),
+            "os._exit(0)",
+        ],
+    )
     def test_exiting_child_does_not_end_an_async_search_of_its_parent(self, plant: Plant, end: str) -> None:
         folder = plant({"dense": "needle\n" * 50_000})
         body = f"""

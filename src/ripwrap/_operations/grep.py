@@ -15,7 +15,7 @@ from ripwrap._operations.pagination import files_in_path_order, make_page_reques
 from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.page_collector import PageCollector, PageRequest
+from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
@@ -217,6 +217,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     next_offset = page.offset + shown if more and shown and not found.timed_out else None
     candidates = request.candidates
     errors = found.end.path_errors() if candidates is None else candidates.errors_with(found.end.path_errors())
+    errors = tuple(sorted(errors, key=lambda error: path_order(os.fsencode(error.path or ""))))  # rg's threads mix them
     failed = [error for error in errors if not error.harmless]
     sentences = [result_message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
     if failed:

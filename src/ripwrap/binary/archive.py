@@ -21,7 +21,7 @@ from ripwrap.errors import ExtractionFailedError
 Info = TypeVar("Info")
 
 CHUNK_BYTES = 64 * 1024
-MAX_READ_BYTES = 1024 * 1024
+MAX_HEADER_BYTES = 1024 * 1024
 MAX_MEMBERS = 1000
 """Members of an archive; releases have about 15."""
 
@@ -92,6 +92,7 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
         members: list[tarfile.TarInfo] = []
         unpacked = 0
         for info in tar:
+            unzipped.left = MAX_HEADER_BYTES
             unpacked += info.size
             if unpacked > MAX_UNPACKED_BYTES:
                 raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
@@ -99,6 +100,7 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
                 name, info.name, safe=info.isdir() or (info.isreg() and not info.issparse()), count=len(members)
             )
             members.append(info)
+        unzipped.left = MAX_UNPACKED_BYTES * 2  # what follows reads in chunks, the rest and then one of the members
         while unzipped.read(CHUNK_BYTES):  # gzip's checksum is at the end, which `tarfile` does not read
             if unzipped.tell() > MAX_UNPACKED_BYTES:
                 raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
@@ -109,12 +111,19 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
 
 
 class _Gunzip(gzip.GzipFile):
-    """Gzip file that limits the size of a read: `tarfile` would read a name of gigabytes into memory."""
+    """Gzip file that limits the size of a header: `tarfile` would read a name of gigabytes into memory.
+
+    Attributes:
+        left: Bytes that may still be read, in one read or in many.
+    """
+
+    left = MAX_HEADER_BYTES
 
     def read(self, size: int | None = -1) -> bytes:
-        """Read up to `size` bytes; raise `ReadError` if `size` is over `MAX_READ_BYTES`."""
-        if size is None or not 0 <= size <= MAX_READ_BYTES:
-            raise tarfile.ReadError(f"a header declares {size} bytes")
+        """Read up to `size` bytes; raise `ReadError` if that is more than `left`."""
+        if size is None or not 0 <= size <= self.left:
+            raise tarfile.ReadError(f"a header has more than {MAX_HEADER_BYTES} bytes")
+        self.left -= size
         return super().read(size)
 
 

@@ -38,7 +38,7 @@ from ripwrap.index.embeddings.hybrid import HybridSearch
 from ripwrap.index.embeddings.protocol import Embedder
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
 from ripwrap.index.refresh import Chunker, refresh
-from ripwrap.index.search import search
+from ripwrap.index.search import Found, search
 from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
 from ripwrap.index.storage.postings import TOKENIZER
@@ -396,8 +396,10 @@ class BaseIndex:
                     await run.wait(partial(self._hybrid.embed, None, patient=False))
                 vectors = vectors or await run.wait(partial(self._hybrid.vectors_for, text, weight))
             found = await run.call(partial(self._rank, query, limit, vectors))
-            if found is not None:
-                return found
+            # A file that has changed since the refresh is missing in the results, and is indexed now. One that never
+            # stays the same is left out in the end.
+            if found is not None and not (found.changed and refresh and attempt < _REFRESH_ATTEMPTS - 1):
+                return found.chunks
             if not refresh:
                 break
         raise self._missing_error()
@@ -408,7 +410,7 @@ class BaseIndex:
         Args:
             run: Runs the calls.
             max_age: Maximum age of the last refresh by this object, in seconds; `None` is that it must be up to date.
-            lost: Refresh in any case: the index is gone since.
+            lost: Refresh in any case: the index is gone since, or a file was found to have changed.
         """
         last = None if lost else self._last_refresh
         if last is not None and (max_age is not None or last.position is not None):
@@ -490,13 +492,13 @@ class BaseIndex:
         none = f"there is no index of {root} yet for its current branch, these options and this chunker; "
         return RipwrapError(HintedText(none, way, " makes it"))
 
-    def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> list[RankedChunk] | None:
+    def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> Found | None:
         view = self._current_view()
 
-        def find(database: "Connection") -> list[RankedChunk] | None:
+        def find(database: "Connection") -> Found | None:
             with self._store.postings.reading(database) as postings:
                 number = number_of(database, view)
-                return None if number is None else search(database, postings, number, query, limit, vectors)
+                return None if number is None else search(database, postings, view, number, query, limit, vectors)
 
         return self._store.run(find)
 

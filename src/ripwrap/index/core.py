@@ -19,9 +19,10 @@ from ripwrap.results import GrepResult, RankedChunk
 class Index(BaseIndex):
     """An index of a folder's files that answers as `rank()` does, and faster.
 
-    The index is one file, which the first refresh makes. Each search refreshes it first: changed files are read again,
-    so that no answer is stale. Each branch has a view of its own, and content that several branches have is stored
-    once. A damaged index, or one of another version, is rebuilt automatically.
+    The index is a folder, which the first refresh makes. It needs tantivy, which the extra `index` installs. Each
+    search refreshes it first: changed files are read again, so that no answer is stale. Each branch has a view of its
+    own, and content that several branches have is stored once. A damaged index, or one of another version, is rebuilt
+    automatically.
 
     Several tasks, threads and processes may use an index of the same folder at once: one writes, the others read the
     state before. A call that is cancelled, interrupted or killed leaves the state before.
@@ -89,7 +90,8 @@ class Index(BaseIndex):
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar"; "where is CookieJar defined" is
                 one.
             limit: Maximum number of results; `None` gives all that are ranked, which are some hundred.
-            refresh: Refresh first. If false, answers are as old as the last refresh.
+            refresh: Refresh first. If false, answers are as old as the last refresh, without the chunks of files that
+                have changed since: the text of a chunk is in the file alone.
             max_age: Seconds that a refresh by this `Index` is good for: if the last one listed the files less than
                 that ago, on the same branch, the search refreshes no files. `None` refreshes each time.
             hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is that of the index. With 0, words alone
@@ -163,8 +165,8 @@ class Index(BaseIndex):
         files while the generator is open and nothing has changed. A change that was made before the search began is
         seen, also within the half second, except as follows. Changes through a memory mapping, through a hard link in
         another folder, of the file that git's setting `core.excludesFile` names, and below a folder that was mounted
-        since, may be seen up to a minute late. Files on network file systems are listed each time, and so are all with
-        `follow=True` or `include_git=True`.
+        since, may be seen up to a minute late. Files are listed each time on network file systems, in a folder with
+        over 30,000 folders, while the index has unreadable files, and with `follow=True` or `include_git=True`.
 
         To leave early, wrap the generator in `contextlib.aclosing`.
 

@@ -9,9 +9,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import compress
 from operator import attrgetter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from ripwrap._ranking.document import SourceText, cut_to_limit, decode_source
+from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import is_binary
 
@@ -30,6 +30,9 @@ _BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in them
 _DIGEST_BYTES = 16
 _STATE = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_mode")
 
+_SMALL_FILE_BYTES = 65_536
+"""Size up to which a file is read at once, although a chunk of it would do: more chunks may be asked for."""
+
 Stamp: TypeAlias = tuple[int, int, int]
 """Size in bytes, time of the last change of content, and of any change (mtime and ctime, nanoseconds)."""
 
@@ -40,19 +43,19 @@ class FileContent:
 
     Attributes:
         stamp: Stamp of the file before it was read; of an unknown size if the file may change without a new stamp.
+        raw: Bytes that are indexed.
+        whole: All bytes; `None` if the file is larger than `MAX_WHOLE_BYTES`.
         digest: Digest of all bytes, or of those that are indexed if the file is larger than `MAX_WHOLE_BYTES`.
         source: Text; `None` if the file is binary.
         cut: The file is longer than its text here.
-        raw: The bytes that are indexed.
-        whole: All bytes; `None` if the file is larger than `MAX_WHOLE_BYTES`.
     """
 
     stamp: Stamp
+    raw: bytes
+    whole: bytes | None
     digest: bytes
     source: SourceText | None
     cut: bool
-    raw: bytes
-    whole: bytes | None
 
 
 @dataclass(slots=True)
@@ -169,5 +172,97 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
         stamp = (-1, *stamp[1:])  # no file has this size, so the next refresh reads it again
     indexed = cut_to_limit(raw)
     whole = raw if len(raw) <= MAX_WHOLE_BYTES else None
-    digest = hashlib.blake2b(whole or indexed, digest_size=_DIGEST_BYTES).digest()
-    return FileContent(stamp, digest, decode_source(path, indexed), len(indexed) < len(raw), indexed, whole)
+    digest = hashlib.blake2b(indexed if whole is None else whole, digest_size=_DIGEST_BYTES).digest()
+    return FileContent(stamp, indexed, whole, digest, decode_source(path, indexed), len(indexed) < len(raw))
+
+
+class Span(NamedTuple):
+    """Place of a chunk in its file.
+
+    Attributes:
+        start: Offset of its first character in the text.
+        at: Offset of its first byte; `None` in a file with a byte order mark.
+        size: Number of bytes; of characters in a file with a byte order mark.
+    """
+
+    start: int
+    at: int | None
+    size: int
+
+
+class IndexedFile:
+    """A file as the index has it, which is read when a text of it is asked for.
+
+    A file with the stamp that the index has is believed to be unchanged. Any other file is read and hashed.
+
+    Attributes:
+        path: Path, relative to the root.
+        digest: Digest of the bytes that are indexed.
+        changed: True once the file was found to be another one, gone or unreadable; it has no text then.
+    """
+
+    def __init__(self, root: str, path: str, stamp: Stamp, digest: bytes, *, follow: bool) -> None:
+        """Read nothing yet.
+
+        Args:
+            root: Folder of the path.
+            path: Path, relative to the root.
+            stamp: Stamp that the index has.
+            digest: Digest of the bytes that are indexed.
+            follow: Follow links.
+        """
+        self.path = path
+        self.digest = digest
+        self.changed = False
+        self._root, self._follow = root, follow
+        self._stamp = stamp
+        self._raw: bytes | None = None
+        self._source: SourceText | None = None
+
+    def text(self, span: Span) -> str | None:
+        """Return the text of a chunk, with lone surrogates for bytes that are not UTF-8; `None` if it has changed."""
+        if span.at is None:
+            source = self.source()
+            return None if source is None else source.text[span.start : span.start + span.size]
+        part: bytes | None = None
+        if self._raw is None and self._stamp[0] > _SMALL_FILE_BYTES:
+            part = self._read_unchanged(span.at, span.size)
+        if part is None and (whole := self._whole()) is not None:
+            part = whole[span.at : span.at + span.size]
+        return None if part is None else part.decode("utf-8", "surrogateescape")
+
+    def source(self) -> SourceText | None:
+        """Return the text that is indexed; `None` if it has changed."""
+        if self._source is None and (raw := self._whole()) is not None:
+            self._source = decode_source(self.path, raw)
+        return self._source
+
+    def _whole(self) -> bytes | None:
+        """Return the bytes that are indexed; `None` if they have changed."""
+        if self._raw is None and not self.changed:
+            raw = self._read_unchanged(0, min(self._stamp[0], MAX_FILE_BYTES + 1))
+            self._raw = self._read_changed() if raw is None else cut_to_limit(raw)
+            self.changed = self._raw is None
+        return self._raw
+
+    def _read_unchanged(self, at: int, size: int) -> bytes | None:
+        """Return bytes of the file; `None` if its stamp differs from that of the index before or after reading."""
+        if self._stamp[0] < 0:
+            return None
+        try:
+            with open(open_regular_file(self._root, self.path, follow=self._follow), "rb") as file:
+                if _stamp(os.fstat(file.fileno())) == self._stamp:
+                    file.seek(at)
+                    raw = file.read(size)
+                    return raw if _stamp(os.fstat(file.fileno())) == self._stamp else None
+        except OSError:
+            pass  # `_read_changed()` tries again
+        return None
+
+    def _read_changed(self) -> bytes | None:
+        """Return the bytes to index of a file with another stamp; `None` if they have changed, too."""
+        try:
+            found = read_file(self._root, self.path, follow=self._follow)
+        except OSError:
+            return None
+        return found.raw if found.digest == self.digest else None

@@ -243,6 +243,10 @@ _RULES = (
         HintedText("Chunks belong to no file: ", _REBUILD),
     ),
     (
+        "SELECT count(*) FROM definition WHERE chunk NOT IN (SELECT id FROM chunk)",
+        HintedText("Names belong to no chunk: ", _REBUILD),
+    ),
+    (
         "SELECT (SELECT count(*) FROM chunk) <> (SELECT sum(documents) FROM postings)",
         HintedText("Full-text search has other chunks than there are: ", _REBUILD),
     ),
@@ -299,9 +303,7 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
         removed = _prune_vectors(database) if vectors else 0
         views = {row for (row,) in database.execute("SELECT id FROM view")}
     store.files.remove_vectors(keep=views)
-    with store.postings.reading(database) as seen:
-        pass
-    store.postings.clean(database, seen)
+    store.postings.clean(database)
     Trigrams(store).prune(database)
     store.postings.remove_others(database)
     _compact(database)

@@ -5,7 +5,7 @@ else is done. A file with the same size and times as before is not read. Any oth
 into chunks only if the index does not have this content under this path yet. A file that could not be read is tried by
 each refresh, because its times need not change when it becomes readable; until then its row stays. At the end, content
 that no view has is removed, because the statistics of full-text search count it. The index then ranks as a new one
-would.
+would; see `storage/postings.py`.
 """
 
 import logging
@@ -26,8 +26,7 @@ from ripwrap.index.storage.database import (
     encode_text,
     write_transaction,
 )
-from ripwrap.index.storage.engine import RebuildError
-from ripwrap.index.storage.postings import Postings, PostingsWriter
+from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
 from ripwrap.index.storage.tables import (
     Row,
     View,
@@ -136,15 +135,14 @@ def refresh(
         notes = notes_of(database, number) if unchanged else []
         known = {} if unchanged else rows_of(database, number)
     if unchanged:
-        postings.clean(database, reader)
+        _tidy(database, postings, reader, counts)
         return _make_result(len(found.paths), notes, counts, 0), generation
     stamps = found.by_path()
     differing, gone = _find_differences(view, known, stamps, counts)
     if differing or gone or generation is None:
         try:
             with write_transaction(database), postings.writing(database, len(differing)) as writer:
-                if reader.is_wasteful:
-                    raise RebuildError("its full-text search has too many deleted documents")
+                reader.check_waste()
                 if generation_of(database, view) != generation:
                     if not insist:
                         return None
@@ -157,13 +155,19 @@ def refresh(
         except sqlite3.OperationalError as error:
             # A read-only index is still up to date if files differ from it in their times alone.
             read_only = code_of(error) == READONLY and generation is not None and not gone
-            if not (read_only and all(_has_same_content(database, view, path, known.get(path)) for path in differing)):
+            if not (read_only and _have_same_content(database, view, differing, known)):
                 raise
-        if counts.chunks > _CHUNKS_PER_CHECKPOINT:
-            checkpoint(database)
-    postings.clean(database, reader)
+    _tidy(database, postings, reader, counts)
     notes = [(row.path, row.note) for row in known.values() if row.note is not None]
     return _make_result(len(known), notes, counts, len(gone)), generation
+
+
+def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
+    """Shorten a long write-ahead log, and delete documents that the database does not have."""
+    if counts.chunks > _CHUNKS_PER_CHECKPOINT:
+        checkpoint(database)
+    if counts.released or not reader.is_clean:
+        postings.clean(database)
 
 
 def _find_differences(
@@ -248,6 +252,10 @@ def _index_file(
         blob = add_blob(database, postings, found.source, found.digest, chunks)
         counts.chunks += len(chunks)
     return Row(path, blob, "cut" if found.cut else None, *found.stamp)
+
+
+def _have_same_content(database: "Connection", view: View, paths: Iterable[str], known: Mapping[str, Row]) -> bool:
+    return all(_has_same_content(database, view, path, known.get(path)) for path in paths)
 
 
 def _has_same_content(database: "Connection", view: View, path: str, row: Row | None) -> bool:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
@@ -36,6 +36,8 @@ _OWN_NAMES = re.compile(
 )
 """Names of tantivy's files; the last ones are of a process that was killed."""
 _FOOTER_MAGIC = (1337).to_bytes(4, "little")
+_MAX_FOOTER_BYTES = 4_096
+_PIECE_BYTES = 1 << 20
 _OS_ERROR = re.compile(r"code: (\d+)|os error (\d+)")
 _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _NO_WRITING = {errno.EACCES, errno.EPERM, errno.EROFS}
@@ -126,12 +128,13 @@ class EngineFolder:
                 if self._verified.get(name) == stamps[name]:
                     continue
                 fresh = True
-                content = path.read_bytes()
+                with path.open("rb") as file:
+                    sound = _has_right_checksum(file, state.st_size)
             except FileNotFoundError as error:
                 raise RebuildError("a file of its full-text search is missing") from error
             except OSError as error:
                 raise _unreadable_error(path, error) from error
-            if not _has_right_checksum(content):
+            if not sound:
                 raise RebuildError("a file of its full-text search is damaged")
         self._verified = stamps
         return fresh
@@ -234,16 +237,23 @@ def _files_of(meta: bytes) -> list[str]:
     return names
 
 
-def _has_right_checksum(content: bytes) -> bool:
+def _has_right_checksum(file: BinaryIO, size: int) -> bool:
     """Return whether a file has the CRC-32 that its footer names: payload, JSON, size of the JSON, magic number."""
-    size = int.from_bytes(content[-8:-4], "little")
-    if content[-4:] != _FOOTER_MAGIC or size > len(content) - 8:
+    file.seek(max(0, size - _MAX_FOOTER_BYTES))
+    end = file.read()
+    length = int.from_bytes(end[-8:-4], "little")
+    if end[-4:] != _FOOTER_MAGIC or length > len(end) - 8:
         return False
     try:
-        checksum = json.loads(content[-8 - size : -8])["crc"]
+        expected = json.loads(end[-8 - length : -8])["crc"]
     except (ValueError, KeyError, TypeError):
         return False
-    return bool(zlib.crc32(memoryview(content)[: -8 - size]) == checksum)
+    file.seek(0)
+    checksum, left = 0, size - 8 - length
+    while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
+        checksum = zlib.crc32(piece, checksum)
+        left -= len(piece)
+    return bool(checksum == expected)
 
 
 def remove_folder(path: Path) -> None:

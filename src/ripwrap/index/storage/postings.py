@@ -101,6 +101,7 @@ class Postings:
         """
         self._folder = folder
         self._opened: EngineFolder | None = None
+        self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
 
     def reset(self, database: "Connection") -> None:
         """Begin a new directory, in the transaction that clears the content; other processes read the old one."""
@@ -135,7 +136,7 @@ class Postings:
 
     def close(self) -> None:
         """Close the files."""
-        self._opened = None
+        self._opened = self._last = None
 
     @contextmanager
     def reading(self, database: "Connection") -> "Generator[PostingsReader]":
@@ -160,7 +161,7 @@ class Postings:
                 continue
             with read_transaction(database):
                 if state_of(database) == before:
-                    reader = PostingsReader(self._folder / before.folder, searcher, database)
+                    reader = self._reader_of(searcher, before, database)
                     if reader.count != before.documents:
                         raise RebuildError("its full-text search has other chunks than there are")
                     yield reader
@@ -186,19 +187,15 @@ class Postings:
             writer.abandon()
             raise
 
-    def clean(self, database: "Connection", seen: "PostingsReader | None" = None) -> None:
-        """Delete documents whose contents are removed, unless another process writes now, which then deletes them.
-
-        Args:
-            database: The index.
-            seen: Documents of a moment ago; if there are others then, they are deleted, too.
-        """
-        if (seen is None or seen.is_clean) and database.execute("SELECT 1 FROM stale").fetchone() is None:
-            return
+    def clean(self, database: "Connection") -> None:
+        """Delete documents that the database does not have, unless another process writes now, which then does it."""
+        with self.reading(database) as reader:
+            if reader.is_clean and database.execute("SELECT 1 FROM stale").fetchone() is None:
+                return
         with _transaction_if_free(database) as free:
             if free:
                 with self.writing(database, 0) as writer:
-                    writer.delete_stale()
+                    writer.delete_left_over()
 
     def check(self, database: "Connection") -> tuple[int, str]:
         """Return the number of documents, and what is wrong with them, or an empty string; read all files."""
@@ -207,6 +204,12 @@ class Postings:
                 return reader.count, ""
         except (RebuildError, RipwrapError) as error:
             return 0, str(error)
+
+    def _reader_of(self, searcher: "Searcher", state: PostingsState, database: "Connection") -> "PostingsReader":
+        """Return the reader of a state; it counts documents, which takes some milliseconds for a million."""
+        if self._last is None or self._last[0] is not searcher or self._last[1] != state:
+            self._last = searcher, state, PostingsReader(self._folder / state.folder, searcher, database)
+        return self._last[2]
 
     def _engine(self, name: str) -> EngineFolder:
         path = self._folder / name
@@ -274,8 +277,8 @@ class PostingsWriter:
                 document.add_integer("is_chunk", 0)
                 writer.add_document(document)
 
-    def delete_stale(self) -> None:
-        """Delete documents whose contents are not in the database."""
+    def delete_left_over(self) -> None:
+        """Delete documents that the database does not have; `add()` does it, too."""
         self._begin()
 
     def _begin(self) -> "IndexWriter":
@@ -372,11 +375,15 @@ class PostingsReader:
             self.count: int = _count(searcher, chunks if self.is_clean else _without(chunks, self._left))
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
-    @property
-    def is_wasteful(self) -> bool:
-        """True if so many documents are deleted, but not removed, that the index is better rebuilt."""
+    def check_waste(self) -> None:
+        """Check how many deleted documents take space, because tantivy has not merged their segments yet.
+
+        Raises:
+            RebuildError: They are so many that the index is better rebuilt.
+        """
         deleted = self._counted - self._searcher.num_docs
-        return deleted >= _MIN_WASTE and deleted * 2 >= self._counted
+        if deleted >= _MIN_WASTE and deleted * 2 >= self._counted:
+            raise RebuildError("its full-text search has too many deleted documents")
 
     def match(self, words: Sequence[str]) -> "Match":
         """Return the documents that have any of the words."""

@@ -39,16 +39,17 @@ _TABLES = (
     "CREATE INDEX blob_trigrams ON blob (trigrams)",
     # The directory of trigrams, a random number that changes with its documents, and their number.
     "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
-    # `start` is the offset of the first character in the text of the file, `line` the number of its line, `symbol` the
-    # definition that the chunk is or is in, if known. Texts and paths that are not UTF-8 are stored as bytes.
+    # `start`, `at` and `size` are a `Span`, `line` and `last` the numbers of the first and last line, `symbol` the
+    # definition that the chunk is or is in, if known, `names` what is defined in it, with blanks between. A `blank`
+    # chunk needs no vector. The text is in the file alone. Symbols and paths that are not UTF-8 are stored as bytes.
     """CREATE TABLE chunk (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL,
-        digest BLOB NOT NULL, text NOT NULL, symbol
+        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER,
+        size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, blank INTEGER NOT NULL,
+        digest BLOB NOT NULL, symbol, names TEXT NOT NULL
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
-    # A name that a chunk may define.
+    # The names of chunks again, to find them. An index for deletions would be as large as the table.
     "CREATE TABLE definition (name TEXT NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (name, chunk)) WITHOUT ROWID",
-    "CREATE INDEX definition_chunk ON definition (chunk)",
     # The directory of full-text search, a random number that changes with its documents, and their number.
     "CREATE TABLE postings (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
     # A removed content, whose documents are still in full-text search; see `postings.py`.

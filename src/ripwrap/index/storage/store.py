@@ -1,9 +1,9 @@
 """The file of an index: opening, closing, and rebuilding it when it is damaged.
 
-It is one SQLite database in WAL mode. A refresh is one transaction, so that readers see the state before or after it,
-also when the process that writes is killed. One thread at a time uses a connection; under an event loop that is a
-worker thread. A damaged file, or one of another version, is deleted and rebuilt, which is logged. Files of other
-programs are never touched.
+It is a SQLite database in WAL mode, and full-text search beside it; see `postings.py`. A refresh is one transaction,
+so that readers see the state before or after it, also when the process that writes is killed. One thread at a time
+uses a connection; under an event loop that is a worker thread. A damaged file, or one of another version, is deleted
+and rebuilt, which is logged. Files of other programs are never touched.
 """
 
 import logging

@@ -2,19 +2,21 @@
 
 import hashlib
 import json
-import re
+import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ripwrap._code.windows import Chunk
-from ripwrap._ranking.definitions import DEFINITION_PREFIX
+from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText
+from ripwrap._ranking.query import MAX_WORD_CHARS
 from ripwrap._ripgrep.command import Command
 from ripwrap._text import raw_bytes, shown, text_of
-from ripwrap.index.file_state import Stamp
+from ripwrap.index.file_state import IndexedFile, Span, Stamp
 from ripwrap.index.storage.database import decode_text, encode_text
 from ripwrap.index.storage.postings import PostingsWriter, count_documents
 
@@ -22,12 +24,12 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _DIGEST_BYTES = 16
-_DEFINED_NAME = re.compile(rf"(?:{DEFINITION_PREFIX}|#[ \t]*define[ \t]+)([^\W\d]\w*)")
+_BLANKS = " \t\n\v\f\r"
 
 WITHOUT_VECTOR = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
     " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
-    " AND trim(chunk.text, ' ' || char(9, 10, 11, 12, 13)) <> ''"
+    " AND NOT chunk.blank"
 )
 """SQL for chunks of a view without a vector, given view, model and bytes of a vector; blank chunks need none."""
 
@@ -54,7 +56,17 @@ class View:
     @property
     def follows(self) -> bool:
         """True if links are followed."""
-        return Command(tuple(json.loads(self.options)), self.root).follows
+        return _follows(self.options)
+
+
+def indexed_file(view: View, path: str | bytes, digest: bytes, stamp: Stamp) -> IndexedFile:
+    """Return a file of a view, given what the tables have of it."""
+    return IndexedFile(view.root, decode_text(path), stamp, digest, follow=view.follows)
+
+
+@lru_cache(maxsize=16)
+def _follows(options: str) -> bool:
+    return Command(tuple(json.loads(options)), os.curdir).follows
 
 
 class Row(NamedTuple):
@@ -180,44 +192,70 @@ def add_blob(
     last = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'").fetchone()
     first = 1 if last is None else int(last[0]) + 1
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
-    stored_texts = texts if source.exact else [encode_text(text) for text in texts]
+    # No query has longer names.
+    defined = [[name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS] for text in texts]
     database.executemany(
-        "INSERT INTO chunk (id, blob, start, line, digest, text, symbol) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, digest, symbol, names)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
                 number,
                 blob,
-                chunk.start,
+                *span,
                 chunk.start_line,
+                chunk.end_line,
+                not text.strip(_BLANKS),
                 _text_digest(text),
-                text,
                 chunk.symbol and encode_text(chunk.symbol),
+                " ".join(names),
             )
-            for number, (chunk, text) in enumerate(zip(chunks, stored_texts, strict=True), first)
+            for number, (chunk, span, text, names) in enumerate(
+                zip(chunks, _spans(source, chunks), texts, defined, strict=True), first
+            )
         ),
     )
-    shown_texts = texts if source.exact else [text_of(raw_bytes(text)) for text in texts]
     database.executemany(
-        "INSERT OR IGNORE INTO definition (name, chunk) VALUES (?, ?)",
-        ((name, number) for number, text in enumerate(shown_texts, first) for name in _DEFINED_NAME.findall(text)),
+        "INSERT INTO definition (name, chunk) VALUES (?, ?)",
+        ((name, number) for number, names in enumerate(defined, first) for name in names),
     )
+    shown_texts = texts if source.exact else [text_of(raw_bytes(text)) for text in texts]
     postings.add(blob, first, shown(source.path), shown_texts)
     count_documents(database, len(chunks))
     return blob
 
 
-def _text_digest(text: str | bytes) -> bytes:
+def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[Span]:
+    """Yield the places of chunks, which are in the order of their start."""
+    text = source.text
+    if source.marked or text.isascii():
+        for chunk in chunks:
+            yield Span(chunk.start, None if source.marked else chunk.start, chunk.end - chunk.start)
+        return
+    behind = at = 0
+    for chunk in chunks:
+        at += len(_encoded(text[behind : chunk.start]))
+        behind = chunk.start
+        yield Span(chunk.start, at, len(_encoded(text[chunk.start : chunk.end])))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _text_digest(text: str) -> bytes:
     """Return the digest by which the vector of a text is found."""
-    raw = text if isinstance(text, bytes) else text.encode()
-    return hashlib.blake2b(raw, digest_size=_DIGEST_BYTES).digest()
+    return hashlib.blake2b(_encoded(text), digest_size=_DIGEST_BYTES).digest()
 
 
 def remove_unused(database: "Connection", blob: int) -> int:
     """Delete a content if no view has it; return the number of deleted chunks."""
     if database.execute("SELECT 1 FROM tree WHERE blob = ? LIMIT 1", (blob,)).fetchone():
         return 0
-    chunks = "SELECT id FROM chunk WHERE blob = ?"
-    database.execute(f"DELETE FROM definition WHERE chunk IN ({chunks})", (blob,))  # noqa: S608 - a constant
+    rows = database.execute("SELECT id, names FROM chunk WHERE blob = ? AND names <> ''", (blob,)).fetchall()
+    database.executemany(
+        "DELETE FROM definition WHERE name = ? AND chunk = ?",
+        ((name, number) for number, names in rows for name in names.split(" ")),
+    )
     removed = database.execute("DELETE FROM chunk WHERE blob = ?", (blob,)).rowcount
     if database.execute("DELETE FROM blob WHERE id = ?", (blob,)).rowcount:
         database.execute("INSERT INTO stale (blob) VALUES (?)", (blob,))
