@@ -68,7 +68,7 @@ class FileMatches(BaseModel, frozen=True):
         return diff.unified(self.path, self.lines())
 
 
-class GrepResult(BaseModel, frozen=True):
+class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_required=True):
     """Page of matches, as `grep()` returns it, with the number of all matches.
 
     `len()` is the number of matches on the page. The result is true if there is any match (`total_matches`), on this

@@ -307,3 +307,12 @@ def test_files_beyond_the_part_with_chunks_are_known_whole(index: sync.Index, tr
         file.write(b"last of its kind\n")
     assert "long.txt" in {file.path for file in check(index, "kind")}
     assert check(index, "no such text").candidates == 6
+
+
+def test_max_age_leaves_out_the_refresh(index: sync.Index, tree: Path) -> None:
+    index.refresh()
+    (tree / "new.py").write_text("a new needle\n")
+    assert "new.py" not in {file.path for file in index.grep("new needle", max_age=3600)}
+    assert "new.py" in {file.path for file in index.grep("new needle", max_age=0)}
+    with pytest.raises(ValueError, match="max_age"):
+        index.grep("new needle", max_age=-1)
