@@ -20,9 +20,9 @@ class Index(BaseIndex):
     """An index of a folder's files that answers as `rank()` does, and faster.
 
     The index is a folder, which the first refresh makes. It needs tantivy, which the extra `index` installs. Each
-    search refreshes the index first: changed files are read again, so that no answer is stale. Each branch has a view of its
-    own, and content that several branches have is stored once. A damaged index, or one of another version, is rebuilt
-    automatically.
+    search refreshes the index first: changed files are read again, so that no answer is stale. Each branch has a view
+    of its own, and content that several branches have is stored once. A damaged index, or one of another version, is
+    rebuilt automatically.
 
     Several tasks, threads and processes may use an index of the same folder at once: one writes, the others read the
     state before. A call that is cancelled, interrupted or killed leaves the state before.

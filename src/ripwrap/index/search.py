@@ -12,7 +12,7 @@ from ripwrap._ranking.scoring import POOL_SIZE, Candidate, RankedCandidate, rank
 from ripwrap.index.file_state import IndexedFile, Span
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text
-from ripwrap.index.storage.postings import Match, PostingsReader
+from ripwrap.index.storage.postings import PostingsReader, WordMatches
 from ripwrap.index.storage.tables import View, indexed_file
 from ripwrap.results import RankedChunk
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _NAMES: dict[tuple[str, bytes, int], str] = {}
-"""Cache of the names of definitions around lines, by path, digest and line. Finding one is slower than ranking a file."""
+"""Names of definitions around lines, by path, digest and line: a cache, because finding one is slow."""
 _MAX_NAMES = 20_000
 
 VECTOR_WEIGHT = 0.34
@@ -94,7 +94,7 @@ def search(
     return Found(results, any(file.changed for file in files.values()))
 
 
-def _word_pool(database: "Connection", match: Match, view: int, query: Query) -> Pool:
+def _word_pool(database: "Connection", match: WordMatches, view: int, query: Query) -> Pool:
     """Return the chunks of a view that are best by BM25, and those that may define a symbol of the query.
 
     The weight of a word is counted over all views. Chunks of other views are dropped afterwards. Chunks with the same
