@@ -278,9 +278,7 @@ def _state_of(database: "Connection") -> TrigramState | None:
 
 def _change_count(database: "Connection", more: int) -> None:
     """Add to the number of documents in the database, and change the state."""
-    database.execute(
-        "UPDATE trigrams SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (difference,)
-    )
+    database.execute("UPDATE trigrams SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 
 def _forget(database: "Connection") -> None:

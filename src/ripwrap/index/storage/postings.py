@@ -88,11 +88,9 @@ def state_of(database: "Connection") -> PostingsState:
     return PostingsState(*row)
 
 
-def change_count(database: "Connection", difference: int) -> None:
+def change_count(database: "Connection", more: int) -> None:
     """Add to the number of documents in the database, and change the state."""
-    database.execute(
-        "UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (difference,)
-    )
+    database.execute("UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 
 class Postings:
@@ -193,7 +191,7 @@ class Postings:
             raise
 
     def clean(self, database: "Connection") -> None:
-        """Delete documents whose contents the database does not have, unless another process writes (it then does so)."""
+        """Delete documents whose contents the database does not have, unless another process writes, which does so."""
         with self.reading(database) as reader:
             if reader.is_clean and database.execute("SELECT 1 FROM stale").fetchone() is None:
                 return
