@@ -3,19 +3,18 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias, cast
 
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions, SearchOptions
 
 PathFilter: TypeAlias = Callable[[bytes], bool]
 
 _FILE_NAMES = frozenset(FileOptions.__annotations__) - {"threads"}
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
-_PLAIN_EXTENSION = re.compile(r"\.[A-Za-z0-9_+-]+")
+_PLAIN_GLOB = re.compile(r"[*A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
 _MAX_GLOBS = 200
 
 
@@ -76,7 +75,15 @@ class Candidates:
         found = [error for error in errors if error.path in self._paths and error.kind != "missing"]
         return tuple(dict.fromkeys((*self.errors, *found)))
 
-    def commands(self, command: Command, options: SearchOptions) -> Iterator[Command]:
+    def below(self, folder: str) -> "Candidates | None":
+        """Return the candidates in a folder; `None` if there is none, as in a folder that the index does not have."""
+        if self.named is None or folder == os.curdir:
+            return self
+        start = os.path.join(folder, "")
+        named, unsure = ([path for path in paths if path.startswith(start)] for paths in (self.named, self.unsure))
+        return replace(self, named=tuple(named), unsure=tuple(unsure)) if named or unsure else None
+
+    def commands(self, command: Command, options: SearchOptions, mode: Mode = "json") -> Iterator[Command]:
         """Yield the commands that search, given the command and options for all files."""
         if self.named is None:
             yield command
@@ -85,25 +92,26 @@ class Candidates:
         # Given a few files, rg would map them into memory. The folder itself is there so that at least one path exists,
         # and that rg checks the pattern in any case.
         paths = (*self.named, os.curdir)
-        yield _command(command, paths, {"mmap": False, **others, "max_depth": 0})
+        yield _command(command, paths, {"mmap": False, **others, "max_depth": 0}, mode)
         if self.unsure:
             folders = dict.fromkeys(os.path.dirname(path) or os.curdir for path in self.unsure)
-            yield _command(command, tuple(folders), {**others, **self._files_of_folders()})
+            yield _command(command, tuple(folders), {**others, **self._files_of_folders()}, mode)
 
     def _files_of_folders(self) -> FileOptions:
         """Return options with which rg finds the unsure files in their folders, and few others."""
         options: FileOptions = {"max_depth": 1, "follow": self.follow, "include_git": True, "no_ignore": True}
-        globs = {_glob(os.path.basename(path)) for path in self.unsure}
-        return options if "*" in globs or len(globs) > _MAX_GLOBS else {**options, "glob": sorted(globs)}
+        names = {os.path.basename(path) for path in self.unsure}
+        globs = {*map(_glob, names)} if len(names) > _MAX_GLOBS else names
+        if len(globs) > _MAX_GLOBS or not all(map(_PLAIN_GLOB.fullmatch, globs)):
+            return options
+        return {**options, "glob": sorted(globs)}
 
 
-def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, object]) -> Command:
-    return search_command(command.patterns, command.cwd, paths, cast("SearchOptions", options))
+def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, object], mode: Mode) -> Command:
+    return search_command(command.patterns, command.cwd, paths, cast("SearchOptions", options), mode)
 
 
 def _glob(name: str) -> str:
-    """Return a glob for a name, mostly for its extension, so that there are few."""
+    """Return a glob for the extension of a name, or the name if it has none: there are few of these."""
     extension = os.path.splitext(name)[1]
-    if _PLAIN_EXTENSION.fullmatch(extension):
-        return f"*{extension}"
-    return name if _PLAIN_NAME.fullmatch(name) else "*"
+    return f"*{extension}" if extension else name

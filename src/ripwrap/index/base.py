@@ -26,7 +26,7 @@ from ripwrap._ranking.query import Query, parse_query
 from ripwrap._ripgrep.command import Command, files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
-from ripwrap._ripgrep.literals import required_literals
+from ripwrap._ripgrep.literals import Required, required_literals
 from ripwrap._ripgrep.runner import DeadlineRunner, Runner, Step
 from ripwrap._text import shown
 from ripwrap.binary import cache
@@ -453,12 +453,18 @@ class BaseIndex:
         if _choosing_flags(command) != _choosing_flags(self._command):
             return await run_grep(run, request)
         max_age = check_max_age(max_age)
-        return await run_grep(run, await self._with_candidates(run, request, max_age, refresh=refresh))
-
-    async def _with_candidates(
-        self, run: Runner, request: GrepRequest, max_age: float | None, *, refresh: bool
-    ) -> GrepRequest:
         required = required_literals(request.command.patterns, request.options)
+        candidates = await self._candidates(run, required, max_age, refresh=refresh)
+        return await run_grep(run, replace(request, candidates=candidates))
+
+    async def _candidates(
+        self, run: Runner, required: Required | None, max_age: float | None, *, refresh: bool
+    ) -> Candidates:
+        """Return the files that may have what is required.
+
+        Raises:
+            RipwrapError: There is no index, and it may not be made.
+        """
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()
         for attempt in range(_REFRESH_ATTEMPTS):
@@ -468,8 +474,7 @@ class BaseIndex:
             if found is not None:
                 own = own_files(self._store.folder, self._root)
                 follow = bool(self._file_options.get("follow"))
-                candidates = Candidates(found.total, found.named, found.unsure, self._unlisted, own, follow)
-                return replace(request, candidates=candidates)
+                return Candidates(found.total, found.named, found.unsure, self._unlisted, own, follow)
             if not refresh:
                 break
         raise self._missing_error()

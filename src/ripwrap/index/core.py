@@ -130,8 +130,8 @@ class Index(BaseIndex):
         The call looks up the literals that every match contains: `foo` and `bar` for `foo.*bar`, and one of the two for
         `foo|bar`. A literal has at least three bytes, and only ASCII characters if case is ignored. A pattern such as
         `[a-z]+` has no literal, and neither has any pattern with `pcre2`, `engine`, `encoding` or `invert_match`; rg
-        then searches all files. Binary and unreadable files, and files of more than a million bytes, are always
-        searched.
+        then searches all files. Binary and unreadable files, files in UTF-16, and files of more than 16 million bytes
+        are always searched.
 
         `GrepResult.candidates` is the number of files that rg searched, and `files_total` the number of all files.
 

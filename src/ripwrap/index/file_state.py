@@ -23,6 +23,9 @@ The clock of a file system goes in steps: of some milliseconds on Linux, of two 
 milliseconds are taken for those of a coarse clock. Git has the same problem: https://git-scm.com/docs/racy-git.
 """
 
+MAX_WHOLE_BYTES = 16_000_000
+"""Bytes of the largest file of which a change behind the indexed part is noticed, and that has trigrams."""
+
 _BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in them
 _DIGEST_BYTES = 16
 _STATE = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_mode")
@@ -41,13 +44,15 @@ class FileContent:
     Attributes:
         stamp: Stamp of the file before it was read; of an unknown size if the file may change without a new stamp.
         raw: Bytes that are indexed.
-        digest: Digest of `raw`.
+        whole: All bytes; `None` if the file is larger than `MAX_WHOLE_BYTES`.
+        digest: Digest of `whole`, or of `raw` if the file is larger than `MAX_WHOLE_BYTES`.
         source: Text; `None` if the file is binary.
         cut: The file is longer than its text here.
     """
 
     stamp: Stamp
     raw: bytes
+    whole: bytes | None
     digest: bytes
     source: SourceText | None
     cut: bool
@@ -161,13 +166,14 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
         stamp = _stamp(os.fstat(file.fileno()))
         raw = file.read(_BINARY_CHECK_BYTES)
         if not is_binary(raw):
-            while len(raw) <= MAX_FILE_BYTES and (more := file.read(MAX_FILE_BYTES + 1 - len(raw))):
+            while len(raw) <= MAX_WHOLE_BYTES and (more := file.read(MAX_WHOLE_BYTES + 1 - len(raw))):
                 raw += more
     if max(stamp[1:]) > started - (_CLOCK_STEP_NS if stamp[2] % 1_000_000 else _COARSE_CLOCK_STEP_NS):
         stamp = (-1, *stamp[1:])  # no file has this size, so the next refresh reads it again
     indexed = cut_to_limit(raw)
-    digest = hashlib.blake2b(indexed, digest_size=_DIGEST_BYTES).digest()
-    return FileContent(stamp, indexed, digest, decode_source(path, indexed), len(indexed) < len(raw))
+    whole = raw if len(raw) <= MAX_WHOLE_BYTES else None
+    digest = hashlib.blake2b(indexed if whole is None else whole, digest_size=_DIGEST_BYTES).digest()
+    return FileContent(stamp, indexed, whole, digest, decode_source(path, indexed), len(indexed) < len(raw))
 
 
 class Span(NamedTuple):

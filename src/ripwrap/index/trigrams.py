@@ -5,7 +5,8 @@ read as a character of Latin-1, with folded case (`_ripgrep/literals.py`). A fil
 the literal.
 The column `trigrams` of the table `blob` says which contents have a document. Any other file is always a candidate:
 
-- a file without a text in the index: binary, unreadable, or too long to be indexed as a whole;
+- a file without a text in the index: binary or unreadable;
+- a file that is larger than `MAX_WHOLE_BYTES`, or has a NUL after the part that is indexed as text;
 - a file with a byte order mark of UTF-16, because rg decodes it before it searches;
 - a file that has changed since the refresh, so that the content in the index can no longer be read.
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("ripwrap")
 
-_FILES_PER_TRANSACTION = 20_000
+_FILES_PER_TRANSACTION = 10_000
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
 _MAX_TERMS = 64
@@ -49,21 +50,22 @@ _MIN_WASTE = 2_000
 _ATTEMPTS = 3
 _ROWS_PER_STATEMENT = 500
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ANYTHING = b"any"
 _INDEXED, _NEVER = 1, 0
 """Values of the column `trigrams`; it is NULL for a content that has not been read yet."""
 
 _SELECT_MISSING = (
     "SELECT blob.id, blob.path, blob.digest FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = ?"
-    " WHERE blob.trigrams IS NULL AND blob.id > ? AND tree.note IS NULL ORDER BY blob.id LIMIT ?"
+    " WHERE blob.trigrams IS NULL AND blob.id > ? ORDER BY blob.id LIMIT ?"
 )
 _SELECT_UNSURE = (
-    "SELECT path FROM tree WHERE view = :view AND note IS NOT NULL UNION"
+    "SELECT path FROM tree WHERE view = :view AND note IS NOT NULL AND blob IS NULL UNION"
     " SELECT tree.path FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = :view"
     " WHERE blob.trigrams IS NULL UNION"
     " SELECT tree.path FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = :view"
     " WHERE blob.trigrams = 0"
 )
-_SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND note IS NULL AND blob IN ({})"
+_SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
 
 
 class TrigramState(NamedTuple):
@@ -119,6 +121,10 @@ class Trigrams:
         """
         return self._store.run(lambda database: self._find(database, view, required))
 
+    def update(self, view: View) -> None:
+        """Index what a view has new; raise as `find()` does."""
+        self.find(view, _ANYTHING)
+
     def prune(self, database: "Connection") -> None:
         """Delete the documents of removed contents."""
         try:
@@ -167,7 +173,7 @@ class Trigrams:
         try:
             for blob, text in texts:
                 check()
-                marks.append((_NEVER if text.startswith(_UTF_16) else _INDEXED, blob))
+                marks.append((_NEVER if text.startswith(_UTF_16) or b"\0" in text else _INDEXED, blob))
                 if marks[-1][0] == _NEVER:
                     continue
                 if engine is None or writer is None:
@@ -372,9 +378,12 @@ def _document(blob: int, text: bytes) -> "Document":
 
 
 def _read(view: View, path: str, digest: bytes) -> bytes | None:
-    """Return the bytes of a file; `None` if they do not have that digest any longer, or are not indexed as a whole."""
+    """Return the bytes of a file; `None` if they no longer have that digest.
+
+    For a file that is too large for trigrams, return a NUL, as of a binary file.
+    """
     with suppress(OSError):
         found = read_file(view.root, path, follow=view.follows)
-        if found.digest == digest and found.source is not None and not found.cut:
-            return found.raw
+        if found.digest == digest and found.source is not None:
+            return b"\0" if found.whole is None else found.whole
     return None

@@ -79,8 +79,10 @@ class Workspace:
     raises errors.
 
     With `index` there are three more: `index_codebase`, `index_status` and `index_health_check`. After
-    `index_codebase` has made the index, `codebase_search` refreshes it and answers from it. If the index does not
-    have the path, such as a hidden file, or cannot be used, `codebase_search` ranks the files without it. On Linux the
+    `index_codebase` has made the index, `codebase_search` refreshes it and answers from it, and `grep_content` searches
+    only the files that may have a match (see `Index.grep()`), unless it is asked for files by name, type or as hidden
+    or ignored ones. If the index does not have the path, such as a hidden file, or cannot be used, both search the
+    files without it. On Linux the
     roots are then watched, so that a search lists no files while nothing changes (see `Index.watch()`). This ends with
     `aclose()`, or with the object.
 
@@ -226,7 +228,8 @@ class Workspace:
             BinaryError: There is no rg, or it does not run.
         """
         arguments = parse_arguments(GrepContentArguments, {"pattern": pattern, "path": path, **options})
-        return await run_grep_content(self._tools.runner, self._tools.settings, arguments)
+        indexes = self._tools.indexes()
+        return await run_grep_content(self._tools.runner, self._tools.settings, arguments, indexes=indexes)
 
     async def find_files(
         self,

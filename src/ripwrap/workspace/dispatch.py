@@ -184,7 +184,7 @@ class ToolDispatcher:
         run, settings = self.runner, self.settings
         match arguments:
             case GrepContentArguments():
-                return await run_grep_content(run, settings, arguments, progress)
+                return await run_grep_content(run, settings, arguments, progress, self.indexes())
             case FindFilesArguments():
                 return await run_find_files(run, settings, arguments, progress)
             case LsArguments():

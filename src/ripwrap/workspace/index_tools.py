@@ -11,7 +11,9 @@ from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
+from ripwrap._operations.candidates import Candidates
 from ripwrap._ranking.scoring import POOL_SIZE
+from ripwrap._ripgrep.literals import Required
 from ripwrap._ripgrep.runner import DeadlineRunner, Runner
 from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, spell
@@ -57,6 +59,9 @@ class _RootIndex(BaseIndex):
     ) -> list[RankedChunk]:
         return await self._search(DeadlineRunner(run, seconds, self._lock), query, limit, refresh=True)
 
+    async def candidates(self, run: Runner, required: Required, seconds: float | None) -> Candidates:
+        return await self._candidates(DeadlineRunner(run, seconds, self._lock), required, None, refresh=True)
+
     async def refresh(
         self, run: Runner, progress: Callable[[Done], object] | None
     ) -> tuple[RefreshResult, tuple[str, ...]]:
@@ -65,6 +70,7 @@ class _RootIndex(BaseIndex):
         if self._unsound:
             await run.call(self._delete)
         done = await self._refresh_files(run, progress)
+        await run.call(lambda: self._trigrams.update(self._current_view()))
         self._unsound = False
         return done, await run.call(lambda: prune_views(self._store))
 
@@ -148,6 +154,27 @@ class Indexes:
         """Close the indexes, and stop watching their roots; a later call begins again."""
         for index in self._made.values():
             index.close()
+
+    async def candidates(self, run: Runner, found: Scope, required: Required) -> Candidates | None:
+        """Return the files that may have what a pattern requires, or `None` if all files must be searched.
+
+        Args:
+            run: Runs the calls.
+            found: Scope of the search, with neither hidden nor ignored files.
+            required: Literals of the pattern.
+
+        Raises:
+            RipwrapError: The index cannot be used.
+            TimeoutError: It was not up to date within the time limit of the scope.
+        """
+        location = found.location
+        if location.several or location.is_file:
+            return None
+        index = self._of(location.cwd)
+        if index.is_guarded or not await run.call(index.is_built):
+            return None
+        candidates = await index.candidates(run, required, found.timeout)
+        return candidates.below(location.paths[0])
 
     def _of(self, root: str) -> _RootIndex:
         if root not in self._made:
