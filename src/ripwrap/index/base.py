@@ -460,10 +460,10 @@ class BaseIndex:
     async def _candidates(
         self, run: Runner, required: Required | None, max_age: float | None, *, refresh: bool
     ) -> Candidates:
-        """Return the files that may have what is required.
+        """Return the files that may have the required literals.
 
         Raises:
-            RipwrapError: There is no index, and it may not be made.
+            RipwrapError: There is no index, and `refresh` is false.
         """
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()

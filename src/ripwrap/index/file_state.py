@@ -24,7 +24,8 @@ milliseconds are taken for those of a coarse clock. Git has the same problem: ht
 """
 
 MAX_WHOLE_BYTES = 16_000_000
-"""Bytes of the largest file of which a change behind the indexed part is noticed, and that has trigrams."""
+"""Maximum size of a file that is read as a whole, in bytes. A larger file has no trigrams, and a change after its
+indexed part is not noticed."""
 
 _BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in them
 _DIGEST_BYTES = 16
@@ -197,7 +198,7 @@ class IndexedFile:
 
     Attributes:
         path: Path, relative to the root.
-        digest: Digest of the bytes that are indexed.
+        digest: Digest of the content; see `FileContent`.
         changed: True if a read has found the file changed, gone or unreadable. It then has no text.
     """
 
@@ -208,7 +209,7 @@ class IndexedFile:
             root: Folder of the path.
             path: Path, relative to the root.
             stamp: Stamp that the index has.
-            digest: Digest of the bytes that are indexed.
+            digest: Digest of the content; see `FileContent`.
             follow: Follow links.
         """
         self.path = path

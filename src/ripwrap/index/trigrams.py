@@ -51,6 +51,7 @@ _ATTEMPTS = 3
 _ROWS_PER_STATEMENT = 500
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
+"""Any literal, to index the new contents of a view."""
 _INDEXED, _NEVER = 1, 0
 """Values of the column `trigrams`; it is NULL for a content that has not been read yet."""
 
@@ -122,7 +123,7 @@ class Trigrams:
         return self._store.run(lambda database: self._find(database, view, required))
 
     def update(self, view: View) -> None:
-        """Index what a view has new; raise as `find()` does."""
+        """Index the new contents of a view. It raises the errors of `find()`."""
         self.find(view, _ANYTHING)
 
     def prune(self, database: "Connection") -> None:
