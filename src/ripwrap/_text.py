@@ -16,7 +16,7 @@ from typing import Annotated, Any, AnyStr
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-"""Byte order marks that rg knows, and their encodings; other files are UTF-8 for it."""
+"""Byte order marks that rg recognises, and their encodings; it takes other files for UTF-8."""
 
 
 def is_binary(raw: bytes) -> bool:

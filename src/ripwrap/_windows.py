@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import PureWindowsPath
 
 IS_WINDOWS = os.name == "nt"
-"""True on Windows; functions with other rules there take it as the default of a parameter."""
+"""True on Windows; the default of a parameter of functions that follow other rules there."""
 
 # Windows does not resolve these names, `C:name` and `name:stream` to a file of that name below a folder. It ignores
 # spaces before an extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
@@ -17,7 +17,7 @@ _DEVICE_NAME = re.compile(
     re.IGNORECASE,
 )
 _DEVICE_PATH = re.compile(r"[\\/]{2}[.?](?:[\\/]|$)|[\\/]\?\?(?:[\\/]|$)")
-"""Start of a path that skips the rules for names: https://learn.microsoft.com/dotnet/standard/io/file-path-formats"""
+"""Start of a path to which Windows does not apply its rules for names: https://learn.microsoft.com/dotnet/standard/io/file-path-formats"""
 
 COMMAND_TOO_LONG = 206
 """ERROR_FILENAME_EXCED_RANGE of CreateProcess for too long a command line; in Python a `FileNotFoundError`."""
@@ -57,9 +57,9 @@ def explain_exit(returncode: int) -> str:
 
 
 def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
-    r"""Return whether a path names another computer or a device, and is not below one of `roots` by its text.
+    r"""Return whether a path names another computer or a device, and is not below one of `roots`, by its text.
 
-    To look at `\\host\share` already sends the user's credentials to that host, so ask this first.
+    A mere look at `\\host\share` sends the user's credentials to that host, so check a path before it is used.
     """
     if _DEVICE_PATH.match(path):
         return True
@@ -69,18 +69,18 @@ def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
     return not any(named.is_relative_to(root) for root in roots)
 
 
-def trap(path: str, roots: Sequence[str] = ()) -> str | None:
+def why_misleading(path: str, roots: Sequence[str] = ()) -> str | None:
     """Return the reason why Windows would resolve a path to an unexpected file, or `None`.
 
     Args:
         path: Path, absolute or below a root.
-        roots: Real paths of the roots; a path on another computer is expected below a root there.
+        roots: Real paths of the roots; a path on another computer is accepted below a root there.
     """
     if _DEVICE_PATH.match(path):
         return "is a device path, or skips the path rules of Windows"
     if is_foreign_path(path, roots):
         return "is on another computer"
-    rest = _behind_drive(path)
+    rest = _after_drive(path)
     if rest is None:
         return "is relative to the current directory of a drive"
     for part in re.split(r"[\\/]", rest):
@@ -93,8 +93,8 @@ def trap(path: str, roots: Sequence[str] = ()) -> str | None:
     return None
 
 
-def _behind_drive(path: str) -> str | None:
-    """Return the part after a drive, or `None` if it is relative to the current directory of that drive."""
+def _after_drive(path: str) -> str | None:
+    """Return the part of a path after its drive, or `None` if it is relative to the current directory of that drive."""
     if not re.match(r"[A-Za-z]:", path):
         return path
     return path[2:] if path[2:].startswith(("\\", "/")) else None

@@ -207,7 +207,7 @@ def check_timeout(timeout: float | None) -> float | None:
 
 
 def check_max_age(max_age: float | None) -> float | None:
-    """Return the checked `max_age` of an answer, in seconds; `None` is that it must be up to date.
+    """Check `max_age`, in seconds, and return it; `None` accepts only an up-to-date index.
 
     Raises:
         ValueError: It is negative or NaN.

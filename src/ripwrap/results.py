@@ -90,8 +90,8 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
         errors: Paths that rg could not read, in the order of `files`.
         dropped_records: Number of records that were left out, and not counted, because they have over 20 MiB.
         message: Summary of the above in a sentence or two, for a person or an agent.
-        candidates: Number of files that rg searched, out of an index: those that may have a match. `None` without one.
-        files_total: Number of files in the index. `None` without one.
+        candidates: Number of files that may have a match by an index, and that rg searched; `None` without an index.
+        files_total: Number of files in the index; `None` without an index.
     """
 
     root: FsPath

@@ -1,4 +1,4 @@
-"""Search the files that an index names, with the answer that rg gives for all files: pure, no I/O."""
+"""Commands that search only the candidates of an index, and return what a search of all files returns: pure, no I/O."""
 
 import os
 import re
@@ -22,14 +22,13 @@ _MAX_GLOBS = 200
 class Candidates:
     """Files that may have a match.
 
-    rg goes on after a NUL in a file that is named, and leaves a file that it finds in a folder (rg-facts 20). So files
-    are only named if they have no NUL.
+    At a NUL, rg goes on in a file that is given by name, but stops in a file that it finds in a folder (rg-facts 20).
+    So only files without a NUL are given by name.
 
     Attributes:
         total: Number of files of the index.
-        named: Text files, which rg is given by name; `None` if rg shall search all files of the folder.
-        unsure: Files that rg may take for binary, or that the index does not know well enough. rg finds them in their
-            folders.
+        named: Text files, which rg gets by name; `None` if rg searches all files of the folder.
+        unsure: Files that rg may take for binary, or without trigrams in the index. rg finds them in their folders.
         errors: Paths that could not be read when the files were listed.
         own: Pattern of the paths of the index's own files; `None` if none is in the folder.
         follow: True if links are followed.
@@ -52,9 +51,9 @@ class Candidates:
         return frozenset((*(self.named or ()), *self.unsure))
 
     def path_filter(self) -> PathFilter | None:
-        """Return a function that says whether the matches of a file count, for one search; `None` if all do.
+        """Return a function that says if the matches of a file count, for one search; `None` if all matches count.
 
-        In the folder of an unsure file, rg also finds files that it was given by name. They count once.
+        In the folder of an unsure file, rg also finds files that it gets by name. They count once.
         """
         if self.named is None:
             own = self.own
@@ -69,14 +68,14 @@ class Candidates:
         return allowed
 
     def errors_with(self, errors: Iterable[PathError]) -> tuple[PathError, ...]:
-        """Return the errors of the listing and of the search, without those of other files, and of files now gone."""
+        """Return the errors of the listing, and those of the search about candidates that still exist."""
         if self.named is None:
             return tuple(errors)
         found = [error for error in errors if error.path in self._paths and error.kind != "missing"]
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
-        """Return the candidates in a folder; `None` if there is none, as in a folder that the index does not have."""
+        """Return the candidates in a folder; `None` if it has none, as a folder that is not in the index."""
         if self.named is None or folder == os.curdir:
             return self
         start = os.path.join(folder, "")
@@ -84,13 +83,13 @@ class Candidates:
         return replace(self, named=tuple(named), unsure=tuple(unsure)) if named or unsure else None
 
     def commands(self, command: Command, options: SearchOptions, mode: Mode = "json") -> Iterator[Command]:
-        """Yield the commands that search, given the command and options for all files."""
+        """Yield the commands that search the candidates, given the command and options for all files."""
         if self.named is None:
             yield command
             return
         others = {name: value for name, value in options.items() if name not in _FILE_NAMES}
-        # Given a few files, rg would map them into memory. The folder itself is there so that at least one path exists,
-        # and that rg checks the pattern in any case.
+        # rg maps files into memory if it gets few of them, which `mmap=False` turns off. The folder itself is among the
+        # paths so that at least one path exists, and rg always checks the pattern.
         paths = (*self.named, os.curdir)
         yield _command(command, paths, {"mmap": False, **others, "max_depth": 0}, mode)
         if self.unsure:
@@ -112,6 +111,6 @@ def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, obj
 
 
 def _glob(name: str) -> str:
-    """Return a glob for the extension of a name, or the name if it has none: there are few of these."""
+    """Return a glob for the extension of a name, or the name if it has none; the globs of many names are few."""
     extension = os.path.splitext(name)[1]
     return f"*{extension}" if extension else name

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ripwrap._ranking.query import to_nfc
 
-# Grouped by first letters, as a list of words takes Python's `re` half as long again.
+# Grouped by first letters: Python's `re` takes half as long again for a plain list of words.
 _KEYWORDS = (
     r"c(?:lass|onst)|def|f(?:un(?:c(?:tion\*?)?)?|n)|interface|s(?:truct|ub|tatic)|enum|t(?:rait|ype(?:def)?)"
     r"|m(?:odule|acro_rules!)|namespace|protocol|object|record|union|let|va[lr]"
@@ -19,13 +19,13 @@ _MODIFIERS = (
 DEFINITION_PREFIX = rf"\b(?:{_KEYWORDS})[ \t]+(?:\([^()\n]*\)[ \t]*)?(?:[\w.:]+(?:\.|::))?"
 """Pattern for a keyword and modifiers before a defined name, for Python and for rg."""
 
-# Every chunk of an index is read by these patterns, so each takes time in proportion to the text, whatever is in it:
-# they begin with a literal that seldom occurs, and repetitions are possessive.
+# Every chunk of an index is searched for these patterns, so each takes linear time for any text: it begins with a rare
+# literal, and its repetitions are possessive.
 
 _KEYWORD = re.compile(rf"(?:{_KEYWORDS})[ \t]++(?=(?:\([^()\n]*+\)[ \t]*+)?([\w.:]++))")
-"""A keyword, and the qualified name behind it."""
+"""A keyword, and the qualified name after it."""
 _NAME_IN_PATH = re.compile(r"(?:(?<=.\.)|(?<=.::)|\A)([^\W\d]\w*+)")
-"""A name in it: alone, or behind a point or two colons."""
+"""A name in a qualified name: alone, or after a dot or two colons."""
 _LEAD = re.compile(rf"[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*")
 _END = r"(?![\w$])"
 
@@ -43,13 +43,13 @@ _VARIABLE = re.compile(r"\n(?=([^\W\d]\w*+)\s*+(?::[^=\n]++)?(=)(?!=))")
 _FUNCTION_VALUE = re.compile(r"[:=]\s*+(?:async\s++)?(?:function\b|class\b|\([^()\n]*+\)\s*+=>|\w++\s*+=>)")
 """A function, or class, that is assigned to a name (JavaScript)."""
 _ASSIGNED = re.compile(r"[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?([^\W\d]\w*)\s*")
-"""The line before that, with the name."""
-# A signature with its body (C, C++, Java, C#), from its end: `foo(` at the end of words, and `) {` behind it.
+"""The part of the line before `_FUNCTION_VALUE`, with the name."""
+# A signature with its body (C, C++, Java, C#), found from its end: `) {`, and before that, words that end in `foo(`.
 _BODY = re.compile(r"\)[\w\s]*+\{")
 _SIGNATURE = re.compile(r"\n([\w:&*<>,\[\] \t]++)(?=\s*+\()")
 _QUALIFIED = re.compile(r"(?:\w+::)*+([^\W\d]\w*)")
 _CONTROL = frozenset({"catch", "for", "foreach", "if", "switch", "while"})
-"""Words that a body follows as it follows a signature."""
+"""Keywords before parentheses and a body, which are not names of functions."""
 
 
 class Definition(NamedTuple):
@@ -57,7 +57,7 @@ class Definition(NamedTuple):
 
     Attributes:
         start: Offset of its first character, or of its line.
-        end: Offset behind what makes it a definition.
+        end: Offset after the text that makes it a definition.
         name: Name.
     """
 
@@ -88,7 +88,7 @@ def definition_lines(text: str, symbol: str) -> Iterator[int]:
 
 
 def _definitions(text: str) -> Iterator[Definition]:
-    """Yield the definitions in a text, before which a line end was added, one kind after the other."""
+    """Yield the definitions in a text, kind by kind; the text must begin with an added line end."""
     yield from _declarations(text)
     for found in _MACRO.finditer(text):
         yield Definition(found.start(), found.end(), found[1])
@@ -99,7 +99,7 @@ def _definitions(text: str) -> Iterator[Definition]:
 
 
 def _declarations(text: str) -> Iterator[Definition]:
-    """Yield names behind a keyword: within a line, and at its beginning."""
+    """Yield names after a keyword, at the beginning of a line or within it."""
     line = line_end = lead_end = 0
     for found in _KEYWORD.finditer(text):
         start = found.start()

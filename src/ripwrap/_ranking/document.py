@@ -26,7 +26,7 @@ class SourceText:
         path: Path, as rg prints it.
         text: Text; bytes that are not UTF-8 are lone surrogates.
         exact: True if the file is UTF-8.
-        marked: True if the file has a byte order mark; otherwise, the text is its bytes as UTF-8.
+        marked: True if the file has a byte order mark. If not, the text is the bytes of the file as UTF-8.
     """
 
     path: str
@@ -91,7 +91,7 @@ def to_ranked_chunk(
         source: Text of its file.
         symbol: Name of the definition that has all lines of the chunk, if known. The result then has this name, or the
             name of a definition in it.
-        name_at: Function that returns the same as that of the source, if it is known from elsewhere.
+        name_at: Function that replaces `source.name_at()`, such as one with a cache; it must return the same.
     """
     candidate = entry.candidate
     text = candidate.content.text() or ""

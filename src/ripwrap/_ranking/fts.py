@@ -117,9 +117,9 @@ def best_rows(
     """Return the best rows, and the best row of each further file.
 
     Args:
-        search: Returns as many rows as it is given, with their BM25, the best first.
+        search: Function that takes a number of rows and returns so many with their BM25, the best first.
         locate: Function that says where rows are; rows that it drops do not count.
-        wanted: Rows that are searched at first.
+        wanted: Number of rows of the first search.
     """
     # BM25 is computed for the whole table, but `locate` drops rows of other views, and only it knows the order of rows
     # with equal scores. So ask for the `wanted` best rows, and for four times as many while the last score among them

@@ -76,7 +76,7 @@ _MAX_RELEVANT_LINES = 16
 
 
 class Content(Protocol):
-    """Content of a chunk, which may be in a file that is not read yet."""
+    """Content of a chunk; its file may not have been read yet."""
 
     def text(self) -> str | None:
         """Return the text; None if the file has changed since it was split into chunks."""
@@ -110,7 +110,7 @@ class Candidate:
         path: Path of its file.
         start_line: Number of its first line, from 1.
         end_line: Number of its last line.
-        content: Content; its text is asked for if the file is one of the best, or if the chunk is shown.
+        content: Content; its text is read only if the file is one of the best, or if the chunk is shown.
         bm25: BM25; more is better.
         cosine: Cosine of its vector and the query's; None if the search by vectors did not find it.
     """
@@ -225,7 +225,7 @@ def rank_candidates(
 
 
 def _add_proximity(files: Iterable[_File], proximity: "_Proximity", weight: float) -> None:
-    """Add the proximity of words to the scores of the best files, whose text is read for it."""
+    """Read the texts of the best files, and add the proximity of words to their scores."""
     left = _FILES_WITH_NEAR
     for file in sorted(files, key=_file_key):
         best = [(chunk, chunk.content.text()) for chunk in file.chunks[: len(_CHUNK_SHARES)]]

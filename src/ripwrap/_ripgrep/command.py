@@ -367,7 +367,7 @@ def _paths(paths: StrPath | Iterable[StrPath]) -> Iterator[str]:
 
 
 def normalise_path(path: str, sep: str = os.sep) -> str:
-    r"""Return a path as an argument of rg, which prints it as it is given: with one kind of separator.
+    r"""Return a path as an argument of rg, with one kind of separator, because rg prints it unchanged.
 
     Args:
         path: Path of a caller.

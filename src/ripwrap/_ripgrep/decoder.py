@@ -256,7 +256,7 @@ def decode_path(raw: bytes, decode: Callable[[bytes], str] = os.fsdecode) -> str
     """Return a path as `os.fsdecode` returns it.
 
     Raises:
-        DecodeError: It is not UTF-8, which Windows cannot have; other systems can.
+        DecodeError: It is not UTF-8, on Windows; other systems may have such paths.
     """
     try:
         return decode(raw)

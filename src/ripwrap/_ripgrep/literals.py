@@ -1,12 +1,12 @@
 r"""Extract literals that every match of a pattern must contain: pure, and only what is certain.
 
-The syntax is that of https://docs.rs/regex. `foo.*(bar|quux)+x?` needs `foo`, and one of `bar` and `quux`. Whatever
-this module does not know for certain gives no literal, and a pattern without literals has to be searched in all files.
+The syntax is that of https://docs.rs/regex. `foo.*(bar|quux)+x?` needs `foo`, and one of `bar` and `quux`. Syntax that
+this module does not parse gives no literal, and a pattern without literals has to be searched in all files.
 
-Literals are bytes: of a file that has no byte order mark of UTF-16, rg searches the bytes as they are. Case is folded
-in literals and in files by the same function, `fold()`. For ASCII letters it is rg's own folding, where the Kelvin sign
-(U+212A) is a `k`, and the long s (U+017F) an `s` (Unicode's CaseFolding.txt, status C). Other characters stay as they
-are, so a search that ignores case gets no literal out of them.
+Literals are bytes, because rg searches the bytes of a file without a byte order mark of UTF-16 as they are. `fold()`
+folds the case of literals and files. For ASCII letters it does what rg does: the Kelvin sign (U+212A) is a `k`, and the
+long s (U+017F) an `s` (Unicode's CaseFolding.txt, status C). It does not change other characters, so they give no
+literal if case is ignored.
 """
 
 import re
@@ -17,12 +17,12 @@ from typing import TypeAlias
 from ripwrap.options import SearchOptions
 
 MIN_LITERAL_BYTES = 3
-"""Bytes of the shortest literal."""
+"""Minimum length of a literal, in bytes."""
 
 _MAX_LITERALS = 200
 _MAX_DEPTH = 50
 _UNCERTAIN_OPTIONS = ("pcre2", "encoding", "invert_match")
-"""Options with which nothing is certain: another syntax, another text, or lines that do not match."""
+"""Options with which a pattern has no literals: another syntax, another encoding, or lines that do not match."""
 
 _OTHER_FOLDS = (("\u017f".encode(), b"s"), ("\u212a".encode(), b"k"))
 _CONTROLS = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
@@ -40,7 +40,7 @@ _MINIMUM = {"*": 0, "?": 0, "+": 1}
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Literals that a match contains all of.
+    """Literals, all of which a match contains.
 
     Attributes:
         parts: Literals, or alternatives.
@@ -65,15 +65,15 @@ Required: TypeAlias = bytes | AllOf | AnyOf
 
 
 def fold(text: bytes) -> bytes:
-    """Return a text with each letter that rg takes for an ASCII letter, ignoring case, as that letter in lower case."""
-    text = text.lower()  # of bytes, it changes ASCII letters alone
+    """Return a text with ASCII letters, and characters that rg takes for them if it ignores case, in lower case."""
+    text = text.lower()  # `bytes.lower()` changes ASCII letters only
     for other, letter in _OTHER_FOLDS:
         text = text.replace(other, letter)
     return text
 
 
 def required_literals(patterns: Sequence[str], options: SearchOptions) -> Required | None:
-    """Return what the lines that one of the patterns matches must contain; `None` if nothing is certain."""
+    """Return the literals that every line with a match of any of the patterns contains; `None` if there are none."""
     if any(options.get(name) for name in _UNCERTAIN_OPTIONS) or options.get("engine", "default") != "default":
         return None
     flags = _Flags(
@@ -85,7 +85,7 @@ def required_literals(patterns: Sequence[str], options: SearchOptions) -> Requir
 
 
 def literals_of(required: Required) -> Iterator[bytes]:
-    """Yield all literals, those of alternatives too."""
+    """Yield all literals, including those of alternatives."""
     if isinstance(required, bytes):
         yield required
     else:
@@ -98,9 +98,9 @@ class _Flags:
     """Flags of a part of a pattern.
 
     Attributes:
-        ignore_case: Case may be ignored.
-        unicode: A character stands for itself, and not for its bytes.
-        verbose: White space and comments are left out, `(?x)`.
+        ignore_case: True if case may be ignored.
+        unicode: True if a character stands for itself, and not for its bytes.
+        verbose: True if white space and comments are skipped, `(?x)`.
     """
 
     ignore_case: bool
@@ -108,8 +108,8 @@ class _Flags:
     verbose: bool = False
 
     def literal(self, character: str) -> bytes | None:
-        """Return the folded bytes of a character; `None` if a match may have something else in its place."""
-        if character < " " and character != "\t":  # rg treats line ends specially, with some options other controls too
+        """Return the folded bytes of a character; `None` if it may match other bytes, too."""
+        if character < " " and character != "\t":  # rg treats line ends specially, and with some options other controls
             return None
         if character > "\x7f" and (self.ignore_case or not self.unicode or "\ud800" <= character <= "\udfff"):
             return None
@@ -118,7 +118,7 @@ class _Flags:
 
 
 class _UncertainError(Exception):
-    """The pattern has syntax that is unknown here, or wrong."""
+    """Error for a pattern with wrong syntax, or syntax that this module does not parse."""
 
 
 def _of_pattern(pattern: str, flags: _Flags, *, fixed: bool) -> Required | None:
@@ -146,19 +146,19 @@ class _Branch:
     """One branch of an alternation.
 
     Attributes:
-        run: Characters that follow each other in every match.
-        parts: What is known of the branch before these.
+        run: Last characters, which follow each other in every match.
+        parts: Required literals before them.
     """
 
     run: bytes = b""
     parts: list[Required] = field(default_factory=list[Required])
 
     def add(self, character: bytes | None, minimum: int | None = None) -> None:
-        """Add the next part of a pattern, which is no group.
+        """Add the next part of a pattern, which is not a group.
 
         Args:
-            character: A character; `None` for anything else that a match may have here.
-            minimum: How often it occurs at least; `None` is exactly once.
+            character: Bytes of a character; `None` for a part without a literal, such as a class.
+            minimum: Minimum number of repetitions; `None` is exactly once.
         """
         if character is not None and minimum != 0:
             self.run += character
@@ -169,7 +169,7 @@ class _Branch:
             self.run = character  # the last of them
 
     def add_group(self, required: Required | None, minimum: int | None) -> None:
-        """Add the literals of a group, which occurs so often at least; `None` is exactly once."""
+        """Add the literals of a group; `minimum` is as in `add()`."""
         self.end_run()
         if required is not None and minimum != 0:
             self.parts += required.parts if isinstance(required, AllOf) else (required,)
@@ -181,7 +181,7 @@ class _Branch:
         self.run = b""
 
     def required(self) -> Required | None:
-        """Return what is known of the branch."""
+        """Return the required literals of the branch."""
         self.end_run()
         different = tuple(dict.fromkeys(self.parts))
         if not different:
@@ -211,7 +211,7 @@ class _Parser:
         """Return the literals of the pattern.
 
         Raises:
-            _UncertainError: See there.
+            _UncertainError: The syntax is wrong, or not known here.
         """
         found = self._alternation(flags, 0)
         if self._at < len(self._text):
@@ -235,7 +235,7 @@ class _Parser:
         return _any_of([branch.required() for branch in branches])
 
     def _peek(self, flags: _Flags) -> str:
-        """Return the next character, after white space and comments that are left out; empty at the end."""
+        """Skip white space and comments if `verbose`, and return the next character; empty at the end."""
         if flags.verbose:
             self._take(_VERBOSE_SPACE)
             if self._text[self._at : self._at + 1] > "\x7f":
@@ -318,7 +318,7 @@ class _Parser:
         return None
 
     def _code(self, width: int, flags: _Flags) -> bytes | None:
-        r"""Parse the number of a character, as in `\x41` and `\u{41}`."""
+        r"""Parse the code point of a character, as in `\x41` and `\u{41}`."""
         begun = self._at
         digits = self._take(_CODE)[0]
         if not digits.startswith("{"):
@@ -327,10 +327,10 @@ class _Parser:
             if len(digits) < width:
                 raise _UncertainError
         code = int(digits.strip("{}"), 16)
-        return flags.literal(chr(code)) if code < 0x80 else None  # without Unicode, more is a byte
+        return flags.literal(chr(code)) if code < 0x80 else None  # without Unicode, a higher number is a byte
 
     def _minimum(self, flags: _Flags) -> int | None:
-        """Parse what says how often the last part occurs, and return the minimum; `None` if that is exactly once."""
+        """Parse the repetitions after a part, and return their minimum; `None` if there are none."""
         minimum: int | None = None
         while (character := self._peek(flags)) and character in "*+?{":
             if character == "{":

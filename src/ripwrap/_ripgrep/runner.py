@@ -62,7 +62,7 @@ Lock = Callable[[], anyio.Lock]
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[C]):
-    """One run of rg, or several one after another, as of one rg.
+    """One run of rg, or several runs one after another that are collected as one.
 
     Attributes:
         command: Command of rg.

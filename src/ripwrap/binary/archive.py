@@ -100,7 +100,7 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
                 name, info.name, safe=info.isdir() or (info.isreg() and not info.issparse()), count=len(members)
             )
             members.append(info)
-        unzipped.left = MAX_UNPACKED_BYTES * 2  # what follows reads in chunks, the rest and then one of the members
+        unzipped.left = MAX_UNPACKED_BYTES * 2  # for reads in chunks: of the rest, then of one member
         while unzipped.read(CHUNK_BYTES):  # gzip's checksum is at the end, which `tarfile` does not read
             if unzipped.tell() > MAX_UNPACKED_BYTES:
                 raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")

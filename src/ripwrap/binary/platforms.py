@@ -47,7 +47,7 @@ _RUNS: dict[tuple[str, str, str, int, str, bool], dict[tuple[int, ...], str]] = 
     ("Linux", "aarch64", "glibc", 64, "cpython", False): {(3, 11): _SMOKE},
     ("Windows", "x86_64", "", 64, "cpython", False): {(3, 11): _SUITE, (3, 13): _SMOKE},
 }
-"""What was run, by properties of a platform, the implementation of Python, whether it is free-threaded, and version."""
+"""Tests that were run, by platform, implementation of Python and free threading, and then by version of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ def current() -> Platform:
 
 
 def describe(here: Platform, implementation: str, python: tuple[int, ...], *, free_threaded: bool = False) -> str:
-    """Return the name of a platform and Python, and what of ripwrap was run there (docs/reference/platforms.md).
+    """Return the name of a platform and Python, and the tests that were run there (docs/reference/platforms.md).
 
     Args:
         here: The platform.
         implementation: Value of `sys.implementation.name`.
         python: Version of Python.
-        free_threaded: True for a Python without a global lock.
+        free_threaded: True for a free-threaded Python.
     """
     machine = _MACHINES.get(here.machine.lower(), here.machine.lower())
     libc = f" ({here.libc})" if here.libc else ""

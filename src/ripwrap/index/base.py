@@ -78,7 +78,7 @@ _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # while other processes refresh, too
 _UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
-"""Seconds for which a journal is trusted, because some changes are not noted in it; see `journal.py`."""
+"""Seconds for which a journal is trusted, because some changes have no event; see `journal.py`."""
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg")
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 _ORDER_FLAGS = ("--sort=", "--sortr=", "--threads=")  # do not affect which files are listed
@@ -91,13 +91,13 @@ _Found = TypeVar("_Found", IndexStatus, CheckResult)
 
 
 @dataclass(frozen=True, slots=True)
-class _Finished:
+class _FinishedRefresh:
     """A refresh that has finished.
 
     Attributes:
         view: View that was refreshed.
-        begun: When its files were listed, in seconds of `time.monotonic()`.
-        generation: Generation of the view at its end.
+        begun: Time at which the listing of its files began, in seconds of `time.monotonic()`.
+        generation: Generation of the view after the refresh.
         position: Position in the journal before the files were listed; `None` if changes may have been missed.
     """
 
@@ -145,7 +145,7 @@ class BaseIndex:
             ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` is
                 out of range.
             TypeError: `hybrid_weight` is not an int or float.
-            RipwrapError: tantivy is not installed, which is in the extra `index`; or `chunker="syntax"`, and the extra
+            RipwrapError: tantivy, which the extra `index` installs, is missing; or `chunker="syntax"`, and the extra
                 `syntax` is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
@@ -167,8 +167,8 @@ class BaseIndex:
         )
         self._trigrams = Trigrams(self._store)
         self._unlisted: tuple[PathError, ...] = ()
-        """Paths that could not be read when the files were listed last."""
-        self._last_refresh: _Finished | None = None
+        """Paths that the last listing of the files could not read."""
+        self._last_refresh: _FinishedRefresh | None = None
         self._watches = 0
         self._journal: Journal | None = None
         self._hybrid: HybridSearch | None = None
@@ -194,7 +194,7 @@ class BaseIndex:
 
     @contextmanager
     def _watched(self) -> Generator[None]:
-        """Keep a journal of the files in the block, so that a search need not list them while nothing changes."""
+        """Keep a journal within the block, so that searches list no files while nothing changes."""
         self._watches += 1
         try:
             yield
@@ -214,7 +214,7 @@ class BaseIndex:
             return None
         journal = self._journal
         if journal is None:
-            from ripwrap.index.journal import Journal  # ctypes, only now
+            from ripwrap.index.journal import Journal  # imports ctypes
 
             flag = "--ignore-file="
             ignore_files = [
@@ -327,8 +327,8 @@ class BaseIndex:
             if done is not None:
                 result, generation = done
                 if listing.errors or any(left_out.reason == "unreadable" for left_out in result.skipped):
-                    position = None  # the system does not tell when these can be read
-                self._last_refresh = _Finished(view, listed_at, generation, position)
+                    position = None  # there is no event when these become readable
+                self._last_refresh = _FinishedRefresh(view, listed_at, generation, position)
                 return result.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
 
@@ -389,30 +389,31 @@ class BaseIndex:
         vectors: VectorSearch | None = None
         for attempt in range(_REFRESH_ATTEMPTS):
             if refresh:
-                await self._refresh_if_stale(run, max_age, lost=attempt > 0)
+                await self._refresh_if_stale(run, max_age, retry=attempt > 0)
             if self._hybrid is not None:
                 weight = self._hybrid.weight if hybrid_weight is None else hybrid_weight
                 if refresh and weight != 0:
                     await run.wait(partial(self._hybrid.embed, None, patient=False))
                 vectors = vectors or await run.wait(partial(self._hybrid.vectors_for, text, weight))
             found = await run.call(partial(self._rank, query, limit, vectors))
-            # A file that has changed since the refresh is missing in the results, and is indexed now. One that never
-            # stays the same is left out in the end.
+            # Files that have changed since the refresh are missing in the results. The next attempt indexes them.
+            # A file that changes during each attempt is left out.
             if found is not None and not (found.changed and refresh and attempt < _REFRESH_ATTEMPTS - 1):
                 return found.chunks
             if not refresh:
                 break
         raise self._missing_error()
 
-    async def _refresh_if_stale(self, run: Runner, max_age: float | None, *, lost: bool = False) -> None:
-        """Refresh, unless it is known that nothing has changed, or the last refresh is young enough.
+    async def _refresh_if_stale(self, run: Runner, max_age: float | None, *, retry: bool = False) -> None:
+        """Refresh, unless nothing has changed since the last refresh, or it is younger than `max_age`.
 
         Args:
             run: Runs the calls.
-            max_age: Maximum age of the last refresh by this object, in seconds; `None` is that it must be up to date.
-            lost: Refresh in any case: the index is gone since, or a file was found to have changed.
+            max_age: Maximum age of the last refresh by this object, in seconds; `None` accepts only an index that is up
+                to date.
+            retry: Refresh in any case, because the index is gone or a file has changed since the last refresh.
         """
-        last = None if lost else self._last_refresh
+        last = None if retry else self._last_refresh
         if last is not None and (max_age is not None or last.position is not None):
             fresh = await run.call(partial(self._is_fresh, last, max_age))
         else:
@@ -420,7 +421,7 @@ class BaseIndex:
         if not fresh:
             await self._refresh_files(run, None)
 
-    def _is_fresh(self, last: _Finished, max_age: float | None) -> bool:
+    def _is_fresh(self, last: _FinishedRefresh, max_age: float | None) -> bool:
         view, age = self._current_view(), time.monotonic() - last.begun
         if view != last.view:
             return False
@@ -446,7 +447,7 @@ class BaseIndex:
         return grep_request(pattern, self._root, (), limit, max_files, offset, timeout, merged, explain=explain)
 
     async def _grep(self, run: Runner, request: GrepRequest, *, refresh: bool, max_age: float | None) -> GrepResult:
-        """Search the candidates for matches of a pattern, or all files if the call chooses others than the index."""
+        """Search the candidates for a pattern, or all files if the options choose others than those of the index."""
         chosen = {name: value for name, value in request.options.items() if name in FileOptions.__annotations__}
         command = files_command(self._root, (), cast("FileOptions", chosen))
         if _choosing_flags(command) != _choosing_flags(self._command):
@@ -459,16 +460,16 @@ class BaseIndex:
     async def _candidates(
         self, run: Runner, required: Required | None, max_age: float | None, *, refresh: bool
     ) -> Candidates:
-        """Return the files that may have what is required.
+        """Return the files that may have the required literals.
 
         Raises:
-            RipwrapError: There is no index, and it may not be made.
+            RipwrapError: There is no index, and `refresh` is false.
         """
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()
         for attempt in range(_REFRESH_ATTEMPTS):
             if refresh:
-                await self._refresh_if_stale(run, max_age, lost=attempt > 0)
+                await self._refresh_if_stale(run, max_age, retry=attempt > 0)
             found = await run.call(lambda: self._trigrams.find(self._current_view(), required))
             if found is not None:
                 own = own_files(self._store.folder, self._root)

@@ -18,9 +18,9 @@ class Index(BaseIndex):
     """An index of a folder's files that answers as `rank()` does, and faster.
 
     The index is a folder, which the first refresh makes. It needs tantivy, which the extra `index` installs. Each
-    search refreshes it first: changed files are read again, so that no answer is stale. Each branch has a view of its
-    own, and content that several branches have is stored once. A damaged index, or one of another version, is rebuilt
-    automatically.
+    search refreshes the index first: changed files are read again, so that no answer is stale. Each branch has a view
+    of its own, and content that several branches have is stored once. A damaged index, or one of another version, is
+    rebuilt automatically.
 
     Several tasks, threads and processes may use an index of the same folder at once: one writes, the others read the
     state before. A call that is cancelled, interrupted or killed leaves the state before.
@@ -100,9 +100,9 @@ class Index(BaseIndex):
                 one.
             limit: Maximum number of results; `None` gives all that are ranked, which are some hundred.
             refresh: Refresh first. If false, answers are as old as the last refresh, without the chunks of files that
-                have changed since: the text of a chunk is in the file alone.
-            max_age: Seconds that a refresh by this `Index` is good for: if the last one listed the files less than
-                that ago, on the same branch, the search refreshes no files. `None` refreshes each time.
+                have changed since: the index does not store their text.
+            max_age: Maximum age of the last refresh, in seconds. If this `Index` has listed the files of the same
+                branch less than that ago, the search does not refresh. `None` refreshes each time.
             hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is that of the index. With 0, words alone
                 answer, and nothing is sent: neither the query nor texts without a vector.
             timeout: Seconds that this may take, waiting included; `None` is for ever.
@@ -142,13 +142,14 @@ class Index(BaseIndex):
     ) -> GrepResult:
         """Search the files for a regular expression as `grep()` does, with the same answer, and faster.
 
-        An index of trigrams, sequences of three bytes, says which files may have a match; rg searches these alone. The
-        first call makes it, at some 20 MB of text a second, and each further call adds the content that is new.
+        An index of trigrams, sequences of three bytes, says which files may have a match, and rg searches only these
+        files. The first call makes that index, at about 20 MB of text a second. Each later call adds new content.
 
-        Literals that every match has are looked up: `foo` and `bar` for `foo.*bar`, and one of both for `foo|bar`. They
-        have at least three bytes, and without case only ASCII characters. A pattern such as `[a-z]+` has none, nor has
-        any with `pcre2`, `engine`, `encoding` or `invert_match`; rg then searches all files. Binary and unreadable
-        files, those in UTF-16, and those with more than 16 million bytes are always searched.
+        The call looks up the literals that every match contains: `foo` and `bar` for `foo.*bar`, and one of the two for
+        `foo|bar`. A literal has at least three bytes, and only ASCII characters if case is ignored. A pattern such as
+        `[a-z]+` has no literal, and neither has any pattern with `pcre2`, `engine`, `encoding` or `invert_match`; rg
+        then searches all files. Binary and unreadable files, files in UTF-16, and files of more than 16 million bytes
+        are always searched.
 
         `GrepResult.candidates` is the number of files that rg searched, and `files_total` the number of all files.
 
@@ -159,9 +160,9 @@ class Index(BaseIndex):
             offset: Number of matches before the page: the `next_offset` of the previous page.
             timeout: Seconds that rg may take to search, without the refresh; `None` is no limit. The answer then has
                 the matches found until then.
-            explain: See `grep()`; what is tried then is searched in all files.
-            refresh: Refresh first. If false, files are those of the last refresh, and a match may be missing in a file
-                that has changed since.
+            explain: See `grep()`. The further searches that it makes search all files.
+            refresh: Refresh first. If false, the files are those of the last refresh, and a match may be missing in a
+                file that has changed since.
             max_age: See `search()`.
             **options: rg's flags; see `SearchOptions` and `grep()`. The files are those of the index. If the call
                 chooses others, by `glob` or `hidden` for example, rg searches without the index, and `candidates` and
@@ -180,11 +181,11 @@ class Index(BaseIndex):
         a tree that is never quiet are reported after ten seconds. Needs the extra `watch`.
 
         Searches do not need this: they refresh the index themselves. But on Linux, searches with this `Index` list no
-        files while the generator is open and nothing has changed. A change that was made before the search began is
-        seen, also within the half second, except as follows. Changes through a memory mapping, through a hard link in
-        another folder, of the file that git's setting `core.excludesFile` names, and below a folder that was mounted
-        since, may be seen up to a minute late. Files are listed each time on network file systems, in a folder with
-        over 30,000 folders, while the index has unreadable files, and with `follow=True` or `include_git=True`.
+        files while the generator is open and nothing has changed. A search sees each change that was made before it
+        began, even within that half second. These changes are seen up to a minute late: through a memory mapping,
+        through a hard link in another folder, of the file that git's setting `core.excludesFile` names, and below a
+        folder that was mounted later. Each search lists the files on network file systems, in a folder with over 30,000
+        folders, while the index has unreadable files, and with `follow=True` or `include_git=True`.
 
         To leave early, wrap the generator in `contextlib.closing`.
 

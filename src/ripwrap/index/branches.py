@@ -104,7 +104,7 @@ def _common_of(git: Path) -> Path:
 
 
 def resolve_link(folder: Path, text: str, *, windows: bool = IS_WINDOWS) -> Path | None:
-    """Return the folder that a file of `.git` names; `None` for one on another computer, unless `folder` is there."""
+    """Return the folder that a `.git` or `commondir` file names; `None` if it is on another computer than `folder`."""
     if windows and is_foreign_path(text, [folder.anchor]):
         return None
     with suppress(OSError, ValueError):  # ValueError: the path has a NUL

@@ -1,14 +1,15 @@
-"""A journal of a folder: it tells whether a file may have changed since it was last asked, without listing any.
+"""A journal of a folder says whether a file may have changed between two calls, without listing any files.
 
-Linux notes a change before the call that makes it returns (inotify(7)). So if there is no note, no file has changed by
-a call that has returned. watchfiles cannot tell that: it reads the notes in a thread, at some time, and does not say
-when the system had to drop some. It also has the system note each file that is opened, 80,000 for a search of Linux.
+Linux queues the event of a change before the call that makes the change returns (inotify(7)). So if there is no event,
+no call that has returned has changed a file. watchfiles cannot say that: it reads the events in a thread, at an unknown
+time, and does not say when the system dropped some. It also subscribes to the event of each file that is opened:
+80,000 for a search of Linux.
 
-It does not note changes through a memory mapping (mmap(2)), through a hard link in another folder, or below a folder
-that is mounted later. So a caller lists the files now and then in any case.
+There are no events for changes through a memory mapping (mmap(2)), through a hard link in another folder, or below a
+folder that is mounted later. So a caller has to list the files from time to time.
 
-All journals of a process share one inotify instance, because a user may have 128. Elsewhere than on Linux a journal
-knows nothing, and so it does where changes need not be noted: on network file systems, and below links.
+All journals of a process share one inotify instance, because a user may have only 128. A journal has no position where
+changes may have no event: on other systems than Linux, on network file systems, and below links.
 """
 
 import ctypes
@@ -35,14 +36,14 @@ _RETRY_SECONDS = 300.0
 """Seconds before a folder that could not be watched is tried again."""
 
 _MAX_FOLDERS = 30_000
-"""Folders of a journal; to watch them takes about two seconds."""
+"""Maximum number of folders of a journal; to watch so many takes about two seconds."""
 
 _UNWATCHED = (".git", ".ripgrep")  # as in `EXCLUDED`
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOCAL_FILE_SYSTEM = re.compile(
     "bcachefs|btrfs|exfat|ext[234]|f2fs|jfs|nilfs2|ntfs3|overlay|ramfs|reiserfs|tmpfs|vfat|xfs|zfs"
 )
-"""File systems that no other machine writes to: inotify(7) does not note what others write."""
+"""File systems that no other machine writes to: inotify(7) has no events for what other machines write."""
 
 _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 16
@@ -52,22 +53,22 @@ _UNMOUNT, _OVERFLOW, _IGNORED, _IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x40000000
 _ONLY_FOLDER, _NO_FOLLOW = 0x01000000, 0x02000000
 _CONTENT_CHANGES = _MODIFY | _CLOSE_WRITE | _ATTRIB
 _NAME_CHANGES = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
-_NOTED = _CONTENT_CHANGES | _NAME_CHANGES | _ONLY_FOLDER | _NO_FOLLOW
+_WATCH_MASK = _CONTENT_CHANGES | _NAME_CHANGES | _ONLY_FOLDER | _NO_FOLLOW
 _GONE_ERRNOS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG}
 """Errors for a folder that is gone, or that rg cannot read either."""
 
 _NUMBERS = itertools.count()
 
 Position: TypeAlias = tuple[object, ...]
-"""Position in a journal: it differs from an earlier one if something may have changed between them, and from those of
-other journals.
+"""Position in a journal. Two positions differ if something may have changed between them, or if they are of different
+journals.
 """
 
 
 class Journal:
     """Journal of a folder, for any number of threads.
 
-    The system's watches begin with the first position, and end with `close()`, or with the object.
+    The first call of `position()` starts the system's watches. `close()` ends them, and so does the garbage collector.
     """
 
     def __init__(
@@ -94,7 +95,7 @@ class Journal:
         weakref.finalize(self, _INOTIFY.remove_soon, self._watched).atexit = False
 
     def position(self) -> Position | None:
-        """Return the position now; `None` if changes may be missed from here on.
+        """Return the current position; `None` if later changes may be missed.
 
         Raises:
             TimeoutError: The caller is cancelled.
@@ -114,7 +115,7 @@ class Journal:
         return (self._number, changes, *map(_state, (*self._outside, *inside)))
 
     def close(self) -> None:
-        """Stop watching; the next position begins again, and differs."""
+        """Stop watching; the next call of `position()` starts again, and returns another position."""
         _INOTIFY.remove(self._watched)
 
 
@@ -124,7 +125,7 @@ class _Watched:
     Attributes:
         root: Path of the root.
         own: Pattern of the relative paths whose changes do not count.
-        identity: Device and inode of the root; `None` before it is watched, and when its watches may be incomplete.
+        identity: Device and inode of the root; `None` if it is not watched yet, or if its watches may be incomplete.
         changes: Number of changes so far.
         folders: Relative path of each folder, by the number of its watch.
         new: Relative paths of folders to watch.
@@ -141,7 +142,7 @@ class _Watched:
         self.outside: set[str] = set()
 
     def note(self, number: int, mask: int, name: str) -> None:
-        """Note an event of a folder."""
+        """Count an event of a folder, and collect new folders."""
         folder = self.folders[number]
         path = os.path.join(folder, name)
         if self._is_own(path, folder=bool(mask & _IS_FOLDER)):
@@ -155,7 +156,7 @@ class _Watched:
             self.new.add(path)
 
     def subfolders(self, path: str) -> list[str]:
-        """Return the folders in a folder that are to be watched, too.
+        """Return the subfolders of a folder to watch.
 
         Raises:
             OSError: The folder cannot be read.
@@ -180,7 +181,7 @@ class _Watched:
 
 
 class _Inotify:
-    """The inotify instance of this process; it is open while something is watched."""
+    """The inotify instance of this process; it is open while a folder is watched."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -205,8 +206,8 @@ class _Inotify:
             except OSError:
                 self._remove(watched)
                 raise
-            except BaseException:  # Ctrl-C: events may have been read that are in no journal
-                self._doubt_all()
+            except BaseException:  # Ctrl-C: events may have been read that no journal has counted
+                self._invalidate_all()
                 raise
 
     def _position(self, watched: _Watched) -> tuple[int, list[str]] | None:
@@ -220,21 +221,21 @@ class _Inotify:
             watched.identity = identity
         while watched.new:
             self._watch(watched, watched.new.pop())
-            self._read()  # folders may have been made meanwhile, in a folder that is watched since
+            self._read()  # events of folders that were made since their parent is watched
         return (watched.changes, sorted(watched.outside)) if watched.identity == identity else None
 
-    def _doubt_all(self) -> None:
-        """Have all journals begin again: there may be folders of which they know nothing."""
+    def _invalidate_all(self) -> None:
+        """Make all journals start again, because they may lack events or folders."""
         for watched in set[_Watched]().union(*self._watchers.values()):
             watched.identity = None
 
     def remove(self, watched: _Watched) -> None:
-        """Watch nothing for a journal any more."""
+        """Remove the watches of a journal."""
         with self._lock:
             self._remove(watched)
 
     def remove_soon(self, watched: _Watched) -> None:
-        """Do the same; safe in a finalizer, which may run in a thread that holds the lock."""
+        """Remove the watches of a journal; safe in a finalizer, which may run in a thread that holds the lock."""
         self._dead.append(watched)
         if self._lock.acquire(blocking=False):
             try:
@@ -264,8 +265,8 @@ class _Inotify:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def forget(self) -> None:
-        """Begin again in a forked child: it shares the instance with its parent, which needs all the events."""
+    def reset_after_fork(self) -> None:
+        """Start again in a forked child, without the inotify instance: its events belong to the parent."""
         for watched in set[_Watched]().union(*self._watchers.values()):
             watched.folders.clear()
             watched.identity = None
@@ -286,7 +287,7 @@ class _Inotify:
             folder = pending.pop()
             name = os.fsencode(os.path.join(watched.root, folder))
             try:
-                number = _checked(libc.inotify_add_watch(self._descriptor, name, _NOTED))
+                number = _checked(libc.inotify_add_watch(self._descriptor, name, _WATCH_MASK))
                 if watched.folders.get(number) == folder:
                     continue  # it was watched and read before
                 pending += watched.subfolders(folder)  # read after it is watched, so that none is missed
@@ -298,7 +299,7 @@ class _Inotify:
                 self._watchers.setdefault(number, set()).add(watched)
 
     def _read(self) -> None:
-        """Hand the events to the journals of their folders."""
+        """Read the queued events, and pass each one to the journals of its folder."""
         while self._descriptor >= 0:
             try:
                 events = os.read(self._descriptor, _READ_BYTES)
@@ -311,8 +312,8 @@ class _Inotify:
                 self._note(number, mask, os.fsdecode(events[at - length : at].rstrip(b"\0")))
 
     def _note(self, number: int, mask: int, name: str) -> None:
-        if mask & _OVERFLOW:
-            self._doubt_all()
+        if mask & _OVERFLOW:  # the queue was full, and events were dropped
+            self._invalidate_all()
             return
         for watched in self._watchers.get(number, ()):
             watched.note(number, mask, name)
@@ -323,7 +324,7 @@ class _Inotify:
 
 _INOTIFY = _Inotify()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_INOTIFY.forget)
+    os.register_at_fork(after_in_child=_INOTIFY.reset_after_fork)
 
 
 @functools.cache
@@ -350,7 +351,7 @@ def _identity(root: str) -> tuple[int, int]:
 
 
 def _state(path: str) -> tuple[int, ...] | None:
-    """Return what differs after a change of a file; `None` if there is none."""
+    """Return the properties that differ after a change of a file; `None` if there is no file."""
     with suppress(OSError):
         state = os.stat(path)
         return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns

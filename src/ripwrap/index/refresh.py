@@ -1,7 +1,7 @@
 """A refresh: compare the files with their view in the index, and write the differences in one transaction.
 
-The paths, sizes and times of all files are first compared by their digest: if it is that of the last refresh, nothing
-else is done. A file with the same size and times as before is not read. Any other file is read and hashed. It is split
+A refresh first compares a digest of the paths, sizes and times of all files. If it is that of the last refresh, it does
+nothing else. A file with the same size and times as before is not read. Any other file is read and hashed. It is split
 into chunks only if the index does not have this content under this path yet. A file that could not be read is tried by
 each refresh, because its times need not change when it becomes readable; until then its row stays. At the end, content
 that no view has is removed, because the statistics of full-text search count it. The index then ranks as a new one
@@ -163,7 +163,7 @@ def refresh(
 
 
 def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
-    """Shorten a long write-ahead log, and delete documents that the database does not have."""
+    """Empty a long write-ahead log, and delete documents whose contents the database does not have."""
     if counts.chunks > _CHUNKS_PER_CHECKPOINT:
         checkpoint(database)
     if counts.released or not reader.is_clean:
@@ -226,7 +226,7 @@ def _write_differences(
     for blob in sorted(counts.released):
         check()
         remove_unused(database, blob)
-    # Rows that the next refresh must look at have a stamp that no file has, and so this digest is not found again.
+    # A row that the next refresh must check has a stamp that no file has, so that refresh finds another digest.
     rows = sorted(known.values(), key=_PATH)
     set_stamps_digest(database, number, Stamps.of([*map(_PATH, rows)], map(_STAMP, rows)).digest())
     if progress is not None:

@@ -12,7 +12,7 @@ from ripwrap._ranking.scoring import POOL_SIZE, Candidate, RankedCandidate, rank
 from ripwrap.index.file_state import IndexedFile, Span
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text
-from ripwrap.index.storage.postings import Match, PostingsReader
+from ripwrap.index.storage.postings import PostingsReader, WordMatches
 from ripwrap.index.storage.tables import View, indexed_file
 from ripwrap.results import RankedChunk
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _NAMES: dict[tuple[str, bytes, int], str] = {}
-"""Names of the definitions around lines, by path, digest and line. To find one takes longer than to rank a file."""
+"""Names of definitions around lines, by path, digest and line: a cache, because finding one is slow."""
 _MAX_NAMES = 20_000
 
 VECTOR_WEIGHT = 0.34
@@ -45,7 +45,7 @@ class Found:
 
     Attributes:
         chunks: Results, the best first.
-        changed: True if files have changed since they were indexed, so that their chunks are missing here.
+        changed: True if files have changed since they were indexed, so that their chunks are missing in `chunks`.
     """
 
     chunks: list[RankedChunk]
@@ -94,7 +94,7 @@ def search(
     return Found(results, any(file.changed for file in files.values()))
 
 
-def _word_pool(database: "Connection", match: Match, view: int, query: Query) -> Pool:
+def _word_pool(database: "Connection", match: WordMatches, view: int, query: Query) -> Pool:
     """Return the chunks of a view that are best by BM25, and those that may define a symbol of the query.
 
     The weight of a word is counted over all views. Chunks of other views are dropped afterwards. Chunks with the same
@@ -140,9 +140,9 @@ class _StoredChunk:
 
     Attributes:
         file: The file.
-        span: Place in it.
+        span: Position in the file.
         symbol: Definition that the chunk is or is in, if known.
-        names: Names that are defined in it, if the query has symbols.
+        names: Names that the chunk defines; empty if the query has no symbols.
     """
 
     file: IndexedFile
@@ -172,7 +172,7 @@ def _read_candidates(
     words: Mapping[int, float],
     similar: Mapping[int, float],
 ) -> dict[Candidate, _StoredChunk]:
-    """Return the candidates with their contents; add their files, by the number of the content."""
+    """Return the candidates with their contents; add their files to `files`, by the number of the content."""
     rows = list({**words, **similar})
     found: dict[Candidate, _StoredChunk] = {}
     for some in batches(rows):
@@ -203,7 +203,7 @@ def _to_results(
 
 
 def _name_at(file: IndexedFile, source: SourceText, line: int) -> str:
-    """Return the name of the definition around a line, as `SourceText` does, and remember it for further queries."""
+    """Return the name of the definition around a line, as `SourceText.name_at()` does; cache it for later queries."""
     key = file.path, file.digest, line
     if (name := _NAMES.get(key)) is None:
         if len(_NAMES) >= _MAX_NAMES:

@@ -1,17 +1,18 @@
-"""Trigrams of files, for `Index.grep()`: which files may have some literals.
+"""Trigrams of files, for `Index.grep()`: find the files that may have some literals.
 
-A document in a directory of tantivy has the number of a content and its trigrams: of its bytes, one character of
-Latin-1 for each, with folded case (`_ripgrep/literals.py`). A file that has a literal has all trigrams of the literal.
+A document in a directory of tantivy has the number of a content and its trigrams. They are those of its bytes, each
+read as a character of Latin-1, with folded case (`_ripgrep/literals.py`). A file that has a literal has all trigrams of
+the literal.
 The column `trigrams` of the table `blob` says which contents have a document. Any other file is always a candidate:
 
-- without a text in the index: binary or unreadable;
-- larger than `MAX_WHOLE_BYTES`, or with a NUL behind the part that is a text in the index;
-- with a byte order mark of UTF-16, because rg searches another text than the bytes;
-- changed since the refresh, so that the content of the index cannot be read any more.
+- a file without a text in the index: binary or unreadable;
+- a file that is larger than `MAX_WHOLE_BYTES`, or has a NUL after the part that is indexed as text;
+- a file with a byte order mark of UTF-16, because rg decodes it before it searches;
+- a file that has changed since the refresh, so that the content in the index can no longer be read.
 
-Documents are committed before their contents are marked. A process that is killed in between leaves documents that
-nothing refers to, or a second one for a content; both can only add a candidate. The directory is made when it is first
-needed, and made again if it is damaged or lacks documents.
+Documents are committed before the column `trigrams` is set. A process that is killed in between leaves documents
+without a content, or a content with two documents; both can only add a candidate. The directory is made when it is
+first needed, and rebuilt if it is damaged or lacks documents.
 """
 
 import codecs
@@ -43,15 +44,16 @@ _FILES_PER_TRANSACTION = 10_000
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
 _MAX_TERMS = 64
-"""Trigrams of a literal that are looked up."""
+"""Maximum number of trigrams of a literal that are looked up."""
 _MIN_WASTE = 2_000
-"""Documents without a content from which on the directory is made again, if they are also a half of all."""
+"""Minimum number of documents without a content for a rebuild; they must also be half of all documents."""
 _ATTEMPTS = 3
 _ROWS_PER_STATEMENT = 500
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
+"""Any literal, to index the new contents of a view."""
 _INDEXED, _NEVER = 1, 0
-"""Values of the column `trigrams`, which is NULL for a content that was not read yet."""
+"""Values of the column `trigrams`; it is NULL for a content that has not been read yet."""
 
 _SELECT_MISSING = (
     "SELECT blob.id, blob.path, blob.digest FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = ?"
@@ -73,7 +75,7 @@ class TrigramState(NamedTuple):
     Attributes:
         folder: Name of the directory.
         state: A random number that changes with the documents.
-        documents: Number of documents that the directory has at least.
+        documents: Minimum number of documents in the directory.
     """
 
     folder: str
@@ -87,8 +89,8 @@ class FoundFiles:
 
     Attributes:
         total: Number of files of the view.
-        named: Text files that may have the literals; `None` if nothing is known, and all files are candidates.
-        unsure: Files that the index does not know well enough.
+        named: Text files that have the trigrams; `None` if all files are candidates.
+        unsure: Files without trigrams in the index; they are always candidates.
     """
 
     total: int
@@ -97,7 +99,7 @@ class FoundFiles:
 
 
 class Trigrams:
-    """Trigrams of the files of an index, for one thread at a time."""
+    """Trigrams of the files of an index; one thread at a time may use it."""
 
     def __init__(self, store: Store) -> None:
         """Name the index; nothing is opened."""
@@ -105,11 +107,11 @@ class Trigrams:
         self._opened: EngineFolder | None = None
 
     def find(self, view: View, required: Required | None) -> FoundFiles | None:
-        """Index what a view has new, and return the files that may have what is required.
+        """Index the new contents of a view, and return the files that may have the required literals.
 
         Args:
             view: The view.
-            required: Literals; `None` if each file may have a match. Nothing is indexed then.
+            required: Literals; `None` if each file may have a match, in which case nothing is indexed.
 
         Returns:
             The files; `None` if the index does not have the view.
@@ -121,7 +123,7 @@ class Trigrams:
         return self._store.run(lambda database: self._find(database, view, required))
 
     def update(self, view: View) -> None:
-        """Index what a view has new; raise as `find()` does."""
+        """Index the new contents of a view. It raises the errors of `find()`."""
         self.find(view, _ANYTHING)
 
     def prune(self, database: "Connection") -> None:
@@ -153,7 +155,7 @@ class Trigrams:
         raise RipwrapError(f"the trigrams in {folder} were damaged {_ATTEMPTS} times in a row; check the disk")
 
     def _update(self, database: "Connection", view: View) -> None:
-        """Index the contents of a view that have no document, in a transaction for every few thousand files."""
+        """Index the contents of a view that have no document, in transactions of some thousand files each."""
         number, last = number_of(database, view), 0
         while database.execute(_SELECT_MISSING, (number, last, 1)).fetchone():
             with write_transaction(database):
@@ -165,7 +167,7 @@ class Trigrams:
             self._store.postings.remove_others(database)
 
     def _write(self, database: "Connection", texts: Iterable[tuple[int, bytes]], files: int) -> None:
-        """Write a document for each content, and mark the contents, in a transaction that writes."""
+        """Write a document for each content, and set the column `trigrams`, in a write transaction."""
         writer: IndexWriter | None = None
         marks: list[tuple[int, int]] = []
         engine: EngineFolder | None = None
@@ -189,7 +191,7 @@ class Trigrams:
                 engine.abandon(writer)
             raise
         database.executemany("UPDATE blob SET trigrams = ? WHERE id = ?", marks)
-        _count_documents(database, sum(value == _INDEXED for value, _ in marks))
+        _change_count(database, sum(value == _INDEXED for value, _ in marks))
 
     def _engine_to_write(self, database: "Connection") -> EngineFolder:
         """Return the directory, made if it is missing or has too many documents without a content."""
@@ -207,7 +209,7 @@ class Trigrams:
 
     @contextmanager
     def _reading(self, database: "Connection") -> "Generator[Searcher | None]":
-        """Hold a transaction that reads, with the documents of all contents that are marked in it.
+        """Hold a read transaction, and yield a searcher with the documents of all contents that it marks as indexed.
 
         Documents are added before their contents are marked, and deleted after these are removed. So if the state of
         the database is the same before and after the searcher is opened, the searcher has all documents of that state.
@@ -254,7 +256,7 @@ class Trigrams:
             except BaseException:
                 engine.abandon(writer)
                 raise
-            _count_documents(database, engine.searcher().num_docs - state.documents)
+            _change_count(database, engine.searcher().num_docs - state.documents)
 
     def _reset(self, database: "Connection", why: str) -> None:
         """Forget all trigrams, unless another process has done so."""
@@ -281,8 +283,8 @@ def _state_of(database: "Connection") -> TrigramState | None:
     return None if row is None else TrigramState(*row)
 
 
-def _count_documents(database: "Connection", more: int) -> None:
-    """Change the number of documents, and the state."""
+def _change_count(database: "Connection", more: int) -> None:
+    """Add to the number of documents in the database, and change the state."""
     database.execute("UPDATE trigrams SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 
@@ -323,7 +325,7 @@ def _paths_of(database: "Connection", number: int, blobs: Sequence[int]) -> Iter
 
 
 def _matching_blobs(searcher: "Searcher", required: Required) -> list[int]:
-    """Return the numbers of the contents with all trigrams of what is required."""
+    """Return the numbers of the contents that have the trigrams of the required literals."""
     limit = max(searcher.num_docs, 1)
     hits = searcher.search(_query(required), limit, count=False, order_by_field="blob").hits
     return sorted({int(blob) for blob, _ in hits})
@@ -377,9 +379,9 @@ def _document(blob: int, text: bytes) -> "Document":
 
 
 def _read(view: View, path: str, digest: bytes) -> bytes | None:
-    """Return the bytes of a file that has the content of that digest; `None` if it has another one by now.
+    """Return the bytes of a file; `None` if they no longer have that digest.
 
-    A file that is too large for trigrams counts as one with a NUL.
+    For a file that is too large for trigrams, return a NUL, as of a binary file.
     """
     with suppress(OSError):
         found = read_file(view.root, path, follow=view.follows)

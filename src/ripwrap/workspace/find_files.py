@@ -15,7 +15,7 @@ from ripwrap._ripgrep.listing_collector import ListingCollector
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import nothing_found, plural, shown
-from ripwrap._windows import IS_WINDOWS, trap
+from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import EntryType, FindFilesArguments
@@ -217,7 +217,7 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
 
 def _top_directory(location: Location, name: str) -> str | None:
     """Return the directory of exactly this name in the location itself, before those in other directories."""
-    if "/" in name or os.sep in name or (IS_WINDOWS and trap(name)):  # it may lead to the outside
+    if "/" in name or os.sep in name or (IS_WINDOWS and why_misleading(name)):  # it may lead to the outside
         return None
     for path in location.paths:
         with suppress(OSError, ValueError):

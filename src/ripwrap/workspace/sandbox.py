@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ripwrap._text import shown
-from ripwrap._windows import IS_WINDOWS, trap
+from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
 
@@ -84,7 +84,7 @@ class Sandbox:
             ValueError: The text cannot be a path.
         """
         _check_text(path)
-        if self._windows and (reason := trap(path, self.roots)):
+        if self._windows and (reason := why_misleading(path, self.roots)):
             raise AccessDeniedError(
                 f"{path} {reason}; name a file or directory below a root", path=path, roots=self.roots
             )

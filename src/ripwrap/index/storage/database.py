@@ -1,6 +1,6 @@
 """Connections to the SQLite database of an index, transactions, and codes of errors.
 
-A statement whose rows are not read is closed: on PyPy it would run on, and SQLite would not commit.
+Statements whose rows are not read are closed explicitly: on PyPy they would stay active, and SQLite would not commit.
 """
 
 import time
@@ -203,7 +203,7 @@ def _begin_write(database: "Connection", patience: float) -> None:
 
 
 def empty_database(path: Path) -> None:
-    """Empty a database in place; other connections see that as they see any change.
+    """Empty a database in place; other connections see it as any other change.
 
     Raises:
         sqlite3.Error: The file is damaged at its beginning, or another process writes to it.

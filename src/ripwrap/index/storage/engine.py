@@ -1,9 +1,9 @@
 """Directories of tantivy, the engine of full-text search: open, check, write and remove them; errors of tantivy.
 
-A directory has a random name, which only the database of the index knows, so no directory that came from elsewhere is
-opened. Its segments never change, and each file ends with a checksum of its content
-(https://docs.rs/tantivy/latest/tantivy/directory/footer/). The checksum is compared when a process first opens a file,
-and again if the file has other times, because tantivy reads damaged files without an error.
+A directory has a random name, which only the database of the index has, so that a directory from another source is
+never opened. Segments never change, and each file ends with a checksum of its content
+(https://docs.rs/tantivy/latest/tantivy/directory/footer/). A process compares the checksum when it first opens a file,
+and again if the size or time of the file has changed, because tantivy reads damaged files without an error.
 """
 
 import errno
@@ -34,7 +34,7 @@ _SEGMENT_FILES = ("fast", "fieldnorm", "idx", "pos", "store", "term")
 _OWN_NAMES = re.compile(
     rf"[0-9a-f]{{32}}\.(\w+|\d+\.del)|{re.escape(_META)}|{re.escape(_MANAGED)}|\.tantivy-\w+\.lock|\.tmp\w{{6}}"
 )
-"""Names of tantivy's files; the last ones are of a process that was killed."""
+"""Names of tantivy's files; a killed process leaves `.tmp…` files."""
 _FOOTER_MAGIC = (1337).to_bytes(4, "little")
 _MAX_FOOTER_BYTES = 4_096
 _PIECE_BYTES = 1 << 20
@@ -44,17 +44,17 @@ _NO_WRITING = {errno.EACCES, errno.EPERM, errno.EROFS}
 _TRANSIENT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
 
 _HEAP_BYTES = 64_000_000
-"""Bytes that a thread of tantivy fills before it writes a segment; at least 15,000,000."""
+"""Memory that a thread of tantivy fills before it writes a segment, in bytes; tantivy needs 15,000,000 or more."""
 _LOCK_PATIENCE = 30.0
-"""Seconds to wait for tantivy's own lock, which is free whenever the database can be written to, or soon after."""
+"""Seconds to wait for tantivy's own lock, which is free soon after another process has released the database's."""
 
 _Stamp: TypeAlias = tuple[int, int]
 OTHER_LOCATION = HintedText("pass another ", Hint("location"))
-"""Hint of most errors about the files of an index."""
+"""Way out in most errors about the files of an index."""
 
 
 class RebuildError(Exception):
-    """Error for full-text search that must be rebuilt; the message says why."""
+    """Error for a directory of tantivy that must be rebuilt; the message says why."""
 
 
 def is_available() -> bool:
@@ -63,7 +63,7 @@ def is_available() -> bool:
 
 
 class EngineFolder:
-    """A directory of tantivy, for one thread at a time.
+    """A directory of tantivy; one thread at a time may use it.
 
     Attributes:
         path: Path of the directory.
@@ -74,7 +74,7 @@ class EngineFolder:
 
         Args:
             path: Path of the directory.
-            schema: Returns the schema that it must have.
+            schema: Function that returns the schema of the directory.
             analyzers: Analyzers of its text fields, by name.
         """
         self.path = path
@@ -84,7 +84,7 @@ class EngineFolder:
         self._opened: tuple[bytes, Searcher] | None = None
 
     def make(self) -> None:
-        """Make the directory, without documents.
+        """Make the directory; it has no documents.
 
         Raises:
             RipwrapError: It cannot be made.
@@ -102,7 +102,7 @@ class EngineFolder:
             RebuildError: The directory is missing, damaged, or of another version.
             RipwrapError: It cannot be read.
         """
-        while True:  # another process may commit meanwhile, and remove files
+        while True:  # another process may commit at the same time, and remove files
             check()
             meta = _read_meta(self.path)
             try:
@@ -117,7 +117,7 @@ class EngineFolder:
                 return self._opened[1]
 
     def _verify(self, meta: bytes) -> bool:
-        """Compare the checksums of the files that are new or changed; return whether there is one."""
+        """Compare the checksums of new and changed files; return True if there are any."""
         stamps: dict[str, _Stamp] = {}
         fresh = False
         for name in _files_of(meta):
@@ -148,8 +148,8 @@ class EngineFolder:
                     raise
             else:
                 return _searcher_of(index)
-            # tantivy locks a file to open a directory, and needs the right to write it. So open a copy, made of links.
-            # The files stay open when their names are removed.
+            # tantivy writes a lock file to open a directory, which a read-only directory does not allow. So open a
+            # temporary directory of links. The files stay open when the links are removed.
             with tempfile.TemporaryDirectory(prefix="ripwrap-") as copy:
                 Path(copy, _META).write_bytes(meta)
                 for name in _files_of(meta):
@@ -168,7 +168,7 @@ class EngineFolder:
         return index
 
     def writer(self, threads: int) -> "IndexWriter":
-        """Return a writer. The caller keeps other processes from writing; see `close_writer()`.
+        """Return a writer. The caller holds the lock of the database, so that no other process writes.
 
         Args:
             threads: Number of threads that index documents.
@@ -190,7 +190,7 @@ class EngineFolder:
                 time.sleep(0.01)
 
     def abandon(self, writer: "IndexWriter") -> None:
-        """Drop what was written since the last commit, and close the writer, which has the lock until then."""
+        """Drop what was written since the last commit, and close the writer, which releases tantivy's lock."""
         for call in (writer.rollback, writer.wait_merging_threads):
             with suppress(RebuildError, RipwrapError), engine_errors(self.path, writing=True):
                 call()
@@ -257,7 +257,7 @@ def _has_right_checksum(file: BinaryIO, size: int) -> bool:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a directory of tantivy; leave one that has other files, or is a link.
+    """Remove a directory of tantivy, unless it is a link or has other files.
 
     Raises:
         OSError: A file cannot be removed.
@@ -269,7 +269,7 @@ def remove_folder(path: Path) -> None:
         return
     names = os.listdir(path)
     if all(map(_OWN_NAMES.fullmatch, names)):
-        for name in sorted(names, key=lambda name: name != _META):  # without it, no other file is read
+        for name in sorted(names, key=lambda name: name != _META):  # without `meta.json`, tantivy reads no other file
             (path / name).unlink(missing_ok=True)
         path.rmdir()
 
@@ -286,7 +286,7 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
 
     Args:
         folder: The directory.
-        writing: An error without a known cause is that of a full disk; otherwise it means damage.
+        writing: True while writing, where an error of unknown cause is reported as a full disk; otherwise as damage.
 
     Raises:
         RebuildError: The directory is missing or damaged.
@@ -308,7 +308,7 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
             raise _unwritable_error(folder, number, os.strerror(number)) from error
         if "DoesNotExist" in str(error) or not writing:
             raise RebuildError(f"its full-text search cannot be opened ({error})") from error
-        # The cause of an error in a thread is not told; usually the disk is full.
+        # tantivy does not report the cause of an error in one of its threads; usually the disk is full.
         raise _unwritable_error(folder, errno.ENOSPC, str(error)) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":

@@ -1,20 +1,22 @@
 """Full-text search of chunks: documents in a directory of tantivy, which belongs to the database of the index.
 
-A document has the number of a chunk, the number of its content, and its words; nothing that is shown. The database is
-what counts: a number that it does not have is dropped. The order of writes keeps both in step when a process is killed:
+A document has the number of a chunk, the number of its content, and its words, and no text. The database is
+authoritative: searches drop a number that it does not have. The order of writes keeps both consistent when a process is
+killed:
 
 1. Documents of new contents are committed in tantivy, while the lock for writing of the database is held.
 2. The transaction of the database is committed, with the new contents, and with the removed ones noted in `stale`.
-3. Documents of `stale` contents are deleted in tantivy, and then the note.
+3. Documents of `stale` contents are deleted in tantivy, and then the rows of `stale`.
 
-Killed after 1, documents are left whose contents have numbers above all in the database; killed after 2, those of
-`stale` contents. The next refresh removes both before it adds any. Numbers are never used twice, so that a document
-that is left never stands for another chunk.
+A process that is killed after step 1 leaves documents whose contents have higher numbers than all in the database. One
+that is killed after step 2 leaves the documents of `stale` contents. The next refresh removes both before it adds any.
+No number is used twice, so a leftover document never stands for another chunk.
 
-A new index would rank the same. tantivy's BM25 counts deleted documents until it merges their segment, in three places.
-The number of documents, and of those that have a word, make the weight of the word; here it is set to what it is
-without deleted documents. The mean length of documents does not change: each content has more documents, of no chunk
-and with nothing but a filler in them, so that the mean of all its documents is `_MEAN_WORDS`.
+The index ranks as a new one would, although tantivy's BM25 counts deleted documents until it merges their segment, in
+three places. Two of them, the number of documents and the number of those with a word, make the weight of the word;
+this module replaces it by the weight without deleted documents. The third, the mean length of documents, is constant:
+each content has additional documents, without a chunk and with filler words only, so that the mean length of all its
+documents is `_MEAN_WORDS`.
 """
 
 import math
@@ -40,23 +42,24 @@ if TYPE_CHECKING:
     from tantivy import Query as EngineQuery
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
-"""Names of directories of full-text search, and of trigrams, in an index; the database says which ones are used."""
+"""Names of the directories of full-text search and trigrams in an index; the database names those in use."""
 
 TOKENIZER = "words, english stemmer 1"
-"""Version of the rules that make words of a text, besides `fts_text()`."""
+"""Version of the rules that split a text into words after `fts_text()`."""
 
 _SCORE_DIGITS = 3
-"""Digits of a score behind the point. Sums of the same 32-bit numbers in another order differ behind them."""
+"""Decimal places of a score. Further places depend on the order in which 32-bit numbers are added."""
 _MEAN_WORDS = 128
-"""Words of a document in the mean, for BM25: those of a usual chunk, with its path."""
+"""Mean length of documents in words, for BM25: that of a usual chunk with its path."""
 _EXACT_WORDS = 40
+"""Maximum length in words that tantivy stores without rounding."""
 _FILLER = "\1"
-"""Word that is in no text."""
+"""Word that no text has."""
 _MIN_WASTE = 5_000
-"""Deleted documents from which on an index is rebuilt, if they are also half of all."""
+"""Minimum number of deleted documents for a rebuild; they must also be half of all documents."""
 _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
-"""Threads of tantivy. One keeps up with the thread that splits files; see the architecture page."""
+"""Maximum number of tantivy's threads. One keeps up with the thread that splits files; see the architecture page."""
 
 
 class PostingsState(NamedTuple):
@@ -85,13 +88,13 @@ def state_of(database: "Connection") -> PostingsState:
     return PostingsState(*row)
 
 
-def count_documents(database: "Connection", more: int) -> None:
-    """Change the number of documents, and the state."""
+def change_count(database: "Connection", more: int) -> None:
+    """Add to the number of documents in the database, and change the state."""
     database.execute("UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 
 class Postings:
-    """Full-text search of an index, for one thread at a time."""
+    """Full-text search of an index; one thread at a time may use it."""
 
     def __init__(self, folder: Path) -> None:
         """Name the folder; nothing is opened.
@@ -104,7 +107,7 @@ class Postings:
         self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
 
     def reset(self, database: "Connection") -> None:
-        """Begin a new directory, in the transaction that clears the content; other processes read the old one."""
+        """Make a new directory, in the transaction that clears the content; other processes still read the old one."""
         name = f"postings-{secrets.token_hex(8)}"
         self._engine(name).make()
         database.execute("DELETE FROM stale")
@@ -117,7 +120,7 @@ class Postings:
         return None if self._opened is None else self._opened.path.name
 
     def is_replaced(self, database: "Connection", name: str | None) -> bool:
-        """Return whether the database names another directory than this one."""
+        """Return whether the database names another directory than `name`."""
         found = database.execute("SELECT folder FROM postings").fetchone()
         return found is not None and found[0] != name
 
@@ -142,9 +145,9 @@ class Postings:
     def reading(self, database: "Connection") -> "Generator[PostingsReader]":
         """Hold a transaction that reads, with the documents that belong to it.
 
-        Documents are deleted after the transaction that removes their contents, and added before that. So the state of
-        the database before a searcher is opened and after that is the same only if the searcher has all documents of
-        that state; otherwise another process has written, and both are opened again.
+        Documents are added before the transaction that adds their contents, and deleted after the one that removes
+        them. So if the state of the database is the same before and after a searcher is opened, the searcher has all
+        documents of that state. Otherwise another process has written, and both are opened again.
 
         Raises:
             RebuildError: The directory is missing or damaged, or lacks documents.
@@ -169,7 +172,7 @@ class Postings:
 
     @contextmanager
     def writing(self, database: "Connection", files: int) -> "Generator[PostingsWriter]":
-        """Write documents in a transaction that writes; they are committed at the end of the block.
+        """Yield a writer of documents, in a write transaction; the documents are committed at the end of the block.
 
         Args:
             database: The index, in a transaction that writes.
@@ -188,7 +191,7 @@ class Postings:
             raise
 
     def clean(self, database: "Connection") -> None:
-        """Delete documents that the database does not have, unless another process writes now, which then does it."""
+        """Delete documents whose contents the database does not have, unless another process writes, which does so."""
         with self.reading(database) as reader:
             if reader.is_clean and database.execute("SELECT 1 FROM stale").fetchone() is None:
                 return
@@ -198,7 +201,7 @@ class Postings:
                     writer.delete_left_over()
 
     def check(self, database: "Connection") -> tuple[int, str]:
-        """Return the number of documents, and what is wrong with them, or an empty string; read all files."""
+        """Read all files; return the number of documents, and what is wrong with them (or an empty string)."""
         try:
             with Postings(self._folder).reading(database) as reader:
                 return reader.count, ""
@@ -206,7 +209,7 @@ class Postings:
             return 0, str(error)
 
     def _reader_of(self, searcher: "Searcher", state: PostingsState, database: "Connection") -> "PostingsReader":
-        """Return the reader of a state; it counts documents, which takes some milliseconds for a million."""
+        """Return the reader of a state. It is cached, because it counts documents: milliseconds for a million."""
         if self._last is None or self._last[0] is not searcher or self._last[1] != state:
             self._last = searcher, state, PostingsReader(self._folder / state.folder, searcher, database)
         return self._last[2]
@@ -220,7 +223,7 @@ class Postings:
 
 @contextmanager
 def _transaction_if_free(database: "Connection") -> Generator[bool]:
-    """Hold a transaction that writes, and yield True; yield False if another process writes, or if none can."""
+    """Hold a write transaction and yield True; yield False if another process writes, or the database is read-only."""
     import sqlite3
 
     with ExitStack() as stack:
@@ -238,7 +241,7 @@ class PostingsWriter:
     """Writer of documents, opened when it is first used."""
 
     def __init__(self, engine: EngineFolder, database: "Connection", files: int) -> None:
-        """Read from the database what is left over of processes that were killed.
+        """Read from the database which documents killed processes have left.
 
         Args:
             engine: The directory.
@@ -278,7 +281,7 @@ class PostingsWriter:
                 writer.add_document(document)
 
     def delete_left_over(self) -> None:
-        """Delete documents that the database does not have; `add()` does it, too."""
+        """Delete documents whose contents the database does not have; `add()` does so, too."""
         self._begin()
 
     def _begin(self) -> "IndexWriter":
@@ -287,7 +290,7 @@ class PostingsWriter:
             with engine_errors(self._engine.path, writing=True):
                 self._writer.delete_documents_by_query(self._left)
             self._database.execute("DELETE FROM stale")
-            count_documents(self._database, 0)
+            change_count(self._database, 0)
         return self._writer
 
     def commit(self) -> None:
@@ -315,9 +318,10 @@ def _document(blob: int, words: str) -> "Document":
 
 
 def next_length(words: int) -> int:
-    """Return the next number of words that tantivy stores in its byte for it, and does not round.
+    """Return the lowest length in words, from this one on, that tantivy does not round.
 
-    It rounds down to 24 plus a number with four significant bits, and adds the rounded numbers when it merges segments
+    tantivy stores a length in one byte. It rounds down to 24 plus a number with four significant bits, and adds up the
+    rounded lengths when it merges segments
     (https://docs.rs/tantivy/latest/src/tantivy/fieldnorm/code.rs.html).
     """
     if words <= _EXACT_WORDS:
@@ -327,7 +331,7 @@ def next_length(words: int) -> int:
 
 
 def _last_length(words: int) -> int:
-    """Return the highest number up to this one that tantivy does not round; see `next_length()`."""
+    """Return the highest length up to this one that tantivy does not round; see `next_length()`."""
     if words <= _EXACT_WORDS:
         return words
     step = 1 << (words - 24).bit_length() - 4
@@ -335,15 +339,15 @@ def _last_length(words: int) -> int:
 
 
 def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
-    """Yield the lengths of more documents, so that the mean of all is `_MEAN_WORDS`; none is rounded."""
+    """Yield lengths of documents of filler, so that the mean of all is `_MEAN_WORDS`; tantivy rounds none of them."""
     lacking = len(lengths) * _MEAN_WORDS - sum(lengths)
     while lacking <= -_MEAN_WORDS:
         yield 0
         lacking += _MEAN_WORDS
-    while lacking >= _MEAN_WORDS:  # each takes at least 7/8 of it
+    while lacking >= _MEAN_WORDS:  # each one covers at least 7/8 of what is lacking
         yield (length := _last_length(_MEAN_WORDS + lacking))
         lacking -= length - _MEAN_WORDS
-    if lacking:  # a short document has the rest of the division by the step of a longer one
+    if lacking:  # a longer document, rounded down, and a short one with the rest
         yield (length := _last_length(2 * _MEAN_WORDS + lacking))
         yield 2 * _MEAN_WORDS + lacking - length
 
@@ -376,27 +380,27 @@ class PostingsReader:
         self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
 
     def check_waste(self) -> None:
-        """Check how many deleted documents take space, because tantivy has not merged their segments yet.
+        """Check the number of deleted documents whose segments tantivy has not merged yet: they take space.
 
         Raises:
-            RebuildError: They are so many that the index is better rebuilt.
+            RebuildError: There are too many, so the index is to be rebuilt.
         """
         deleted = self._counted - self._searcher.num_docs
         if deleted >= _MIN_WASTE and deleted * 2 >= self._counted:
             raise RebuildError("its full-text search has too many deleted documents")
 
-    def match(self, words: Sequence[str]) -> "Match":
-        """Return the documents that have any of the words."""
+    def match(self, words: Sequence[str]) -> "WordMatches":
+        """Return the documents that have at least one of the words."""
         left = None if self.is_clean else self._left
-        return Match(self._path, self._searcher, words, (self.count, self._counted), left)
+        return WordMatches(self._path, self._searcher, words, (self.count, self._counted), left)
 
 
-class Match:
-    """Documents that have any of some words.
+class WordMatches:
+    """Documents that have at least one of some words.
 
     Attributes:
-        having: Number of documents that have each word.
-        total: Number of documents that have any.
+        having: Number of documents that have a word, by word.
+        total: Number of documents that have at least one word.
     """
 
     def __init__(
@@ -438,7 +442,7 @@ class Match:
         return self._rows(self._query, min(limit, self.total))
 
     def of_blobs(self, blobs: Collection[int]) -> list[tuple[int, float]]:
-        """Return the chunks of some contents with their BM25."""
+        """Return the chunks of the contents with these numbers, with their BM25."""
         from tantivy import Occur, Query
 
         if not blobs:
@@ -485,7 +489,7 @@ class Match:
 
 
 def _left_over(database: "Connection") -> "EngineQuery":
-    """Return the query for documents of removed contents, and of contents that were never committed."""
+    """Return the query for leftover documents: of removed contents, and of contents that were never committed."""
     from tantivy import FieldType, Occur, Query
 
     found = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'blob'").fetchone()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 SCHEMA_VERSION = 3
-"""Version of the tables; those of version 2 had full-text search in them."""
+"""Version of the tables; version 2 had full-text search in SQLite."""
 
 MARK_KEY = "mark"
 """Key of the ownership mark in `meta`; see `ownership.py`."""
@@ -30,9 +30,9 @@ _TABLES = (
         changed INTEGER NOT NULL, stamps BLOB, UNIQUE (root, options, name)
     )""",
     # A content of a file under a path. Branches that share it share its row.
-    # AUTOINCREMENT, here and below: no number is used twice (https://sqlite.org/autoinc.html), so that what is found
-    # elsewhere by the number of a removed row is never taken for another row.
-    # `trigrams` is 1 if there is a document of its trigrams, 0 if there never is; see `trigrams.py`.
+    # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
+    # of a removed row is never taken for that of another row.
+    # `trigrams` is 1 if its trigrams have a document, 0 if they get none, NULL if it was not read; see `trigrams.py`.
     """CREATE TABLE blob (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, UNIQUE (path, digest)
     )""",
@@ -40,15 +40,15 @@ _TABLES = (
     # The directory of trigrams, a random number that changes with its documents, and their number.
     "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
     # `start`, `at` and `size` are a `Span`, `line` and `last` the numbers of the first and last line, `symbol` the
-    # definition that the chunk is or is in, if known, `names` what is defined in it, with blanks between. A `blank`
-    # chunk needs no vector. The text is in the file alone. Symbols and paths that are not UTF-8 are stored as bytes.
+    # definition that the chunk is or is in, if known, `names` the names that it defines, separated by blanks. A `blank`
+    # chunk needs no vector. The text is not stored. Symbols and paths that are not UTF-8 are stored as bytes.
     """CREATE TABLE chunk (
         id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER,
         size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, blank INTEGER NOT NULL,
         digest BLOB NOT NULL, symbol, names TEXT NOT NULL
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
-    # The names of chunks again, to find them. An index for deletions would be as large as the table.
+    # The names of chunks again, for look-ups. It has no index on `chunk`, which would be as large as the table.
     "CREATE TABLE definition (name TEXT NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (name, chunk)) WITHOUT ROWID",
     # The directory of full-text search, a random number that changes with its documents, and their number.
     "CREATE TABLE postings (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",

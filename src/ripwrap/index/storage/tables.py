@@ -18,7 +18,7 @@ from ripwrap._ripgrep.command import Command
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.index.file_state import IndexedFile, Span, Stamp
 from ripwrap.index.storage.database import decode_text, encode_text
-from ripwrap.index.storage.postings import PostingsWriter, count_documents
+from ripwrap.index.storage.postings import PostingsWriter, change_count
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -60,7 +60,7 @@ class View:
 
 
 def indexed_file(view: View, path: str | bytes, digest: bytes, stamp: Stamp) -> IndexedFile:
-    """Return a file of a view, given what the tables have of it."""
+    """Return a file of a view, given its columns in the tables."""
     return IndexedFile(view.root, decode_text(path), stamp, digest, follow=view.follows)
 
 
@@ -157,7 +157,7 @@ def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
 def mark_changed(database: "Connection", view: View) -> int:
     """Give a view a new generation and the present time, make it if it is missing, and return its number.
 
-    The digest of its stamps is unknown then, until it is set after the changes.
+    This removes the digest of its stamps; `set_stamps_digest()` sets it after the changes.
     """
     database.execute(
         "INSERT INTO view (root, options, name, generation, changed) VALUES (?, ?, ?, ?, ?)"
@@ -192,7 +192,7 @@ def add_blob(
     last = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'").fetchone()
     first = 1 if last is None else int(last[0]) + 1
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
-    # No query has longer names.
+    # The words of a query are not longer, so a longer name is never looked up.
     defined = [[name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS] for text in texts]
     database.executemany(
         "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, digest, symbol, names)"
@@ -220,12 +220,12 @@ def add_blob(
     )
     shown_texts = texts if source.exact else [text_of(raw_bytes(text)) for text in texts]
     postings.add(blob, first, shown(source.path), shown_texts)
-    count_documents(database, len(chunks))
+    change_count(database, len(chunks))
     return blob
 
 
 def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[Span]:
-    """Yield the places of chunks, which are in the order of their start."""
+    """Yield the positions of chunks, which must be in the order of their start."""
     text = source.text
     if source.marked or text.isascii():
         for chunk in chunks:
@@ -259,5 +259,5 @@ def remove_unused(database: "Connection", blob: int) -> int:
     removed = database.execute("DELETE FROM chunk WHERE blob = ?", (blob,)).rowcount
     if database.execute("DELETE FROM blob WHERE id = ?", (blob,)).rowcount:
         database.execute("INSERT INTO stale (blob) VALUES (?)", (blob,))
-        count_documents(database, -removed)
+        change_count(database, -removed)
     return removed
