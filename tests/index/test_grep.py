@@ -121,6 +121,13 @@ def test_each_grep_sees_what_changed(index: sync.Index, tree: Path) -> None:
     check(index, "needle")
 
 
+def test_a_file_with_a_mark_of_utf8_and_a_nul_is_searched_as_binary(index: sync.Index, tree: Path) -> None:
+    (tree / "bom.bin").write_bytes("\ufeffneedle\0\nneedle\n".encode())
+    check(index, "needle")
+    (tree / "bom.bin").write_bytes("\ufeffneedle\n\n".encode() + b"x\n" * 50_000 + b"\0\nneedle\n")
+    check(index, "needle", limit=None)
+
+
 def test_without_refresh_files_are_those_of_the_last_one(index: sync.Index, tree: Path) -> None:
     with pytest.raises(RipwrapError, match="there is no index"):
         index.grep("needle", refresh=False)

@@ -5,7 +5,7 @@ Latin-1 for each, with folded case (`_ripgrep/literals.py`). A file that has a l
 The column `trigrams` of the table `blob` says which contents have a document. Any other file is always a candidate:
 
 - without a text in the index: binary, unreadable, or longer than what is indexed;
-- with a byte order mark of UTF-16, because rg searches another text than the bytes;
+- with a byte order mark of UTF-16, because rg searches another text than the bytes, or with one of UTF-8 and a NUL;
 - changed since the refresh, so that the content of the index cannot be read any more.
 
 Documents are committed before their contents are marked. A process that is killed in between leaves documents that
@@ -166,7 +166,8 @@ class Trigrams:
         try:
             for blob, text in texts:
                 check()
-                marks.append((_NEVER if text.startswith(_UTF_16) else _INDEXED, blob))
+                # After the byte order mark of UTF-8, a text may have a NUL, and rg takes the file for binary.
+                marks.append((_NEVER if text.startswith(_UTF_16) or b"\0" in text else _INDEXED, blob))
                 if marks[-1][0] == _NEVER:
                     continue
                 if engine is None or writer is None:
