@@ -18,14 +18,14 @@ import logging
 import secrets
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
-from ripwrap.index.file_state import read_file
+from ripwrap.index.file_state import is_replaced, read_file
 from ripwrap.index.storage.database import check, decode_text, read_transaction, write_transaction
 from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors
 from ripwrap.index.storage.store import Store
@@ -92,6 +92,18 @@ class FoundFiles:
     total: int
     named: tuple[str, ...] | None
     unsure: tuple[str, ...]
+
+    def without_replaced(self, view: View) -> "FoundFiles":
+        """Return the files that are files still: rg follows a link that it is given by name, and waits for a pipe.
+
+        Raises:
+            TimeoutError: The caller is cancelled.
+        """
+        return replace(
+            self,
+            named=None if self.named is None else tuple(_not_replaced(view, self.named)),
+            unsure=tuple(_not_replaced(view, self.unsure)),
+        )
 
 
 class Trigrams:
@@ -369,6 +381,13 @@ def _document(blob: int, text: bytes) -> "Document":
     document.add_integer("blob", blob)
     document.add_text("text", fold(text).decode("latin-1"))
     return document
+
+
+def _not_replaced(view: View, paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        check()
+        if not is_replaced(view.root, path, follow=view.follows):
+            yield path
 
 
 def _read(view: View, path: str, digest: bytes) -> bytes | None:
