@@ -156,6 +156,7 @@ def test_docstrings_are_asked_of_modules_without_them(tmp_path: Path) -> None:
 @pytest.mark.extra  # watches the tree
 def test_large_tree_is_measured_and_judged(plant: Callable[..., Path]) -> None:
     """Issue 20, item 6."""
+    pytest.importorskip("watchfiles")
     root = plant({f"{number}.py": f"def name{number}():\n    return 'cookie'\n" for number in range(20)})
     figures = measure(root, queries=["name7", "cookie"], patterns=["name7", "name[78]"])
     assert (figures.files, figures.chunks) == (20, 20)

@@ -72,7 +72,7 @@ def check(index: sync.Index, pattern: str | list[str], **options: Any) -> GrepRe
         (r"needle\(\):\n +return", {"multiline": True}, 4),
         ("needle", {"text": True, "max_count": 1}, 9),
         ("needle", {"limit": 2, "offset": 1, "context": 0}, 9),
-        ("needle", {"max_files": 2, "replace": "x"}, 9),
+        ("needle", {"max_files": 2}, 9),
         ("needle", {"sort": "path", "threads": 1}, 9),
         ("ne", {}, 10),
         (r"\w+", {}, 10),

@@ -20,6 +20,7 @@ from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, SearchError
+from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.results import GrepResult, StopReason
 
@@ -202,6 +203,10 @@ def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | No
     return cast("int | None", others.pop("max_matches")), cast("SearchOptions", others)
 
 
+def _error_order(error: PathError) -> tuple[bool, bytes]:
+    return error.path is None, path_order(os.fsencode(error.path or ""))
+
+
 async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     """Search; then, if nothing was found and the caller asks for it, search for the reason."""
     page, query = request.page, request.query
@@ -217,7 +222,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     next_offset = page.offset + shown if more and shown and not found.timed_out else None
     candidates = request.candidates
     errors = found.end.path_errors() if candidates is None else candidates.errors_with(found.end.path_errors())
-    errors = tuple(sorted(errors, key=lambda error: path_order(os.fsencode(error.path or ""))))  # rg's threads mix them
+    errors = tuple(sorted(errors, key=_error_order))  # rg's threads mix them
     failed = [error for error in errors if not error.harmless]
     sentences = [result_message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
     if failed:

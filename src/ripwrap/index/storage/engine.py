@@ -43,6 +43,9 @@ _FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _NO_WRITING = {errno.EACCES, errno.EPERM, errno.EROFS}
 _TRANSIENT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
 
+_DESCRIPTORS = "/proc/self/fd"
+"""Folder of links to the open files of this process, on Linux (proc(5))."""
+
 _HEAP_BYTES = 64_000_000
 """Memory that a thread of tantivy fills before it writes a segment, in bytes; tantivy needs 15,000,000 or more."""
 _LOCK_PATIENCE = 30.0
@@ -93,7 +96,8 @@ class EngineFolder:
 
         with engine_errors(self.path, writing=True):
             self.path.mkdir(mode=0o700)
-            Index(self._schema, path=str(self.path))
+            with _utf8_path(self.path) as path:
+                Index(self._schema, path=path)
 
     def searcher(self) -> "Searcher":
         """Return a searcher for the last commit.
@@ -159,7 +163,8 @@ class EngineFolder:
     def _open(self, path: Path) -> "Index":
         from tantivy import Index
 
-        index = Index.open(str(path))
+        with _utf8_path(path) as name:
+            index = Index.open(name)
         if index.schema != self._schema:
             raise RebuildError("its full-text search has another schema")
         for name, analyzer in self._analyzers.items():
@@ -194,6 +199,29 @@ class EngineFolder:
         for call in (writer.rollback, writer.wait_merging_threads):
             with suppress(RebuildError, RipwrapError), engine_errors(self.path, writing=True):
                 call()
+
+
+@contextmanager
+def _utf8_path(path: Path) -> Generator[str]:
+    """Yield a path that leads to a directory: tantivy takes only paths that are UTF-8, and resolves links at once.
+
+    Raises:
+        RipwrapError: There is no such path.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        if not os.path.isdir(_DESCRIPTORS):
+            only = f"could not make an index in {shown(str(path))}, because tantivy takes only paths that are UTF-8; "
+            raise RipwrapError(HintedText(only, OTHER_LOCATION)) from None
+    else:
+        yield str(path)
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield f"{_DESCRIPTORS}/{descriptor}"
+    finally:
+        os.close(descriptor)
 
 
 def _searcher_of(index: "Index") -> "Searcher":

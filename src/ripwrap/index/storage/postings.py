@@ -29,7 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ripwrap._ranking.query import fts_text, is_unspaced
+from ripwrap._ranking.query import fts_text, is_unspaced, to_nfc
 from ripwrap._ranking.scoring import PATH_WEIGHT
 from ripwrap.errors import RipwrapError
 from ripwrap.index.storage.database import BUSY, READONLY, check, code_of, read_transaction, write_transaction
@@ -474,7 +474,7 @@ class WordMatches:
             query = Query.regex_query(schema, "words", f"{word}.*")
             having = self._count(query)
             return Query.boost_query(query, _idf(count, having)), having
-        terms = _analyzer().analyze(_words(word))
+        terms = _analyzer().analyze(_fold(to_nfc(word)))
         if len(terms) != 1:
             every = [Query.term_query(schema, "words", term, "freq") for term in terms]
             query = Query.boolean_query([(Occur.Must, term) for term in every])
@@ -553,7 +553,11 @@ _ASCII_WORD_CHARACTERS = {code: chr(code).lower() if chr(code).isalnum() else " 
 
 def _words(text: str) -> str:
     """Return the words of a text in lower case, separated by blanks."""
-    text = fts_text(text)
+    return _fold(fts_text(text))
+
+
+def _fold(text: str) -> str:
+    """Return a text in lower case, with blanks for whatever is in no word."""
     if text.isascii():
         return text.translate(_ASCII_WORD_CHARACTERS)
     return text.translate(_WORD_CHARACTERS).lower()
