@@ -219,7 +219,7 @@ def search(
 @Parameter(name="*")
 @dataclass(frozen=True)
 class GrepOptions(IndexOptions):
-    """Options of the command that searches for a pattern."""
+    """Options of `ripwrap index grep`."""
 
     rg: RgPath = None
 
