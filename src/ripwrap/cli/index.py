@@ -242,7 +242,7 @@ def grep(
 ) -> int:
     """Search for a regular expression as `search` does, with the index.
 
-    Options that choose files make another view of the index.
+    Options that choose files use a separate view of the index.
 
     Parameters
     ----------

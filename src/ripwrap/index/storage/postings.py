@@ -166,7 +166,7 @@ class Postings:
                 if state_of(database) == before:
                     reader = self._reader_of(searcher, before, database)
                     if reader.count != before.documents:
-                        raise RebuildError("its full-text search has other chunks than there are")
+                        raise RebuildError("its full-text search and its database have different chunks")
                     yield reader
                     return
 
