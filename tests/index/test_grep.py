@@ -121,6 +121,13 @@ def test_each_grep_sees_what_changed(index: sync.Index, tree: Path) -> None:
     check(index, "needle")
 
 
+def test_a_file_with_a_mark_of_utf8_and_a_nul_is_searched_as_binary(index: sync.Index, tree: Path) -> None:
+    (tree / "bom.bin").write_bytes("\ufeffneedle\0\nneedle\n".encode())
+    check(index, "needle")
+    (tree / "bom.bin").write_bytes("\ufeffneedle\n\n".encode() + b"x\n" * 50_000 + b"\0\nneedle\n")
+    check(index, "needle", limit=None)
+
+
 def test_without_refresh_files_are_those_of_the_last_one(index: sync.Index, tree: Path) -> None:
     with pytest.raises(RipwrapError, match="there is no index"):
         index.grep("needle", refresh=False)
@@ -134,6 +141,40 @@ def test_without_refresh_files_are_those_of_the_last_one(index: sync.Index, tree
         if name != ".gitignore":
             shutil.rmtree(tree / name) if (tree / name).is_dir() else (tree / name).unlink()
     assert not index.grep("needle", refresh=False)
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed on Windows")
+@pytest.mark.parametrize("how", [{"refresh": False}, {"max_age": 3600}], ids=["no refresh", "max_age"])
+def test_files_that_became_links_or_pipes_are_left_out_without_a_refresh(
+    index: sync.Index, tree: Path, tmp_path: Path, how: dict[str, Any]
+) -> None:
+    index.grep("needle")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("secret", "c.txt", "d.txt", "utf16.txt"):
+        (outside / name).write_text("needle outside\n")
+    for name in ("a.py", "bom.txt", "utf16.txt"):
+        (tree / name).unlink()
+    (tree / "a.py").symlink_to(outside / "secret")
+    (tree / "utf16.txt").symlink_to(outside / "secret")
+    os.mkfifo(tree / "bom.txt")  # rg would wait for its writer
+    shutil.rmtree(tree / "sub")
+    (tree / "sub").symlink_to(outside)
+    found = index.grep("needle", limit=None, context=0, timeout=None, **how)
+    assert {file.path for file in found} == {"-dash", "late.bin", "long.txt"}
+    assert "outside" not in str(found) and found.errors == () and found.exact
+
+
+def test_an_unsure_file_in_a_folder_that_became_a_link_is_left_out(
+    index: sync.Index, tree: Path, tmp_path: Path
+) -> None:
+    (tree / "sub" / "marked.txt").write_text("needle\n", "utf-16")
+    index.grep("needle")
+    shutil.copytree(tree / "sub", tmp_path / "outside")
+    shutil.rmtree(tree / "sub")
+    (tree / "sub").symlink_to(tmp_path / "outside")
+    found = index.grep("needle", refresh=False)
+    assert not any(file.path.startswith("sub") for file in found)
 
 
 def test_a_file_that_changed_before_it_was_read_is_a_candidate(index: sync.Index, tree: Path) -> None:
@@ -307,3 +348,12 @@ def test_files_beyond_the_part_with_chunks_are_known_whole(index: sync.Index, tr
         file.write(b"last of its kind\n")
     assert "long.txt" in {file.path for file in check(index, "kind")}
     assert check(index, "no such text").candidates == 6
+
+
+def test_max_age_leaves_out_the_refresh(index: sync.Index, tree: Path) -> None:
+    index.refresh()
+    (tree / "new.py").write_text("a new needle\n")
+    assert "new.py" not in {file.path for file in index.grep("new needle", max_age=3600)}
+    assert "new.py" in {file.path for file in index.grep("new needle", max_age=0)}
+    with pytest.raises(ValueError, match="max_age"):
+        index.grep("new needle", max_age=-1)

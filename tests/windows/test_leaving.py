@@ -100,13 +100,13 @@ def interrupt_blocking(rg: Any) -> None:
 
 
 def time_out_blocking(rg: Any) -> None:
-    with pytest.raises(TimeoutError, match=r"timeout=0\.5 seconds"):
-        for _ in sync.search("x", rg=rg, timeout=0.5):
+    with pytest.raises(TimeoutError, match=r"timeout=1\.5 seconds"):
+        for _ in sync.search("x", rg=rg, timeout=1.5):
             pass
 
 
 def time_out_page(rg: Any) -> None:
-    assert sync.grep("x", rg=rg, timeout=0.5).stop_reason == "timeout"
+    assert sync.grep("x", rg=rg, timeout=1.5).stop_reason == "timeout"
 
 
 BLOCKING = [

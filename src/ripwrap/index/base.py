@@ -45,7 +45,7 @@ from ripwrap.index.storage.postings import TOKENIZER
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
-from ripwrap.index.trigrams import Trigrams
+from ripwrap.index.trigrams import FoundFiles, Trigrams
 from ripwrap.models import PathError
 from ripwrap.options import (
     EXCLUDED,
@@ -470,7 +470,7 @@ class BaseIndex:
         for attempt in range(_REFRESH_ATTEMPTS):
             if refresh:
                 await self._refresh_if_stale(run, max_age, retry=attempt > 0)
-            found = await run.call(lambda: self._trigrams.find(self._current_view(), required))
+            found = await run.call(partial(self._find_candidates, required, listed=refresh and max_age is None))
             if found is not None:
                 own = own_files(self._store.folder, self._root)
                 follow = bool(self._file_options.get("follow"))
@@ -478,6 +478,12 @@ class BaseIndex:
             if not refresh:
                 break
         raise self._missing_error()
+
+    def _find_candidates(self, required: Required | None, *, listed: bool) -> FoundFiles | None:
+        """Return the files that may have a match; of a list that may be old, those that are files still."""
+        view = self._current_view()
+        found = self._trigrams.find(view, required)
+        return found if found is None or listed else found.without_replaced(view)
 
     def _is_searchable(self) -> bool:
         """Return whether the index has the current view, made by this chunker and version; do not make an index."""

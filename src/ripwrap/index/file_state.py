@@ -151,6 +151,17 @@ def why_unreadable(root: str, path: str, *, follow: bool) -> str | None:
     return None
 
 
+def is_replaced(root: str, path: str, *, follow: bool) -> bool:
+    """Return whether a file is gone, or something else has its path, such as a link that may lead out of the root."""
+    try:
+        os.close(open_regular_file(root, path, follow=follow))
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # rg says why it cannot be read
+    return False
+
+
 def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     """Read the part of a file that is indexed.
 

@@ -6,7 +6,8 @@ the literal.
 The column `trigrams` of the table `blob` says which contents have a document. Any other file is always a candidate:
 
 - a file without a text in the index: binary or unreadable;
-- a file that is larger than `MAX_WHOLE_BYTES`, or has a NUL after the part that is indexed as text;
+- a file that is larger than `MAX_WHOLE_BYTES`, or has a NUL after the part that is indexed as text or after a byte order
+  mark of UTF-8;
 - a file with a byte order mark of UTF-16, because rg decodes it before it searches;
 - a file that has changed since the refresh, so that the content in the index can no longer be read.
 
@@ -20,14 +21,14 @@ import logging
 import secrets
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
-from ripwrap.index.file_state import read_file
+from ripwrap.index.file_state import is_replaced, read_file
 from ripwrap.index.storage.database import check, decode_text, read_transaction, write_transaction
 from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors
 from ripwrap.index.storage.store import Store
@@ -96,6 +97,18 @@ class FoundFiles:
     total: int
     named: tuple[str, ...] | None
     unsure: tuple[str, ...]
+
+    def without_replaced(self, view: View) -> "FoundFiles":
+        """Return the files that are files still: rg follows a link that it is given by name, and waits for a pipe.
+
+        Raises:
+            TimeoutError: The caller is cancelled.
+        """
+        return replace(
+            self,
+            named=None if self.named is None else tuple(_not_replaced(view, self.named)),
+            unsure=tuple(_not_replaced(view, self.unsure)),
+        )
 
 
 class Trigrams:
@@ -174,6 +187,7 @@ class Trigrams:
         try:
             for blob, text in texts:
                 check()
+                # After the byte order mark of UTF-8, a text may have a NUL, and rg takes the file for binary.
                 marks.append((_NEVER if text.startswith(_UTF_16) or b"\0" in text else _INDEXED, blob))
                 if marks[-1][0] == _NEVER:
                     continue
@@ -376,6 +390,13 @@ def _document(blob: int, text: bytes) -> "Document":
     document.add_integer("blob", blob)
     document.add_text("text", fold(text).decode("latin-1"))
     return document
+
+
+def _not_replaced(view: View, paths: Iterable[str]) -> Iterator[str]:
+    for path in paths:
+        check()
+        if not is_replaced(view.root, path, follow=view.follows):
+            yield path
 
 
 def _read(view: View, path: str, digest: bytes) -> bytes | None:
