@@ -6,8 +6,8 @@ the literal.
 The column `trigrams` of the table `blob` says which contents have a document. Any other file is always a candidate:
 
 - a file without a text in the index: binary or unreadable;
-- a file that is larger than `MAX_WHOLE_BYTES`, or has a NUL after the part that is indexed as text or after a byte order
-  mark of UTF-8;
+- a file that is larger than `MAX_WHOLE_BYTES`, or has a NUL after the part that is indexed as text, or after a byte
+  order mark of UTF-8;
 - a file with a byte order mark of UTF-16, because rg decodes it before it searches;
 - a file that has changed since the refresh, so that the content in the index can no longer be read.
 
