@@ -99,7 +99,7 @@ class FoundFiles:
     unsure: tuple[str, ...]
 
     def without_replaced(self, view: View) -> "FoundFiles":
-        """Return the files that are files still: rg follows a link that it is given by name, and waits for a pipe.
+        """Return the paths that are still files: rg would follow a link that it gets by name, and wait for a pipe.
 
         Raises:
             TimeoutError: The caller is cancelled.
@@ -187,7 +187,7 @@ class Trigrams:
         try:
             for blob, text in texts:
                 check()
-                # After the byte order mark of UTF-8, a text may have a NUL, and rg takes the file for binary.
+                # A text after a byte order mark of UTF-8 may have a NUL; rg takes the file for binary.
                 marks.append((_NEVER if text.startswith(_UTF_16) or b"\0" in text else _INDEXED, blob))
                 if marks[-1][0] == _NEVER:
                     continue
