@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ripwrap._ranking.fts import batches
 from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
@@ -49,7 +50,6 @@ _MAX_TERMS = 64
 _MIN_WASTE = 2_000
 """Minimum number of documents without a content for a rebuild; they must also be half of all documents."""
 _ATTEMPTS = 3
-_ROWS_PER_STATEMENT = 500
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
 """Any literal, to index the new contents of a view."""
@@ -330,9 +330,8 @@ def _found_files(
 
 
 def _paths_of(database: "Connection", number: int, blobs: Sequence[int]) -> Iterator[str]:
-    for first in range(0, len(blobs), _ROWS_PER_STATEMENT):
+    for some in batches(blobs):
         check()
-        some = blobs[first : first + _ROWS_PER_STATEMENT]
         statement = _SELECT_PATHS.format(",".join("?" * len(some)))
         for (path,) in database.execute(statement, (number, *some)):
             yield decode_text(path)
