@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("ripwrap")
 
 _FILES_PER_TRANSACTION = 10_000
-_FILES_PER_THREAD = 500
-_MAX_THREADS = 2
 _MAX_TERMS = 64
 """Maximum number of trigrams of a literal that are looked up."""
 _MIN_WASTE = 2_000
@@ -193,7 +191,7 @@ class Trigrams:
                     continue
                 if engine is None or writer is None:
                     engine = self._engine_to_write(database)
-                    writer = engine.writer(max(1, min(files // _FILES_PER_THREAD, _MAX_THREADS)))
+                    writer = engine.writer(files)
                 with engine_errors(engine.path, writing=True):
                     writer.add_document(_document(blob, text))
             if engine is not None and writer is not None:
@@ -260,7 +258,7 @@ class Trigrams:
             unused = _every_blob(engine) - used
             if not unused:
                 return
-            writer = engine.writer(1)
+            writer = engine.writer(0)
             try:
                 with engine_errors(engine.path, writing=True):
                     for blob in unused:
