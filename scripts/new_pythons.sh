@@ -3,7 +3,8 @@
 #
 # Usage: scripts/new_pythons.sh DIR [PYTEST ARGUMENTS]
 #
-# DIR gets the chroot (1.5 GB) and is used again. Needs root and Debian. PYTHONS names what is run: 3.14 3.15 pypy3.
+# The chroot (1.5 GB) is made in DIR, and reused by later runs. Needs root and Debian. PYTHONS selects the Pythons
+# [default: 3.14 3.15 pypy3].
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 chroot=$(mkdir -p "${1:?DIR}" && cd "$1" && pwd)
@@ -17,7 +18,7 @@ if ! command -v mmdebstrap >/dev/null; then
 fi
 if [ ! -e "$chroot/complete" ]; then
     packages=python3.14,python3.14-venv,python3.15,python3.15-venv,python3.15-dev,pypy3,pypy3-venv,ca-certificates,git,gcc,libc6-dev
-    # The Release file of a mirror with old snapshots has expired.
+    # A mirror may have an old snapshot, whose Release file has expired.
     make() {
         timeout 1200 mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --variant=apt \
             --include="$packages" sid "$chroot" "${MIRROR:-http://deb.debian.org/debian}"
@@ -26,7 +27,7 @@ if [ ! -e "$chroot/complete" ]; then
     touch "$chroot/complete"
 fi
 
-# What pip needs of this machine: names of hosts, certificates, and its settings.
+# pip needs the resolver, certificates and pip settings of this machine.
 cp /etc/resolv.conf "$chroot/etc/resolv.conf"
 cp /etc/ssl/certs/ca-certificates.crt "$chroot/etc/ssl/certs/ca-certificates.crt"
 [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$chroot/etc/pip.conf"

@@ -47,7 +47,7 @@ def main() -> None:
             check("search, trio", trio.run(search, folder), FOUND)
         check("rank", [chunk.path for chunk in sync.rank("needle", cwd=folder)], FOUND)
         check("tools", sync.Workspace(folder).grep_content_result("needle").total_matches, 2)
-        for _ in range(50):  # rg is left while it runs
+        for _ in range(50):  # leave each search while its rg runs
             next(iter(sync.search("needle", cwd=folder)))
         print("ok: search, left early")
         with sync.Index(folder, location=Path(named, "index"), chunker="windows") as index:

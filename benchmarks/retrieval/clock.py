@@ -1,4 +1,4 @@
-"""What a call takes: by the clock, and of the processors, its ended children such as rg included."""
+"""Time calls: wall time, and CPU time including that of ended children, such as rg."""
 
 import math
 import resource
@@ -9,30 +9,30 @@ from typing import NamedTuple, TypeVar
 T = TypeVar("T")
 
 
-class Took(NamedTuple):
-    """What a call took: seconds by the clock, and seconds of the processors."""
+class Timing(NamedTuple):
+    """Wall time and CPU time of a call, in seconds."""
 
     wall: float
     cpu: float
 
 
-def took(call: Callable[[], T]) -> tuple[T, Took]:
-    """Call, and say what it took."""
+def timed(call: Callable[[], T]) -> tuple[T, Timing]:
+    """Call a function, and return its result and timing."""
     begun, used = time.perf_counter(), _used()
     done = call()
-    return done, Took(time.perf_counter() - begun, _used() - used)
+    return done, Timing(time.perf_counter() - begun, _used() - used)
 
 
 def _used() -> float:
-    """CPU seconds of this process and of its ended children so far."""
+    """Return the CPU seconds of this process and its ended children so far."""
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
-def middle(calls: Sequence[Took], share: float = 0.5) -> Took:
-    """Return a percentile of each figure."""
+def percentile(calls: Sequence[Timing], share: float = 0.5) -> Timing:
+    """Return a percentile of the wall times and of the CPU times; `share` is from 0 to 1."""
 
     def at(figures: list[float]) -> float:
         return sorted(figures)[math.ceil(len(figures) * share) - 1]
 
-    return Took(at([one.wall for one in calls]), at([one.cpu for one in calls]))
+    return Timing(at([one.wall for one in calls]), at([one.cpu for one in calls]))

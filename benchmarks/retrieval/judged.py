@@ -53,7 +53,7 @@ class Judged:
         text: What is asked.
         answers: The files that answer it, relative to the folder that is searched, the best first.
         category: Of what kind it is.
-        lines: Of some files, the first and last line that answer it, if that is known.
+        lines: First and last line that answer the query, by path, for files where they are known.
     """
 
     text: str

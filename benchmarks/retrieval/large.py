@@ -1,4 +1,4 @@
-"""Measure an index of Linux' sources, in a process of its own: `python benchmarks/retrieval/large.py` prints JSON.
+"""Measure an index of Linux' sources, in a separate process: `python benchmarks/retrieval/large.py` prints JSON.
 
 CPU seconds are those of this process and of its children: rg, and the parser's process.
 """
@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 sys.path.append(str(Path(__file__).parent.parent))
 
 from corpora import linux
-from retrieval.clock import Took, middle, took
+from retrieval.clock import Timing, percentile, timed
 from ripwrap import sync
 from ripwrap.results import GrepResult
 
@@ -70,14 +70,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a large tree; times in seconds, sizes in bytes.
+    """Figures of a large tree; times in seconds, sizes in bytes.
 
     Attributes:
         files: Files with text in the index.
         chunks: Chunks of these files.
         text: Size of all files that are listed.
         build: The first refresh.
-        memory: Most memory of the process that built the index.
+        memory: Peak memory of the process that built the index.
         disk: Size of the index after the build.
         refresh: A refresh without a change.
         query: Queries without a refresh, median and 95th percentile.
@@ -92,16 +92,16 @@ class Figures:
     files: int
     chunks: int
     text: int
-    build: Took
+    build: Timing
     memory: int
     disk: int
-    refresh: Took
-    query: tuple[Took, Took]
-    refreshed: Took
-    trigrams: Took
+    refresh: Timing
+    query: tuple[Timing, Timing]
+    refreshed: Timing
+    trigrams: Timing
     trigrams_disk: int
-    grep: tuple[Took, ...]
-    index_grep: tuple[Took, ...]
+    grep: tuple[Timing, ...]
+    index_grep: tuple[Timing, ...]
     candidates: tuple[int, ...]
 
 
@@ -109,19 +109,19 @@ def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str
     """Measure an index of a folder, with chunks of lines."""
     text = sum((root / path).lstat().st_size for path in sync.files(cwd=root))
     with TemporaryDirectory() as folder, sync.Index(root, location=folder, chunker="windows") as index:
-        _, build = took(index.refresh)
+        _, build = timed(index.refresh)
         memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         status = index.status()
         _, refresh = _median(index.refresh)
-        index.search(queries[0], refresh=False)  # what is loaded once does not count
+        index.search(queries[0], refresh=False)  # the first query loads modules and files once
         asked = [_median(partial(index.search, query, refresh=False))[1] for query in queries]
-        refreshed = [took(partial(index.search, query))[1] for query in queries[:5]]
-        _, trigrams = took(partial(index.grep, patterns[0]))
+        refreshed = [timed(partial(index.search, query))[1] for query in queries[:5]]
+        _, trigrams = timed(partial(index.grep, patterns[0]))
         trigrams_disk = index.status().bytes - status.bytes
         plain = [_median(partial(sync.grep, pattern, cwd=root, hidden=False, follow=False)) for pattern in patterns]
         with closing(index.watch()) as changes:
             next(changes)
-            found: list[tuple[GrepResult, Took]] = [_median(partial(index.grep, pattern)) for pattern in patterns]
+            found: list[tuple[GrepResult, Timing]] = [_median(partial(index.grep, pattern)) for pattern in patterns]
     for pattern, (one, _), (other, _) in zip(patterns, plain, found, strict=True):
         if one != other.model_copy(update={"candidates": None, "files_total": None}):
             raise SystemExit(f"Index.grep({pattern!r}) and grep() differ")
@@ -133,8 +133,8 @@ def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str
         memory=memory,
         disk=status.bytes,
         refresh=refresh,
-        query=(middle(asked), middle(asked, 0.95)),
-        refreshed=middle(refreshed),
+        query=(percentile(asked), percentile(asked, 0.95)),
+        refreshed=percentile(refreshed),
         trigrams=trigrams,
         trigrams_disk=trigrams_disk,
         grep=tuple(one for _, one in plain),
@@ -144,7 +144,7 @@ def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str
 
 
 def budgets(figures: Figures) -> list[tuple[str, bool]]:
-    """Return what each budget says, and whether it is kept."""
+    """Return the text of each budget, and whether it is met."""
     speed, per_core = figures.text / _MB / figures.build.wall, figures.text / _MB / figures.build.cpu
     return [
         ("build ≥ 10 MB/s", speed >= 10),
@@ -154,7 +154,7 @@ def budgets(figures: Figures) -> list[tuple[str, bool]]:
         ("refresh without a change ≤ 0.4 s of CPU", figures.refresh.cpu <= 0.4),
         ("query p50 ≤ 40 ms of CPU without a refresh", figures.query[0].cpu <= 0.04),
         ("query p50 ≤ 0.5 s of CPU with a refresh", figures.refreshed.cpu <= 0.5),
-        ("Index.grep() p50 ≤ 80 ms", middle(figures.index_grep).wall <= 0.08),
+        ("Index.grep() p50 ≤ 80 ms", percentile(figures.index_grep).wall <= 0.08),
     ]
 
 
@@ -168,9 +168,9 @@ def section(figures: Figures) -> str:
         ("query, p95", figures.query[1]),
         ("query after a refresh, p50", figures.refreshed),
         ("first `Index.grep()`, which indexes trigrams", figures.trigrams),
-        ("`grep()`, p50", middle(figures.grep)),
-        ("`Index.grep()`, p50", middle(figures.index_grep)),
-        ("`Index.grep()`, p95", middle(figures.index_grep, 0.95)),
+        ("`grep()`, p50", percentile(figures.grep)),
+        ("`Index.grep()`, p50", percentile(figures.index_grep)),
+        ("`Index.grep()`, p95", percentile(figures.index_grep, 0.95)),
     ]
     disk, trigrams = figures.disk / figures.text, figures.trigrams_disk / figures.text
     said = (
@@ -192,26 +192,26 @@ def _shown(seconds: float) -> str:
 
 
 def _middle_count(counts: Sequence[int]) -> int:
-    """Return the median of some counts."""
+    """Return the median of counts."""
     return sorted(counts)[len(counts) // 2]
 
 
-def loaded(text: str) -> Figures:
-    """Return figures that this module printed as JSON."""
+def parse_figures(text: str) -> Figures:
+    """Parse the JSON that this module prints."""
     return TypeAdapter(Figures).validate_json(text)
 
 
 def main() -> None:
-    """See the module's docstring."""
+    """Measure a tree and print the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", help="another tree than Linux' sources")
     root = parser.parse_args().folder or linux()
     print(json.dumps(asdict(measure(root))))
 
 
-def _median(call: Callable[[], T]) -> tuple[T, Took]:
-    done, first = took(call)
-    return done, middle([first, *(took(call)[1] for _ in range(_ROUNDS - 1))])
+def _median(call: Callable[[], T]) -> tuple[T, Timing]:
+    done, first = timed(call)
+    return done, percentile([first, *(timed(call)[1] for _ in range(_ROUNDS - 1))])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from retrieval.clock import Took, middle
+from retrieval.clock import Timing, percentile
 from retrieval.judged import Judged
 from retrieval.methods import Place
 
@@ -25,8 +25,8 @@ class Measured:
         hit: Whether an answer is among the first five files.
         rr: One divided by the place of the first answer; 0 if there is none.
         recall: The share of the answers in what the first 2,000 tokens show.
-        lines: The share of the lines that answer it in what the first 2,000 tokens show; `None` if they are not known.
-        took: How long it took.
+        lines: Share of the answering lines that the first 2,000 tokens show; `None` if these lines are not known.
+        took: Timing of the query.
     """
 
     ndcg: float
@@ -34,7 +34,7 @@ class Measured:
     rr: float
     recall: float
     lines: float | None
-    took: Took
+    took: Timing
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ COLUMNS = ("NDCG@10", "Hit@5", "MRR", "recall", "lines", "p50", "p95", "CPU p50"
 TIMES = ("p50", "p95", "CPU p50")
 
 
-def measured(places: Iterable[Place], query: Judged, took: Took) -> Measured:
-    """What is to be said of an answer; a file counts once."""
+def measured(places: Iterable[Place], query: Judged, took: Timing) -> Measured:
+    """Measure an answer; a file counts once."""
     shown = list(places)
     files = list(dict.fromkeys(place.path for place in shown))
     found = [number for number, path in enumerate(files, 1) if path in query.answers]
@@ -89,7 +89,7 @@ def measured(places: Iterable[Place], query: Judged, took: Took) -> Measured:
 
 
 def _read(places: Iterable[Place]) -> Iterator[Place]:
-    """The places of which all is shown within the first tokens; what is cut off there is not read."""
+    """Yield the places that the first `TOKENS` tokens show completely."""
     left = TOKENS * CHARACTERS
     for place in places:
         left -= len(place.text)
@@ -99,7 +99,7 @@ def _read(places: Iterable[Place]) -> Iterator[Place]:
 
 
 def _lines(read: Sequence[Place], wanted: Mapping[str, tuple[int, int]]) -> float:
-    """The share of the lines that answer a query in what is read."""
+    """Return the share of the answering lines that is in what was read."""
     answers = {(path, number) for path, (first, last) in wanted.items() for number in range(first, last + 1)}
     return len(answers & {(place.path, number) for place in read for number in place.lines}) / len(answers)
 
@@ -113,9 +113,9 @@ def row(results: Sequence[Measured]) -> dict[str, float]:
         "MRR": fmean(one.rr for one in results),
         "recall": fmean(one.recall for one in results),
         "lines": fmean(known) if (known := [one.lines for one in results if one.lines is not None]) else math.nan,
-        "p50": middle(took).wall,
-        "p95": middle(took, 0.95).wall,
-        "CPU p50": middle(took).cpu,
+        "p50": percentile(took).wall,
+        "p95": percentile(took, 0.95).wall,
+        "CPU p50": percentile(took).cpu,
     }
 
 

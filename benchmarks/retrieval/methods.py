@@ -27,7 +27,7 @@ class Place:
     Attributes:
         path: The file.
         text: What is shown of it.
-        lines: The numbers of the lines that are shown.
+        lines: Numbers of the lines that are shown.
     """
 
     path: str
@@ -36,7 +36,7 @@ class Place:
 
     @classmethod
     def of(cls, found: RankedChunk) -> "Place":
-        """The place of a result."""
+        """Return the place of a result."""
         return cls(found.path, found.text, range(found.start_line, found.end_line + 1))
 
 

@@ -19,9 +19,9 @@ from textwrap import fill
 
 sys.path.append(str(Path(__file__).parent.parent))
 
-from retrieval.clock import Took, middle, took
+from retrieval.clock import Timing, percentile, timed
 from retrieval.judged import DOCSTRINGS, LIBRARY, NPM, WHEELS, Corpus, UnavailableError, corpora
-from retrieval.large import Figures, loaded, section
+from retrieval.large import Figures, parse_figures, section
 from retrieval.measures import CHARACTERS, COLUMNS, TIMES, TOKENS, Measured, measured, row, verdicts
 from retrieval.methods import METHODS, Place
 from retrieval.upkeep import WAYS, Kept, kept
@@ -42,11 +42,11 @@ def ask(corpus: Corpus, name: str, rounds: int) -> tuple[float, list[Measured]]:
     results: list[Measured] = []
     for query in corpus.queries:
         places: list[Place] = []
-        calls: list[Took] = []
+        calls: list[Timing] = []
         for _ in range(rounds):
-            places, one = took(partial(method.answer, query.text))
+            places, one = timed(partial(method.answer, query.text))
             calls.append(one)
-        results.append(measured(places, query, middle(calls)))
+        results.append(measured(places, query, percentile(calls)))
     return made, results
 
 
@@ -114,9 +114,9 @@ def report(
 
 
 def _measure_large() -> Figures:
-    """Measure in a process of its own, whose memory is that of the build."""
+    """Measure in a separate process, so that its memory is that of the build."""
     command = [sys.executable, str(Path(__file__).with_name("large.py"))]
-    return loaded(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return parse_figures(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def main() -> int:
@@ -127,7 +127,7 @@ def main() -> int:
     parser.add_argument("--corpora", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--rounds", type=int, default=3, help="how often each query is asked")
     parser.add_argument("--no-upkeep", action="store_true", help="leave the second table out")
-    parser.add_argument("--large", action="store_true", help="also an index of Linux' sources, which takes minutes")
+    parser.add_argument("--large", action="store_true", help="also measure an index of Linux' sources (minutes)")
     parser.add_argument("--page", type=Path, metavar="FILE", help="where to keep all of it as Markdown")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to keep the figures")
     arguments = parser.parse_args()

@@ -90,7 +90,7 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
         errors: Paths that rg could not read, in the order of `files`.
         dropped_records: Number of records that were left out, and not counted, because they have over 20 MiB.
         message: Summary of the above in a sentence or two, for a person or an agent.
-        candidates: Number of files that may have a match by an index, and that rg searched; `None` without an index.
+        candidates: Number of candidates that an index found, and that rg searched; `None` without an index.
         files_total: Number of files in the index; `None` without an index.
     """
 

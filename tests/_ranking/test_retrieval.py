@@ -10,15 +10,15 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from retrieval.clock import Took
+from retrieval.clock import Timing
 from retrieval.judged import Corpus, Judged, UnavailableError, _complete, _judged, docstrings
-from retrieval.large import budgets, loaded, measure, section
+from retrieval.large import budgets, measure, parse_figures, section
 from retrieval.measures import BUDGETS, CHARACTERS, TOKENS, measured, row, verdicts
 from retrieval.methods import METHODS, Place
 from retrieval.run import ask, table
 
 ROOT = Path(__file__).parents[2]
-NO_TIME = Took(0, 0)
+NO_TIME = Timing(0, 0)
 
 
 def place(path: str, text: str = "") -> Place:
@@ -62,7 +62,7 @@ def test_recall_of_lines_counts_the_lines_that_are_read() -> None:
 
 
 def test_row_has_mean_measures_and_time_percentiles() -> None:
-    results = [measured([place("a")], asked("a" if number else "b"), Took(number / 100, 0.5)) for number in range(20)]
+    results = [measured([place("a")], asked("a" if number else "b"), Timing(number / 100, 0.5)) for number in range(20)]
     figures = row(results)
     assert figures["NDCG@10"] == figures["Hit@5"] == pytest.approx(0.95)
     assert (figures["p50"], figures["p95"], figures["CPU p50"]) == (0.09, 0.18, 0.5)
@@ -161,7 +161,7 @@ def test_large_tree_is_measured_and_judged(plant: Callable[..., Path]) -> None:
     figures = measure(root, queries=["name7", "cookie"], patterns=["name7", "name[78]"])
     assert (figures.files, figures.chunks) == (20, 20)
     assert figures.candidates[0] == 1
-    assert loaded(json.dumps(asdict(figures))) == figures
+    assert parse_figures(json.dumps(asdict(figures))) == figures
     said = section(figures)
     assert said.count("met: ") + said.count("**MISSED**: ") == len(budgets(figures))
     assert "20 files, 20 chunks" in said

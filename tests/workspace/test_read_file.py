@@ -104,7 +104,11 @@ def test_utf16_big_endian_has_its_mark(plant: Plant) -> None:
         ("src/a.py", {"start_line": 9, "end_line": 3}, "start_line, 9, is after end_line, 3; swap them"),
         ("src/a.py", {"ranges": "9-3"}, "the start of a range, 9, is after its end, 3; swap them"),
         ("src/a.py", {"ranges": "1-2;5"}, """ranges must be like "10-40,80-95", got '1-2;5'"""),
-        ("src/a.py", {"ranges": "1", "end_line": 3}, "two ways to say which lines; give one of them"),
+        (
+            "src/a.py",
+            {"ranges": "1", "end_line": 3},
+            "ranges cannot be combined with start_line or end_line; pass one or the other",
+        ),
         ("src/a.py", {"start_line": 101}, "src/a.py has 100 lines, so there is no line 101; it may have changed since"),
         ("src/a.py", {"start_line": -1}, "start_line must be 0 or more, got -1"),
         ("binary", {}, "binary is binary (3 bytes); read_file shows text only"),
@@ -174,7 +178,7 @@ def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
     found = sync.Workspace(tmp_path, timeout=0.5, max_chars=1_000).read_file_result("a", end_line=1)
     assert (found.total_lines, found.message) == (None, "Line 1 of many.")
     said = sync.Workspace(tmp_path, timeout=0.5).read_file("a", start_line=3)
-    assert said == "Error: the lines were not reached within 0.5 seconds; search the file with grep_content"
+    assert said == "Error: the first line was not read within 0.5 seconds; search the file with grep_content"
 
 
 @settings(max_examples=60, deadline=None)

@@ -141,7 +141,7 @@ def best_rows(
 
 
 def batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split rows into as many at a time as a statement may name."""
+    """Split rows into batches of as many as one statement can name."""
     for at in range(0, len(rows), _MAX_SQL_VARIABLES):
         yield rows[at : at + _MAX_SQL_VARIABLES]
 

@@ -71,7 +71,7 @@ def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cw
 
 @contextmanager
 def defer_interrupts() -> Generator[None]:
-    """Deliver a Ctrl-C only after the block, which starts a child and makes sure that it will be ended.
+    """Deliver a Ctrl-C only after the block, which starts a child and makes sure that it is ended.
 
     `subprocess` loses a child if Ctrl-C comes after its start and before `Popen()` returns
     (docs/explanation/guarantees.md). Only the main thread gets a Ctrl-C, and only if Python handles the signal.
@@ -109,8 +109,8 @@ def open_temporary_file() -> IO[bytes]:
 def reap(popen: Popen) -> int | None:
     """Reap a child that has ended and return its exit code; return `None` if it runs.
 
-    What it has started is killed first: on POSIX, reaping frees the number of the group. If `peek()` cannot see the end
-    without reaping there, these processes are left running.
+    The processes that it has started are killed first, because reaping frees the id of the group on POSIX. They are
+    left running if `peek()` cannot see the end of the child without reaping it.
     """
     if peek(popen) is None:
         return None

@@ -1,4 +1,4 @@
-"""Processes on POSIX: a child has a process group of its own, and what it starts stays in that group."""
+"""Processes on POSIX: each child has its own process group, and the processes that it starts stay in that group."""
 
 import os
 import select
@@ -18,7 +18,7 @@ KILLED_RETURNCODE = -signal.SIGKILL
 """Exit code of a child after `kill()`."""
 
 PIPE_BYTES = 256 * 1024
-"""Capacity of a pipe on Linux, where all pipes of a user may hold 64 MiB (pipe(7))."""
+"""Capacity of a pipe on Linux, in bytes; all pipes of a user together may have 64 MiB (pipe(7))."""
 
 
 def start(
@@ -45,7 +45,7 @@ def start(
 
 
 def widen_pipe(pipe: IO[bytes]) -> None:
-    """Enlarge a pipe beyond the 64 KiB of Linux, so that its writer waits for its reader less often."""
+    """Enlarge a pipe beyond Linux' 64 KiB, so that its writer waits less often for its reader."""
     if sys.platform == "linux":
         import fcntl
 
@@ -65,7 +65,7 @@ def peek(popen: Popen) -> int | None:
 
 
 def kill(popen: Popen) -> None:
-    """Kill a child and its group, unless it was reaped: then its number may belong to another process."""
+    """Kill a child and its group, unless it was reaped: its id may then belong to another process."""
     peek(popen)
     if popen.returncode is None:
         # PermissionError: a group of zombies on macOS, or this program has changed its user.
@@ -78,8 +78,8 @@ def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
     return bool(_poll(pipe, seconds))
 
 
-def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:  # noqa: ARG001 - Windows asks the process
-    """Return whether no process can write to the pipe any more, so that what it holds is the rest."""
+def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:  # noqa: ARG001 - Windows needs the process
+    """Return whether no process can write to the pipe any more, so that it holds the last bytes."""
     return bool(_poll(pipe, 0) & select.POLLHUP)
 
 
@@ -90,5 +90,5 @@ def _poll(pipe: IO[bytes], seconds: float) -> int:
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:
-    """Return the first bytes of a file that a child writes; the offset, which is the child's too, stays as it is."""
+    """Return the first bytes of a file that a child writes; leave the offset, which the child shares, unchanged."""
     return os.pread(file.fileno(), size, 0)

@@ -1,7 +1,7 @@
-"""Processes on Windows: a child and what it starts are in a job, which ends with this process at the latest.
+"""Processes on Windows: a child and the processes that it starts are in a job, which ends when this process ends.
 
-A job object (https://learn.microsoft.com/windows/win32/procthread/job-objects) is what a process group is on POSIX.
-The child starts suspended, because what it starts before it is in the job would not be in it.
+A job object (https://learn.microsoft.com/windows/win32/procthread/job-objects) is the counterpart of a process
+group. The child starts suspended, because a process that it starts before it joins the job would stay outside the job.
 """
 
 import ctypes
@@ -27,10 +27,10 @@ from ctypes import wintypes
 _LOGGER = logging.getLogger("ripwrap")
 
 KILLED_RETURNCODE: Final = 0x52495057
-"""Exit code of a child after `kill()`: a number that no program ends with by itself (rg ends with 0, 1 or 2)."""
+"""Exit code of a child after `kill()`: a number that no program chooses (rg ends with 0, 1 or 2)."""
 
 PIPE_BYTES: Final = 256 * 1024
-"""Capacity of a pipe. With Windows' 4 KiB the writer would stop at each pause of the reader."""
+"""Capacity of a pipe, in bytes. With Windows' 4 KiB the writer would stop at each pause of the reader."""
 
 _CREATE_SUSPENDED: Final = 0x4
 _PROCESS_TERMINATE, _PROCESS_SET_QUOTA, _PROCESS_SUSPEND_RESUME = 0x1, 0x100, 0x800
@@ -153,7 +153,7 @@ class Popen(subprocess.Popen[bytes]):
     """A child process.
 
     Attributes:
-        job: The job that it is in; `None` if Windows refused one. Then only the child itself can be killed.
+        job: The job of the child; `None` if Windows refused it, and only the child itself can be killed.
     """
 
     job: Job | None = None
@@ -171,8 +171,8 @@ def start(
 ) -> Popen:
     """Start a program without a window, in a job of its own, with a wide pipe for its output.
 
-    Windows refuses a job to a process that runs in a job with limits of the user interface. Then the program runs
-    without one, which is logged: `kill()` ends the program, but not what it has started.
+    Windows refuses a job to a process in a job that restricts the user interface. The program then runs without a job,
+    which is logged: `kill()` ends the program, but not the processes that it has started.
 
     Raises:
         OSError: It cannot be started.
@@ -254,7 +254,7 @@ def peek(popen: Popen) -> int | None:
 
 
 def kill(popen: Popen) -> None:
-    """Kill a child and what it has started, even if it has ended itself."""
+    """Kill a child and the processes that it has started, even if the child has ended."""
     if popen.job is not None:
         popen.job.terminate()
     elif popen.poll() is None:
@@ -263,7 +263,7 @@ def kill(popen: Popen) -> None:
 
 def _terminate(popen: Popen) -> None:
     with suppress(PermissionError):  # it has just ended
-        os.kill(popen.pid, KILLED_RETURNCODE)  # TerminateProcess; `Popen` keeps the number from being given again
+        os.kill(popen.pid, KILLED_RETURNCODE)  # TerminateProcess; the handle of `Popen` keeps the id from being reused
 
 
 def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
@@ -281,7 +281,7 @@ def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
 
 
 def is_whole(popen: Popen, pipe: IO[bytes]) -> bool:
-    """Return whether no process can write to the pipe any more, so that what it holds is the rest."""
+    """Return whether no process can write to the pipe any more, so that it holds the last bytes."""
     if _peek_pipe(pipe) is None:
         return True
     # Windows reports the end of a pipe only when all its bytes are read.

@@ -30,7 +30,7 @@ OLDEST = (13, 0, 0)
 OTHER_RG = HintedText("; pass another ", Hint("rg"))
 """End of an error about a program that cannot be used as rg."""
 
-BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands; name the rg.exe"
+BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands; pass the path of rg.exe"
 """Reason why Windows' `.bat` and `.cmd` are refused."""
 
 PROBE_SECONDS = 10

@@ -219,7 +219,7 @@ def search(
 @Parameter(name="*")
 @dataclass(frozen=True)
 class GrepOptions(IndexOptions):
-    """Options of the command that searches for a pattern."""
+    """Options of `ripwrap index grep`."""
 
     rg: RgPath = None
 
@@ -242,7 +242,7 @@ def grep(
 ) -> int:
     """Search for a regular expression as `search` does, with the index.
 
-    Options that choose files make another view of the index.
+    Options that choose files use a separate view of the index.
 
     Parameters
     ----------

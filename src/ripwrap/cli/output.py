@@ -78,7 +78,7 @@ def print_all(
     Args:
         items: Items to print.
         show: Prints one.
-        wanted: Type, or types, of the items that count as found.
+        wanted: Type or types of the items that count as results.
         lenient: Do not fail because of a warning.
     """
     found = failed = False

@@ -480,7 +480,7 @@ class BaseIndex:
         raise self._missing_error()
 
     def _find_candidates(self, required: Required | None, *, listed: bool) -> FoundFiles | None:
-        """Return the files that may have a match; of a list that may be old, those that are files still."""
+        """Return the files that may have a match; unless they were just `listed`, drop paths that are not files now."""
         view = self._current_view()
         found = self._trigrams.find(view, required)
         return found if found is None or listed else found.without_replaced(view)

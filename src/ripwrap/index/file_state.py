@@ -152,7 +152,7 @@ def why_unreadable(root: str, path: str, *, follow: bool) -> str | None:
 
 
 def is_replaced(root: str, path: str, *, follow: bool) -> bool:
-    """Return whether a file is gone, or something else has its path, such as a link that may lead out of the root."""
+    """Return whether a path is gone or no file any more, such as a link that may lead out of the root."""
     try:
         os.close(open_regular_file(root, path, follow=follow))
     except FileNotFoundError:

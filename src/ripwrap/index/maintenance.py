@@ -248,7 +248,7 @@ _RULES = (
     ),
     (
         "SELECT (SELECT count(*) FROM chunk) <> (SELECT sum(documents) FROM postings)",
-        HintedText("Full-text search has other chunks than there are: ", _REBUILD),
+        HintedText("Full-text search and the database have different chunks: ", _REBUILD),
     ),
     (
         "SELECT count(*) FROM tree WHERE view NOT IN (SELECT id FROM view)",

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from ripwrap._ranking.fts import batches
 from ripwrap._ripgrep.literals import AllOf, Required, fold
 from ripwrap._text import shown
 from ripwrap.errors import RipwrapError
@@ -42,14 +43,11 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("ripwrap")
 
 _FILES_PER_TRANSACTION = 10_000
-_FILES_PER_THREAD = 500
-_MAX_THREADS = 2
 _MAX_TERMS = 64
 """Maximum number of trigrams of a literal that are looked up."""
 _MIN_WASTE = 2_000
 """Minimum number of documents without a content for a rebuild; they must also be half of all documents."""
 _ATTEMPTS = 3
-_ROWS_PER_STATEMENT = 500
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
 """Any literal, to index the new contents of a view."""
@@ -99,7 +97,7 @@ class FoundFiles:
     unsure: tuple[str, ...]
 
     def without_replaced(self, view: View) -> "FoundFiles":
-        """Return the files that are files still: rg follows a link that it is given by name, and waits for a pipe.
+        """Return the paths that are still files: rg would follow a link that it gets by name, and wait for a pipe.
 
         Raises:
             TimeoutError: The caller is cancelled.
@@ -187,13 +185,13 @@ class Trigrams:
         try:
             for blob, text in texts:
                 check()
-                # After the byte order mark of UTF-8, a text may have a NUL, and rg takes the file for binary.
+                # A text after a byte order mark of UTF-8 may have a NUL; rg takes the file for binary.
                 marks.append((_NEVER if text.startswith(_UTF_16) or b"\0" in text else _INDEXED, blob))
                 if marks[-1][0] == _NEVER:
                     continue
                 if engine is None or writer is None:
                     engine = self._engine_to_write(database)
-                    writer = engine.writer(max(1, min(files // _FILES_PER_THREAD, _MAX_THREADS)))
+                    writer = engine.writer(files)
                 with engine_errors(engine.path, writing=True):
                     writer.add_document(_document(blob, text))
             if engine is not None and writer is not None:
@@ -260,7 +258,7 @@ class Trigrams:
             unused = _every_blob(engine) - used
             if not unused:
                 return
-            writer = engine.writer(1)
+            writer = engine.writer(0)
             try:
                 with engine_errors(engine.path, writing=True):
                     for blob in unused:
@@ -330,9 +328,8 @@ def _found_files(
 
 
 def _paths_of(database: "Connection", number: int, blobs: Sequence[int]) -> Iterator[str]:
-    for first in range(0, len(blobs), _ROWS_PER_STATEMENT):
+    for some in batches(blobs):
         check()
-        some = blobs[first : first + _ROWS_PER_STATEMENT]
         statement = _SELECT_PATHS.format(",".join("?" * len(some)))
         for (path,) in database.execute(statement, (number, *some)):
             yield decode_text(path)

@@ -37,7 +37,7 @@ MAX_NUMBER = 1_000_000
 """Largest number that a tool takes."""
 
 MAX_LINE_NUMBER = 1_000_000_000
-"""Largest number of a line that a tool takes."""
+"""Maximum line number in the arguments of a tool."""
 
 MAX_QUOTED_CHARS = 80
 """Characters of a wrong value that an error message quotes."""
@@ -134,7 +134,7 @@ TOOL_NAMES = {
 _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
 """Other values of `entry_type`: those of find, fd and other tools."""
 _IMPLYING = {"case_sensitive": "case_insensitive", "limit": "end_line"}
-"""Arguments of other tools, and the one that a model of `ToolArguments` makes of each."""
+"""Arguments of other tools, and the argument that a model of `ToolArguments` replaces each by."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments without effect: answers always have line numbers, and an explanation is a remark of the model."""
@@ -165,7 +165,7 @@ def _join_globs(value: Any) -> Any:
 
 
 def _join_ranges(value: Any) -> Any:
-    """Return ranges as a string, given a list of two numbers (-1 is the end of the file), of strings or of pairs."""
+    """Return a list of ranges as a string: of two numbers (-1 is the end of the file), of strings, or of pairs."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _parse_strings(value)
     if not isinstance(value, list):
@@ -316,7 +316,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Take `limit`, the number of lines in other tools, for the last line."""
+        """Replace `limit`, the number of lines in other tools, by `end_line`."""
         values = dict(given)
         limit = values.pop("limit", 0)
         start = next((values[name] for name in ("start_line", *ALIASES["start_line"]) if name in values), 1)
@@ -328,7 +328,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
         return values
 
     def line_ranges(self) -> list[LineRange]:
-        """Return the ranges of lines in order; those that overlap or touch are one.
+        """Return the ranges of lines in order; join ranges that overlap or touch.
 
         Raises:
             ValueError: `ranges` is not a list of ranges, or the end of one is before its start.
@@ -336,7 +336,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
         if not self.ranges.strip():
             return [_range(max(self.start_line, 1), self.end_line or None, "start_line", "end_line")]
         if self.start_line > 1 or self.end_line:
-            raise ValueError("ranges and start_line or end_line are two ways to say which lines; give one of them")
+            raise ValueError("ranges cannot be combined with start_line or end_line; pass one or the other")
         merged: list[LineRange] = []
         for one in sorted(map(_parse_range, self.ranges.split(","))):
             last = merged[-1] if merged else None

@@ -58,12 +58,11 @@ class Workspace:
     raises errors.
 
     With `index` there are three more: `index_codebase`, `index_status` and `index_health_check`. After
-    `index_codebase` has made the index, `codebase_search` refreshes it and answers from it, and `grep_content` searches
-    only the files that may have a match (see `Index.grep()`), unless it is asked for files by name, type or as hidden
-    or ignored ones. If the index does not have the path, such as a hidden file, or cannot be used, both search the
-    files without it. On Linux the
-    roots are then watched, so that a search lists no files while nothing changes (see `Index.watch()`). This ends with
-    `close()`, or with the object.
+    `index_codebase` has made the index, `codebase_search` refreshes it and answers from it. `grep_content` then
+    searches only the files that may have a match (see `Index.grep()`), unless its arguments choose files by name or
+    type, or include hidden or ignored files. If the index does not have the path, such as a hidden file, or cannot be
+    used, both tools search the files without it. On Linux the workspace then watches the roots, so that a search lists
+    no files while nothing changes (see `Index.watch()`), until `close()` or the end of the object.
 
     A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows anything
     outside of the roots. Ignore files above a root and git's global ones have no effect, unless `outer_ignore` is set.
@@ -385,7 +384,7 @@ class Workspace:
     ) -> ReadFileResult:
         """Do what `read_file()` does, and return a model.
 
-        No rg is needed. A file may have any size; reading ends at the workspace's `timeout`.
+        It needs no rg. A file may have any size; reading stops at the workspace's `timeout`.
 
         Raises:
             AccessDeniedError: `path` is outside of the roots.
@@ -393,7 +392,7 @@ class Workspace:
             IsADirectoryError: `path` is a directory.
             PermissionError: The file cannot be read.
             ValueError: An argument is invalid or unknown, the file is binary, or it has no such line.
-            TimeoutError: The first line was not reached in time.
+            TimeoutError: The first line was not read in time.
         """
         given = {"path": path, "start_line": start_line, "end_line": end_line, **options}
         arguments = parse_arguments(ReadFileArguments, given)
@@ -476,10 +475,10 @@ class Workspace:
         return self._tools.error_text(error)
 
     def close(self) -> None:
-        """Close the indexes, and stop watching the roots; a later call begins again.
+        """Close the indexes, and stop watching the roots; a later call opens them again.
 
-        It waits for calls of other threads that are using an index. Without it, the garbage
-        collector does the same.
+        It waits for calls of other threads that are using an index. If it is never called, the
+        garbage collector closes the indexes.
         """
         self._tools.close()
 

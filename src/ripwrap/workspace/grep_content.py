@@ -174,7 +174,7 @@ class Query:
         return tuple(self.candidates.commands(command, cast("SearchOptions", options), mode))
 
     def path_filter(self) -> PathFilter | None:
-        """Return the filter for the paths of the search, for one run of it."""
+        """Return a new filter for the paths of one search."""
         expected = None if self.candidates is None else self.candidates.path_filter()
         if expected is None:
             return self.allowed
@@ -212,8 +212,8 @@ async def run_grep_content(
 ) -> GrepContentResult:
     """Search, with PCRE2 if the pattern needs it; if nothing is found, search for the reason.
 
-    With indexes, only the files are searched that may have a match, unless the caller chooses files by name or type, or
-    asks for hidden or ignored ones.
+    With indexes, rg searches only the files that may have a match, unless the caller chooses files by name or type, or
+    includes hidden or ignored files.
 
     Raises:
         ValueError: The pattern is empty.
@@ -244,7 +244,7 @@ async def run_grep_content(
 
 
 async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Query:
-    """Return the query with the files that may have a match, if an index can tell."""
+    """Return the query with the candidates of an index, if there is one that can be used."""
     arguments, scope = query.arguments, query.scope
     required = required_literals([arguments.pattern], query.options)
     if required is None or query.files.names or arguments.include_hidden or arguments.include_ignored:

@@ -1,7 +1,7 @@
 """The indexes of the roots of a workspace: make, search, show and check them.
 
-An index has only what the tools may show: no hidden or ignored files, and nothing outside the roots. Roots are watched
-from the first refresh on, where that is possible, so that a search lists no files while nothing changes.
+An index has only what the tools may show: no hidden or ignored files, and nothing outside the roots. A root is
+watched from its first refresh on, if possible, so that a search lists no files while nothing changes.
 """
 
 import sqlite3
@@ -51,7 +51,7 @@ class _RootIndex(BaseIndex):
         self._allowed = found.allowed
         self.is_guarded = "max_depth" in found.options
         if not self.is_guarded:
-            self._watches = 1  # for as long as it is open
+            self._watches = 1  # watched until it is closed
         self._unsound = False
 
     async def search_chunks(
@@ -151,12 +151,12 @@ class Indexes:
         return interleaved[:limit] if whole or (every and interleaved) or len(interleaved) >= limit else None
 
     def close(self) -> None:
-        """Close the indexes, and stop watching their roots; a later call begins again."""
+        """Close the indexes, and stop watching their roots; a later call opens them again."""
         for index in self._made.values():
             index.close()
 
     async def candidates(self, run: Runner, found: Scope, required: Required) -> Candidates | None:
-        """Return the files that may have what a pattern requires, or `None` if all files must be searched.
+        """Return the files that may have the literals of a pattern, or `None` if all files must be searched.
 
         Args:
             run: Runs the calls.
@@ -165,7 +165,7 @@ class Indexes:
 
         Raises:
             RipwrapError: The index cannot be used.
-            TimeoutError: It was not up to date within the time limit of the scope.
+            TimeoutError: The index was not up to date within the time limit of the scope.
         """
         location = found.location
         if location.several or location.is_file:

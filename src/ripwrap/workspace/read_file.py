@@ -20,7 +20,7 @@ from ripwrap.workspace.scope import Settings
 
 _BINARY_CHECK_BYTES = 8_192
 _PIECE_CHARS = 65_536
-"""Characters that are read at a time where their text is not needed."""
+"""Characters to read at a time while lines are skipped or counted."""
 
 
 class _Line(NamedTuple):
@@ -33,8 +33,8 @@ class _Lines:
     """What was read of a file.
 
     Attributes:
-        lines: Lines of the ranges, each cut, as many as an answer may have room for.
-        total: Number of all lines; `None` if the time was too short to count them.
+        lines: Lines of the ranges, with long lines cut; not more than an answer has room for.
+        total: Number of all lines; `None` if counting them took too long.
         encoding: Encoding of the file.
     """
 
@@ -63,7 +63,7 @@ async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArgu
 
 
 def _answer(location: Location, ranges: Sequence[LineRange], found: _Lines, count: int) -> ReadFileResult:
-    """Return the answer with the first lines."""
+    """Return the answer with the first `count` lines."""
     lines = found.lines[:count]
     last, total = lines[-1].number if lines else 0, found.total
     rest = [LineRange(max(one.start, last + 1), one.end) for one in ranges if one.end is None or one.end > last]
@@ -110,7 +110,7 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
 
 
 def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _Lines:
-    """Read lines of a file; its size and the length of a line do not matter for the memory that this takes."""
+    """Read lines of a file, in bounded memory for files and lines of any size."""
     path = location.paths[0]
     deadline = _Deadline(settings.timeout)
     with open(open_regular_file(location.cwd, path, follow=False), "rb") as file:
@@ -128,7 +128,7 @@ def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -
 def _read_text(
     text: io.TextIOWrapper, max_line: int, max_chars: int, ranges: Sequence[LineRange], deadline: "_Deadline"
 ) -> tuple[list[_Line], int | None]:
-    """Return the lines, and the number of all lines, if the time is enough to count them."""
+    """Return the lines, and the number of all lines, or `None` if counting them takes too long."""
     lines: list[_Line] = []
     number, room = 0, max_chars
     try:
@@ -170,7 +170,7 @@ def _skip_line(text: io.TextIOWrapper, deadline: "_Deadline") -> bool:
 
 
 class _Deadline:
-    """Time limit of a reading."""
+    """Time limit of reading a file."""
 
     def __init__(self, timeout: float | None) -> None:
         self._timeout = timeout
@@ -180,13 +180,13 @@ class _Deadline:
     def check(self) -> None:
         """Raise `TimeoutError` if the time is up or the call is cancelled."""
         if CANCELLED.get().is_set():
-            raise TimeoutError("the reading was cancelled")
+            raise TimeoutError("reading the file was cancelled")
         if self._end is not None and time.monotonic() > self._end:
             seconds = in_seconds(self._timeout or 0)
-            raise TimeoutError(f"the lines were not reached within {seconds}; search the file with grep_content")
+            raise TimeoutError(f"the first line was not read within {seconds}; search the file with grep_content")
 
     def check_sometimes(self) -> None:
-        """Check in one call of a thousand."""
+        """Check the time in each thousandth call."""
         self._calls += 1
         if self._calls % 1_000 == 0:
             self.check()

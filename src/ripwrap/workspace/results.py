@@ -373,8 +373,8 @@ class ReadFileResult(ToolResult, frozen=True):
     """Result of `read_file()`.
 
     Attributes:
-        blocks: Lines, in blocks of consecutive ones.
-        total_lines: Number of all lines of the file; `None` if the time was too short to count them.
+        blocks: Blocks of consecutive lines.
+        total_lines: Number of all lines of the file; `None` if counting them took too long.
         encoding: Encoding of the file: `utf-8`, or `utf-16-le` or `utf-16-be` if it begins with that byte order mark.
     """
 

@@ -185,7 +185,7 @@ def below(path: PurePath, root: PurePath) -> str | None:
 
 
 def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_result]) -> str | None:
-    """Return `below()` by the identity of files, because two spellings of a name may be the same file.
+    """Return what `below()` returns, but compare files by identity: two spellings of a name may be the same file.
 
     macOS, for example, usually ignores case, and whether an accent is a character of its own.
     """

@@ -245,12 +245,12 @@ def _anchored(glob: str, location: Location) -> list[str]:
 
 
 def escaped(path: str, sep: str = os.sep) -> str:
-    """Return a glob that matches this path alone; rg's globs have slashes and a backslash escapes, also on Windows."""
+    """Return a glob that matches only this path. In globs of rg, separators are slashes, also on Windows."""
     return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path.replace(sep, "/"))
 
 
 def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:
-    """Return globs with slashes, where callers may write a backslash as separator; before a bracket it escapes."""
+    """Replace the backslashes that are separators in globs by slashes; before brackets, commas and `!` they escape."""
     if location.sep == "/":
         return globs
     return [re.sub(r"\\+(?![\[\]{},!])", "/", glob) for glob in globs]

@@ -119,7 +119,7 @@ class NearbyOutline:
         if isinstance(language, Indented) and language.plain and self._nearest_definition(language, line) < 0:
             below = self._lines[line : line + _LOOKAHEAD_LINES]
             if not any(map(language.definition_start.match, below)):
-                return None  # what is read of a large text without definitions has none either
+                return None  # no definition is near, so the outline would have none
         *around, first = chain = self._reading_start(line)
         end, outline = self._outlines.get(chain, (0, None))
         if outline is None or end < line:
@@ -161,7 +161,7 @@ class NearbyOutline:
         return -1
 
     def _find_start(self, language: Indented, line: int) -> tuple[int, ...]:
-        """Return the same for a line by reading all lines above it, up to a definition at the left margin."""
+        """Return the start of reading for a line, found in the lines above it up to a definition at the left margin."""
         above = range(min(line, len(self._lines)) - 1, 0, -1)
         starts = (index for index in above if not self._lines[index][:1].isspace())
         margin = next((index for index in starts if language.definition_start.match(self._lines[index])), 0)

@@ -282,8 +282,8 @@ def _start_process(idle: float) -> Popen:
     }
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
-        # In a group of its own, so that a terminal's Ctrl-C does not end it: a file without an answer is split into
-        # windows. Its pipes have no buffers, whose bytes a fork would write, too.
+        # It has its own process group, so that a terminal's Ctrl-C does not end it; a file without an answer would be
+        # split into windows. Its pipes have no buffers, because a forked child would write their bytes again.
         return start(
             [sys.executable, "-P", "-c", _WORKER_CODE.format(idle=idle)],
             stdin=subprocess.PIPE,

@@ -48,6 +48,9 @@ _DESCRIPTORS = "/proc/self/fd"
 
 _HEAP_BYTES = 64_000_000
 """Memory that a thread of tantivy fills before it writes a segment, in bytes; tantivy needs 15,000,000 or more."""
+_FILES_PER_THREAD = 500
+_MAX_THREADS = 2
+"""Maximum number of tantivy's threads. One keeps up with the thread that splits files; see the architecture page."""
 _LOCK_PATIENCE = 30.0
 """Seconds to wait for tantivy's own lock, which is free soon after another process has released the database's."""
 
@@ -172,16 +175,17 @@ class EngineFolder:
         index.config_reader("manual")
         return index
 
-    def writer(self, threads: int) -> "IndexWriter":
+    def writer(self, files: int) -> "IndexWriter":
         """Return a writer. The caller holds the lock of the database, so that no other process writes.
 
         Args:
-            threads: Number of threads that index documents.
+            files: Number of files to index, which decides the number of threads.
 
         Raises:
             RebuildError: The directory is missing or damaged.
             RipwrapError: It cannot be written.
         """
+        threads = max(1, min(files // _FILES_PER_THREAD, _MAX_THREADS))
         with engine_errors(self.path, writing=True):
             index = self._open(self.path)
             deadline = time.monotonic() + _LOCK_PATIENCE

@@ -57,9 +57,6 @@ _FILLER = "\1"
 """Word that no text has."""
 _MIN_WASTE = 5_000
 """Minimum number of deleted documents for a rebuild; they must also be half of all documents."""
-_FILES_PER_THREAD = 500
-_MAX_THREADS = 2
-"""Maximum number of tantivy's threads. One keeps up with the thread that splits files; see the architecture page."""
 
 
 class PostingsState(NamedTuple):
@@ -166,7 +163,7 @@ class Postings:
                 if state_of(database) == before:
                     reader = self._reader_of(searcher, before, database)
                     if reader.count != before.documents:
-                        raise RebuildError("its full-text search has other chunks than there are")
+                        raise RebuildError("its full-text search and its database have different chunks")
                     yield reader
                     return
 
@@ -250,7 +247,7 @@ class PostingsWriter:
         """
         self._engine = engine
         self._database = database
-        self._threads = max(1, min(files // _FILES_PER_THREAD, _MAX_THREADS))
+        self._files = files
         self._writer: IndexWriter | None = None
         self._left = _left_over(database)
 
@@ -286,7 +283,7 @@ class PostingsWriter:
 
     def _begin(self) -> "IndexWriter":
         if self._writer is None:
-            self._writer = self._engine.writer(self._threads)
+            self._writer = self._engine.writer(self._files)
             with engine_errors(self._engine.path, writing=True):
                 self._writer.delete_documents_by_query(self._left)
             self._database.execute("DELETE FROM stale")

@@ -135,7 +135,9 @@ class Store:
         try:
             import sqlite3
         except ModuleNotFoundError as error:  # a Python that was built without it
-            raise RipwrapError(f"an index needs SQLite, which this Python lacks ({error}); use another one") from error
+            raise RipwrapError(
+                f"an index needs SQLite, which this Python lacks ({error}); use another Python"
+            ) from error
 
         damage = ""
         with self._hold():
