@@ -14,6 +14,7 @@ nox.options.reuse_existing_virtualenvs = True
 SUPPORTED = ["3.11", "3.12", "3.13"]
 NEWER = ["3.14", "3.15"]  # tested where they are installed; `scripts/new_pythons.sh` has them in a chroot
 PARALLEL = ["--numprocesses=5", "--dist=worksteal"]  # most tests wait for one rg at a time
+FEWER = ["--numprocesses=3", "--dist=worksteal"]  # each process takes five seconds to import these packages
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
@@ -97,7 +98,7 @@ def extras(session: nox.Session) -> None:
     """Run the tests that need other packages: MCP, data frames, the index's extras; not the agent frameworks."""
     _install(session, "test", "examples", extras="bin,cli,mcp,google,index")
     without = ["--ignore=tests/frameworks", "-m", "extra"]
-    session.run("pytest", *PARALLEL, *without, *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
+    session.run("pytest", *FEWER, *without, *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
 
 
 @nox.session
@@ -105,7 +106,7 @@ def frameworks(session: nox.Session) -> None:
     """Run agents of eight frameworks and an MCP client with the tools, and compare their schemas with snapshots."""
     _install(session, "test", "frameworks", extras="bin,cli,mcp")
     slow = ["--timeout=300"]  # an example imports a whole framework, twice
-    session.run("pytest", *PARALLEL, *slow, "tests/frameworks", *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
+    session.run("pytest", *FEWER, *slow, "tests/frameworks", *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
 
 
 @nox.session
@@ -184,7 +185,9 @@ def stress(session: nox.Session) -> None:
     """What the tests do for a moment, done long and with a clock: a table of promises; under ten minutes."""
     _install(session, "test")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
-    session.run("pytest", "-k", "killed_at_any_moment", env={"RIPWRAP_KILLS": "100"})
+    session.run("pytest", "-k", "equals_grep_for_any_pattern", env={"RIPWRAP_PATTERNS": "2000"})
+    session.run("pytest", "-k", "killed_at_any_moment or download_once", env={"RIPWRAP_KILLS": "100"})
+    session.run("pytest", *PARALLEL, "tests/_operations/test_against_rg.py", env={"RIPWRAP_EXAMPLES": "10"})
 
 
 @nox.session

@@ -93,17 +93,19 @@ def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:
     errors: list[str] = []
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        for width, height in WIDTHS.items():
-            page = chromium.new_page(viewport={"width": width, "height": height})
-            page.on("pageerror", lambda error: errors.append(f"fails with {error}"))
-            for path in sorted(site.rglob("*.html")):
-                page.goto(path.as_uri())
+        page = chromium.new_page()
+        page.set_default_timeout(120_000)  # in milliseconds; the machine may be busy
+        page.on("pageerror", lambda error: errors.append(f"fails with {error}"))
+        names = {site / shown: name for name, shown in SHOWN.items()}
+        for path in sorted(site.rglob("*.html")):
+            page.goto(path.as_uri())
+            for width, height in WIDTHS.items():
+                page.set_viewport_size({"width": width, "height": height})
                 for wrong in (*wrong_in(page), *errors):
                     yield f"{path.relative_to(site)} at {width} pixels {wrong}"
                 errors.clear()
-            for name, shown in SHOWN.items():
-                page.goto((site / shown).as_uri())
-                page.screenshot(path=screenshots / f"{name}-{width}.png")
+                if path in names:
+                    page.screenshot(path=screenshots / f"{names[path]}-{width}.png")
         chromium.close()
 
 

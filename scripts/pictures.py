@@ -108,7 +108,9 @@ def captures() -> None:
 def notebook(path: Path) -> None:
     """Run the notebook in its folder, and store it with its output for Sphinx."""
     run: Any = nbformat.read(NOTEBOOK, as_version=4)
-    NotebookClient(run, timeout=120, kernel_name="python3", resources={"metadata": {"path": NOTEBOOK.parent}}).execute()
+    NotebookClient(
+        run, timeout=120, startup_timeout=120, kernel_name="python3", resources={"metadata": {"path": NOTEBOOK.parent}}
+    ).execute()
     path.parent.mkdir(exist_ok=True)
     nbformat.write(run, path)
 
@@ -116,7 +118,7 @@ def notebook(path: Path) -> None:
 def main() -> None:
     """Make all pictures."""
     PICTURES.mkdir(exist_ok=True)
-    (PICTURES / "pipeline.svg").write_text(pipeline.picture())
+    keep(PICTURES / "pipeline.svg", pipeline.picture())
     captures()
     notebook(ROOT / "docs/_generated/notebook.ipynb")
     print(f"pictures made on {platform.system()} with Python {platform.python_version()}")

@@ -213,7 +213,8 @@ TARGETS = (
             "aclose": "self._close()",
             "watch": (
                 "from ripwrap.index.watch import watch_blocking\n\n"
-                "        return watch_blocking(self._root, self._store.folder, self.refresh, check_timeout(timeout))"
+                "        seconds = check_timeout(timeout)\n"
+                "        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, self._watched)"
             ),
         },
     ),
@@ -222,6 +223,12 @@ TARGETS = (
         head=WORKSPACE_HEAD,
         sources={"ripwrap.workspace.core": ["Tool", "Workspace"]},
         timeout=False,  # a workspace has one for all its tools
+        words={
+            "calls of other tasks that are using an index, also when it is cancelled.": (
+                "calls of other threads that are using an index."
+            )
+        },
+        bodies={"aclose": "self._tools.close()"},
     ),
 )
 

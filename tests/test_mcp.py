@@ -31,9 +31,11 @@ from pydantic import ValidationError
 from trio.testing import MockClock
 
 from ripwrap import Workspace, mcp
+from ripwrap.binary import RgBinary
 from ripwrap.cli import app as cli
 from ripwrap.workspace import schemas
 from support.cli import run
+from support.counting import CountingRg, inotify_instances
 from support.opening import before_opening
 from support.waiting import until, until_blocking
 
@@ -53,6 +55,7 @@ TOOLS = {
     "ls": {},
     "tree": {},
     "codebase_search": {"query": "needle"},
+    "read_file": {"path": "src/a.py"},
 }
 INDEX_TOOLS = ("index_codebase", "index_status", "index_health_check")
 GREP: dict[str, Any] = {"name": "grep_content", "arguments": {"pattern": "needle"}}
@@ -329,12 +332,10 @@ async def test_tool_may_be_called_by_a_name_that_is_not_listed(
 
 
 @pytest.mark.anyio
-async def test_call_of_a_tool_that_reads_files_says_what_to_use(folder_of_code: Path, anyio_backend: str) -> None:
-    """Issue 19, line 20."""
+async def test_file_is_read_by_the_name_that_other_agents_use(folder_of_code: Path, anyio_backend: str) -> None:
+    """Issue 22, item 1."""
     async with Client(mcp.server(folder_of_code)) as client:
-        with pytest.raises(MCPError, match=r"no tool 'Read'; to read a file, call grep_content .* pattern '\^'"):
-            await client.call_tool("Read", {"file_path": "src/a.py"})
-        whole = answer(await client.call_tool("grep_content", {"path": "src/a.py", "pattern": "^"}))
+        whole = answer(await client.call_tool("Read", {"file_path": "src/a.py"}))
     assert "1: import x\n  2: needle = 1" in whole
 
 
@@ -343,7 +344,8 @@ async def test_path_that_is_not_utf8_can_be_sent(plant: Plant, mode: str, anyio_
     folder = plant({b"\xff.py": "needle\n"})
     async with Client(mcp.server(folder), mode=mode) as client:
         for name, arguments in TOOLS.items():
-            assert "\N{REPLACEMENT CHARACTER}.py" in answer(await client.call_tool(name, arguments))
+            if name != "read_file":  # takes no path that is not UTF-8
+                assert "\N{REPLACEMENT CHARACTER}.py" in answer(await client.call_tool(name, arguments))
 
 
 @pytest.mark.anyio
@@ -586,6 +588,26 @@ async def test_server_with_an_index_lists_its_tools_with_annotations(
         assert "unknown argument" in mistake(await client.call_tool("index_codebase", {"path": "/"}))
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
+@pytest.mark.anyio
+async def test_server_watches_its_folders_until_it_ends(
+    folder_of_code: Path, tmp_path: Path, rg: RgBinary, mode: str, anyio_backend: str
+) -> None:
+    counting = CountingRg(tmp_path, rg)
+    server = mcp.server(folder_of_code, index=tmp_path / "home", rg=counting.path)
+    async with Client(server, mode=mode) as client:
+        await client.call_tool("index_codebase")
+        for _ in range(3):
+            assert "with the index" in answer(await client.call_tool("codebase_search", {"query": "needle"}))
+        assert counting.listings == 1
+        (folder_of_code / "new.py").write_text("def needle(): ...\n")
+        for _ in range(3):
+            assert "new.py" in answer(await client.call_tool("codebase_search", {"query": "needle"}))
+        assert counting.listings == 2
+        assert inotify_instances() == 1
+    assert inotify_instances() == 0
+
+
 @pytest.mark.anyio
 async def test_index_tools_are_unknown_without_an_index(folder: Path, mode: str, anyio_backend: str) -> None:
     async with Client(mcp.server(folder), mode=mode) as client:
@@ -630,6 +652,10 @@ async def test_cancelled_indexing_ends_its_rg_and_the_server_goes_on(
 
 # Over stdio
 
+# The command runs on asyncio, whatever the loop of its client. On trio the SDK's client leaves generators of its HTTP
+# library open; uvicorn, which serves HTTP, supports only asyncio.
+ON_ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+
 
 @asynccontextmanager
 async def program(log: Path, *flags: str, mode: str = "auto", **environment: str) -> AsyncIterator[Client]:
@@ -642,13 +668,15 @@ async def program(log: Path, *flags: str, mode: str = "auto", **environment: str
             yield client
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_command_serves_over_stdio(folder_of_code: Path, tmp_path: Path, mode: str, anyio_backend: str) -> None:
     log = tmp_path / "log"
     async with program(log, "--root", str(folder_of_code / "src"), mode=mode) as client:
         schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
         for name, arguments in TOOLS.items():
-            result = await client.call_tool(name, arguments)
+            here = arguments | ({"path": "a.py"} if name == "read_file" else {})
+            result = await client.call_tool(name, here)
             assert "a.py" in answer(result)
             assert "README" not in answer(result)
             jsonschema.Draft202012Validator(schemas[name] or {}).validate(result.structured_content)
@@ -656,6 +684,7 @@ async def test_command_serves_over_stdio(folder_of_code: Path, tmp_path: Path, m
     assert log.read_text() == ""
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_command_keeps_the_index_at_the_given_location(
     folder_of_code: Path, tmp_path: Path, anyio_backend: str
@@ -670,6 +699,7 @@ async def test_command_keeps_the_index_at_the_given_location(
     assert (tmp_path / "log").read_text() == ""
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_command_takes_several_roots_or_those_of_the_client(
     plant: Plant, tmp_path: Path, anyio_backend: str
@@ -690,6 +720,7 @@ def rgs_of_servers(children: Children) -> list[psutil.Process]:
     return [process for process in children() if process not in servers]
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_call_can_be_cancelled_over_stdio(
     plant: Plant, stuck: MakeStuck, children: Children, tmp_path: Path, mode: str, anyio_backend: str
@@ -700,6 +731,7 @@ async def test_call_can_be_cancelled_over_stdio(
         await cancel_one(client, bad, lambda: rgs_of_servers(children))
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_progress_is_reported_over_stdio(
     plant: Plant, stand_in: StandIn, tmp_path: Path, mode: str, anyio_backend: str
@@ -710,6 +742,7 @@ async def test_progress_is_reported_over_stdio(
         await check_progress(client, told_of.touch)
 
 
+@ON_ASYNCIO
 @pytest.mark.anyio
 async def test_command_without_a_usable_rg_serves_and_warns_once(
     folder: Path, tmp_path: Path, anyio_backend: str
@@ -827,9 +860,6 @@ def test_command_with_another_version_of_the_sdk_names_the_version(plant: Plant,
 # Over HTTP
 
 OVER_HTTP = (*RIPWRAP_MCP, "--http", "--port", "0")
-
-# On trio the SDK's client leaves generators of its HTTP library open; uvicorn, the server, supports only asyncio.
-ON_ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
 
 
 @pytest.fixture

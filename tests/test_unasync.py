@@ -25,6 +25,7 @@ def run(root: Path, *options: str) -> None:
     unasync.main([*options, f"--root={root}"], formatted=lambda source, path: source)
 
 
+@pytest.mark.slow
 def test_check_passes_until_a_source_changes_and_then_shows_each_difference(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

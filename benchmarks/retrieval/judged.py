@@ -13,8 +13,8 @@ import sysconfig
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -53,11 +53,13 @@ class Judged:
         text: What is asked.
         answers: The files that answer it, relative to the folder that is searched, the best first.
         category: Of what kind it is.
+        lines: Of some files, the first and last line that answer it, if that is known.
     """
 
     text: str
     answers: tuple[str, ...]
     category: str
+    lines: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
 @dataclass(frozen=True)
@@ -136,10 +138,12 @@ def _without_docstring(raw: bytes) -> tuple[str, bytes]:
 
 
 def _judged(annotation: dict[str, Any], root: PurePosixPath) -> Judged:
-    marked = (*annotation["relevant"], *annotation["secondary"])
-    paths = (PurePosixPath(one if isinstance(one, str) else one["path"]) for one in marked)
-    answers = dict.fromkeys(str(path.relative_to(root)) for path in paths)
-    return Judged(annotation["query"], tuple(answers), annotation["category"])
+    answers: dict[str, tuple[int, int] | None] = {}
+    for one in (*annotation["relevant"], *annotation["secondary"]):
+        path = PurePosixPath(one if isinstance(one, str) else one["path"]).relative_to(root)
+        answers[str(path)] = None if isinstance(one, str) else (one["start_line"], one["end_line"])
+    lines = {path: span for path, span in answers.items() if span is not None}
+    return Judged(annotation["query"], tuple(answers), annotation["category"], lines)
 
 
 def _complete(corpus: Corpus) -> Corpus:

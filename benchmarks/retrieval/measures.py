@@ -1,9 +1,13 @@
 """How good an answer is, and what the budgets say of all of them: pure."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+
+from retrieval.clock import Took, middle
+from retrieval.judged import Judged
+from retrieval.methods import Place
 
 TOKENS = 2_000
 CHARACTERS = 4
@@ -21,14 +25,16 @@ class Measured:
         hit: Whether an answer is among the first five files.
         rr: One divided by the place of the first answer; 0 if there is none.
         recall: The share of the answers in what the first 2,000 tokens show.
-        seconds: How long it took.
+        lines: The share of the lines that answer it in what the first 2,000 tokens show; `None` if they are not known.
+        took: How long it took.
     """
 
     ndcg: float
     hit: float
     rr: float
     recall: float
-    seconds: float
+    lines: float | None
+    took: Took
 
 
 @dataclass(frozen=True)
@@ -52,55 +58,64 @@ BUDGETS = (
     Budget("index-free", "NDCG@10", 0.885),
     Budget("index-free", "NDCG@10", 0.74, "docstrings"),
     Budget("index-free", "recall", 0.96),
-    Budget("index-free", "p50", 0.2, "cpython"),
+    Budget("index-free", "CPU p50", 0.15, "cpython"),
     Budget("index", "NDCG@10", 0.885),
     Budget("index", "NDCG@10", 0.74, "docstrings"),
     Budget("index", "recall", 0.96),
-    Budget("index", "p50", 0.02, "cpython"),
+    Budget("index", "CPU p50", 0.008, "cpython"),
     Budget("index+syntax", "recall", 0.96),
     Budget("hybrid", "recall", 0.96),
 )
-COLUMNS = ("NDCG@10", "Hit@5", "MRR", "recall", "p50", "p95")
-TIMES = ("p50", "p95")
+COLUMNS = ("NDCG@10", "Hit@5", "MRR", "recall", "lines", "p50", "p95", "CPU p50")
+TIMES = ("p50", "p95", "CPU p50")
 
 
-def measured(places: Iterable[tuple[str, str]], answers: Sequence[str], seconds: float) -> Measured:
-    """What is to be said of an answer: paths, each with the text that is shown of it; a file counts once."""
+def measured(places: Iterable[Place], query: Judged, took: Took) -> Measured:
+    """What is to be said of an answer; a file counts once."""
     shown = list(places)
-    files = list(dict.fromkeys(path for path, _ in shown))
-    found = [number for number, path in enumerate(files, 1) if path in answers]
+    files = list(dict.fromkeys(place.path for place in shown))
+    found = [number for number, path in enumerate(files, 1) if path in query.answers]
     gained = sum(1 / math.log2(number + 1) for number in found if number <= _FIRST)
-    best = sum(1 / math.log2(number + 1) for number in range(1, min(len(answers), _FIRST) + 1))
+    best = sum(1 / math.log2(number + 1) for number in range(1, min(len(query.answers), _FIRST) + 1))
+    read = list(_read(shown))
     return Measured(
         ndcg=gained / best,
         hit=float(bool(found) and found[0] <= 5),
         rr=1 / found[0] if found else 0.0,
-        recall=len(_read(shown) & set(answers)) / len(answers),
-        seconds=seconds,
+        recall=len({place.path for place in read} & set(query.answers)) / len(query.answers),
+        lines=_lines(read, query.lines) if query.lines else None,
+        took=took,
     )
 
 
-def _read(places: Iterable[tuple[str, str]]) -> set[str]:
-    """The files of which something is shown within the first tokens; what is cut off there is not read."""
-    left, files = TOKENS * CHARACTERS, set[str]()
-    for path, text in places:
-        left -= len(text)
+def _read(places: Iterable[Place]) -> Iterator[Place]:
+    """The places of which all is shown within the first tokens; what is cut off there is not read."""
+    left = TOKENS * CHARACTERS
+    for place in places:
+        left -= len(place.text)
         if left < 0:
-            break
-        files.add(path)
-    return files
+            return
+        yield place
+
+
+def _lines(read: Sequence[Place], wanted: Mapping[str, tuple[int, int]]) -> float:
+    """The share of the lines that answer a query in what is read."""
+    answers = {(path, number) for path, (first, last) in wanted.items() for number in range(first, last + 1)}
+    return len(answers & {(place.path, number) for place in read for number in place.lines}) / len(answers)
 
 
 def row(results: Sequence[Measured]) -> dict[str, float]:
     """The columns for some queries."""
-    seconds = sorted(one.seconds for one in results)
+    took = [one.took for one in results]
     return {
         "NDCG@10": fmean(one.ndcg for one in results),
         "Hit@5": fmean(one.hit for one in results),
         "MRR": fmean(one.rr for one in results),
         "recall": fmean(one.recall for one in results),
-        "p50": seconds[(len(seconds) - 1) // 2],
-        "p95": seconds[math.ceil(len(seconds) * 0.95) - 1],
+        "lines": fmean(known) if (known := [one.lines for one in results if one.lines is not None]) else math.nan,
+        "p50": middle(took).wall,
+        "p95": middle(took, 0.95).wall,
+        "CPU p50": middle(took).cpu,
     }
 
 

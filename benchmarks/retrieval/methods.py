@@ -3,21 +3,19 @@
 import atexit
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Literal, Protocol
 
-import anyio
-
 from ripwrap import sync
 from ripwrap._ranking.query import parse_query
 from ripwrap._ripgrep.command import words_command
 from ripwrap._ripgrep.runner import BlockingRunner, Step, run_blocking
 from ripwrap._ripgrep.term_counts import TermCounts
-from ripwrap.index import Index
+from ripwrap.results import RankedChunk
 
 PLACES = 10  # What `rank()` gives if nothing is said.
 
@@ -29,10 +27,17 @@ class Place:
     Attributes:
         path: The file.
         text: What is shown of it.
+        lines: The numbers of the lines that are shown.
     """
 
     path: str
     text: str
+    lines: Collection[int]
+
+    @classmethod
+    def of(cls, found: RankedChunk) -> "Place":
+        """The place of a result."""
+        return cls(found.path, found.text, range(found.start_line, found.end_line + 1))
 
 
 class Method(Protocol):
@@ -60,11 +65,12 @@ class RgWords:
         step = Step(command, partial(TermCounts, lambda hit: (hit.lower(),)), None)
         hits = run_blocking(BlockingRunner(None).collect(step))
         order = sorted(hits.files, key=lambda path: (-len(hits.files[path]), -sum(hits.files[path].values()), path))
-        return [Place(path, self._lines(path, re.compile(pattern))) for path in order[:PLACES]]
+        return [self._place(path, re.compile(pattern)) for path in order[:PLACES]]
 
-    def _lines(self, path: str, pattern: re.Pattern[str]) -> str:
-        text = (self._root / path).read_text("utf-8", "replace")
-        return "\n".join(line for line in text.split("\n") if pattern.search(line))
+    def _place(self, path: str, pattern: re.Pattern[str]) -> Place:
+        lines = enumerate((self._root / path).read_text("utf-8", "replace").split("\n"), 1)
+        found = {number: line for number, line in lines if pattern.search(line)}
+        return Place(path, "\n".join(found.values()), found.keys())
 
 
 class IndexFree:
@@ -75,7 +81,7 @@ class IndexFree:
 
     def answer(self, query: str) -> list[Place]:
         """See `Method`."""
-        return [Place(found.path, found.text) for found in sync.rank(query, cwd=self._root, limit=PLACES)]
+        return [Place.of(found) for found in sync.rank(query, cwd=self._root, limit=PLACES)]
 
 
 class WithIndex:
@@ -84,13 +90,12 @@ class WithIndex:
     def __init__(self, root: Path, *, chunker: Literal["syntax", "windows"], embedder: str | None = None) -> None:
         home = mkdtemp()
         atexit.register(shutil.rmtree, home)
-        self._index = Index(root, location=home, chunker=chunker, embedder=embedder)
-        anyio.run(self._index.refresh)
+        self._index = sync.Index(root, location=home, chunker=chunker, embedder=embedder)
+        self._index.refresh()
 
     def answer(self, query: str) -> list[Place]:
         """See `Method`."""
-        found = anyio.run(partial(self._index.search, query, limit=PLACES, refresh=False))
-        return [Place(one.path, one.text) for one in found]
+        return [Place.of(found) for found in self._index.search(query, limit=PLACES, refresh=False)]
 
 
 METHODS: dict[str, Callable[[Path], Method]] = {

@@ -6,18 +6,22 @@ files of the standard library that answer it, in each line). Packages are fetche
 
 import argparse
 import json
+import math
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
-from statistics import median
 from textwrap import fill
 
 sys.path.append(str(Path(__file__).parent.parent))
 
+from retrieval.clock import Took, middle, took
 from retrieval.judged import DOCSTRINGS, LIBRARY, NPM, WHEELS, Corpus, UnavailableError, corpora
+from retrieval.large import Figures, loaded, section
 from retrieval.measures import CHARACTERS, COLUMNS, TIMES, TOKENS, Measured, measured, row, verdicts
 from retrieval.methods import METHODS, Place
 from retrieval.upkeep import WAYS, Kept, kept
@@ -38,12 +42,11 @@ def ask(corpus: Corpus, name: str, rounds: int) -> tuple[float, list[Measured]]:
     results: list[Measured] = []
     for query in corpus.queries:
         places: list[Place] = []
-        seconds: list[float] = []
+        calls: list[Took] = []
         for _ in range(rounds):
-            begun = time.perf_counter()
-            places = method.answer(query.text)
-            seconds.append(time.perf_counter() - begun)
-        results.append(measured(((one.path, one.text) for one in places), query.answers, median(seconds)))
+            places, one = took(partial(method.answer, query.text))
+            calls.append(one)
+        results.append(measured(places, query, middle(calls)))
     return made, results
 
 
@@ -63,15 +66,25 @@ def table(rows: dict[str, dict[str, dict[str, float]]]) -> str:
     ]
     for corpus in next(iter(rows.values())):
         for method, figures in rows.items():
-            shown = (
-                f"{figures[corpus][column] * 1000:.0f} ms" if column in TIMES else f"{figures[corpus][column]:.3f}"
-                for column in COLUMNS
-            )
+            shown = (_cell(column, figures[corpus][column]) for column in COLUMNS)
             lines.append(f"| {corpus} | {method} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
-def report(rows: dict[str, dict[str, dict[str, float]]], upkeep: dict[str, Kept], rounds: int, *, judged: bool) -> str:
+def _cell(column: str, figure: float) -> str:
+    if column in TIMES:
+        return f"{figure * 1000:.0f} ms"
+    return "" if math.isnan(figure) else f"{figure:.3f}"
+
+
+def report(
+    rows: dict[str, dict[str, dict[str, float]]],
+    upkeep: dict[str, Kept],
+    large: Figures | None,
+    rounds: int,
+    *,
+    judged: bool,
+) -> str:
     """All that was measured, as Markdown."""
     binary = sync.resolve()
     pins = ", ".join((*WHEELS.values(), *NPM.values(), f"{LIBRARY} {platform.python_version()}"))
@@ -81,7 +94,11 @@ def report(rows: dict[str, dict[str, dict[str, float]]], upkeep: dict[str, Kept]
             100,
             break_on_hyphens=False,
         ),
-        f"Recall is within the first {TOKENS:,} tokens of {CHARACTERS} characters. Times are medians of {rounds}.",
+        fill(
+            f"Recall of files, and of the lines that answer a query where these are known, is within the first "
+            f"{TOKENS:,} tokens of {CHARACTERS} characters. Times are medians of {rounds}.",
+            100,
+        ),
         table(rows),
     ]
     if upkeep:
@@ -89,9 +106,17 @@ def report(rows: dict[str, dict[str, dict[str, float]]], upkeep: dict[str, Kept]
             f"Upkeep of an index of {LIBRARY}: build, refresh without a change, after an edit, after a branch switch.",
             upkeep_table(upkeep),
         ]
+    if large is not None:
+        parts.append(section(large))
     if judged:
         parts.append("\n".join(f"- {'met' if met else '**MISSED**'}: {said}" for said, met in verdicts(rows)))
     return "\n\n".join(parts)
+
+
+def _measure_large() -> Figures:
+    """Measure in a process of its own, whose memory is that of the build."""
+    command = [sys.executable, str(Path(__file__).with_name("large.py"))]
+    return loaded(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def main() -> int:
@@ -102,6 +127,7 @@ def main() -> int:
     parser.add_argument("--corpora", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--rounds", type=int, default=3, help="how often each query is asked")
     parser.add_argument("--no-upkeep", action="store_true", help="leave the second table out")
+    parser.add_argument("--large", action="store_true", help="also an index of Linux' sources, which takes minutes")
     parser.add_argument("--page", type=Path, metavar="FILE", help="where to keep all of it as Markdown")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to keep the figures")
     arguments = parser.parse_args()
@@ -128,7 +154,8 @@ def main() -> int:
         name: {corpus: row(asked) for corpus, asked in sorted(of_method.items(), key=lambda one: _LAST.get(one[0], 0))}
         for name, of_method in results.items()
     }
-    said = report(rows, upkeep, arguments.rounds, judged=not arguments.corpora)
+    large = _measure_large() if arguments.large else None
+    said = report(rows, upkeep, large, arguments.rounds, judged=not arguments.corpora)
     print(said)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")

@@ -7,12 +7,21 @@ Pydantic's own string type refuses the surrogates of `os.fsdecode` (PEP 383).
 
 import base64
 import binascii
+import codecs
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Annotated, Any, AnyStr
 
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+"""Byte order marks that rg knows, and their encodings; other files are UTF-8 for it."""
+
+
+def is_binary(raw: bytes) -> bool:
+    """Return True if rg takes a file with these first bytes for binary."""
+    return b"\0" in raw and not raw.startswith(tuple(bom for bom, _ in BOMS))
 
 
 class LossyText(str):

@@ -48,7 +48,7 @@ Transport: TypeAlias = Literal["stdio", "http"]
 
 INSTRUCTIONS = (
     "Search with grep_content first, or with codebase_search if you do not know the names in the code, and then read "
-    "only the files and lines in the answer; find_files, ls and tree show which files there are. "
+    "only the lines that you need with read_file; find_files, ls and tree show which files there are. "
     "If a search finds too much, narrow it with path, file_pattern or file_type instead of asking for more matches. "
     "An answer that was cut says so, and gives the offset of the next page."
 )
@@ -61,6 +61,7 @@ TOOL_TITLES = {
     "ls": "List a folder",
     "tree": "Show the tree of folders",
     "codebase_search": "Search by question or name",
+    "read_file": "Read lines of a file",
     "index_codebase": "Make or refresh the index",
     "index_status": "Show what is indexed",
     "index_health_check": "Check the index",
@@ -126,6 +127,12 @@ class _Client:
         self._changes = 0
         self._asking = anyio.Lock()
 
+    async def aclose(self) -> None:
+        """Close the indexes, and stop watching the roots."""
+        for workspace in (self._given, self._made and self._made[1]):
+            if workspace is not None:
+                await workspace.aclose()
+
     def forget(self) -> None:
         """Read the roots again when they are next needed."""
         self._read = None
@@ -185,7 +192,11 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
 
     @asynccontextmanager
     async def lifespan(_: Server[_Client]) -> AsyncGenerator[_Client]:
-        yield _Client(given, options)
+        client = _Client(given, options)
+        try:
+            yield client
+        finally:
+            await client.aclose()
 
     made = Server(
         "ripwrap",

@@ -20,7 +20,10 @@ from ripwrap.errors import Hint, HintedText
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "pattern": ("query", "regex"),
     "query": ("question", "search_term", "q"),
-    "path": ("paths", "search_path", "directory", "dir", "target_directory", "dir_path", "cwd"),
+    "path": ("paths", "search_path", "directory", "dir", "target_directory", "dir_path", "cwd", "file_path"),
+    "start_line": ("offset", "start", "line"),
+    "end_line": ("end",),
+    "ranges": ("view_range", "line_range"),
     "context_lines": ("context", "-C", "C"),
     "before_context": ("-B", "B"),
     "after_context": ("-A", "A"),
@@ -201,6 +204,22 @@ def check_timeout(timeout: float | None) -> float | None:
             )
         )
     return timeout
+
+
+def check_max_age(max_age: float | None) -> float | None:
+    """Return the checked `max_age` of an answer, in seconds; `None` is that it must be up to date.
+
+    Raises:
+        ValueError: It is negative or NaN.
+        TypeError: It is not an int or float.
+    """
+    if max_age is not None and (not isinstance(max_age, (int, float)) or isinstance(max_age, bool)):
+        raise TypeError(f"max_age must be a number of seconds or None, got {type(max_age).__name__}")
+    if max_age is not None and not max_age >= 0:
+        raise ValueError(
+            HintedText(Hint("max_age", kind="correct"), f" must be 0 seconds or more, or None; got {max_age}")
+        )
+    return max_age
 
 
 def check_limit(limit: int | None, name: str = "limit") -> int | None:

@@ -87,9 +87,11 @@ class GrepResult(BaseModel, frozen=True):
         truncated: True if matches follow this page, or, if not `exact`, may follow.
         next_offset: Value of `offset` for the next page; `None` if no further match is known.
         stop_reason: Reason why the page ends: `end` of all matches, `limit`, `max_files`, or `timeout`.
-        errors: Paths that rg could not read.
+        errors: Paths that rg could not read, in the order of `files`.
         dropped_records: Number of records that were left out, and not counted, because they have over 20 MiB.
         message: Summary of the above in a sentence or two, for a person or an agent.
+        candidates: Number of files that rg searched, out of an index: those that may have a match. `None` without one.
+        files_total: Number of files in the index. `None` without one.
     """
 
     root: FsPath
@@ -104,6 +106,8 @@ class GrepResult(BaseModel, frozen=True):
     errors: tuple[PathError, ...]
     dropped_records: int
     message: str
+    candidates: int | None = None
+    files_total: int | None = None
 
     def __len__(self) -> int:
         """Return the number of matches on the page."""

@@ -543,3 +543,37 @@ def test_sections_of_hostile_files_take_linear_time(name: str) -> None:
         for number in range(1, len(lines), 1 + len(lines) // 1_000):
             section = made.enclosing(number)
             assert section is None or number <= section.end_line
+
+
+def test_nearby_outline_gives_the_same_answers_in_any_order_of_questions() -> None:
+    body = [
+        "x = 1",
+        "",
+        '    """',
+        "def of_a_string(): ...",
+        '"""',
+        "# comment",
+        "class A:",
+        "    # about b",
+        "    @some",
+    ]
+    body += [
+        "    def b(self):",
+        "        if x:",
+        "            return 1",
+        "    y = 2",
+        "",
+        "z = 3",
+        "async def c(",
+        "    a,",
+        "):",
+    ]
+    lines = ["import os", *["x = 0"] * 60, *body, "    pass", *["y = 0"] * 60, "def d(): ...", ""]
+    every = range(len(lines) + 3)
+    expected = [NearbyOutline("shop.py", lines).enclosing(line) for line in every]
+    assert {section.name for section in expected if section is not None} >= {"A", "A.b", "c", "d"}
+    assert expected[1] is None
+    shared = NearbyOutline("shop.py", lines)
+    assert [shared.enclosing(line) for line in every] == expected
+    shared = NearbyOutline("shop.py", lines)
+    assert [shared.enclosing(line) for line in reversed(every)] == expected[::-1]

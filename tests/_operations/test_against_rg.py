@@ -317,14 +317,15 @@ apis = st.sampled_from(["blocking", "asyncio", "trio"])
 
 
 def examples(number: int) -> settings:
-    """Return settings for a number of examples with each rg: 500 in all."""
+    """Return settings for a number of examples with each rg, times RIPWRAP_EXAMPLES, which `nox -s stress` sets."""
     unhealthy = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-    return settings(max_examples=number, suppress_health_check=unhealthy)
+    times = int(os.environ.get("RIPWRAP_EXAMPLES", "1"))
+    return settings(max_examples=number * times, suppress_health_check=unhealthy)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@examples(150)
+@examples(50)
 @given(patterns, drawn(SEARCH_OPTIONS), apis)
 def test_search_messages_equal_rgs_json(
     rg: RgBinary, tree: Path, pattern: Any, options: dict[str, Any], api: str
@@ -361,7 +362,7 @@ def test_search_messages_equal_rgs_json(
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@examples(150)
+@examples(50)
 @given(st.sampled_from(sorted(MODES)), patterns, drawn(SEARCH_OPTIONS), apis)
 def test_modes_list_and_count_as_rg_does(
     rg: RgBinary, tree: Path, mode: str, pattern: Any, options: dict[str, Any], api: str
@@ -387,7 +388,7 @@ def _only_about_paths(stderr: bytes) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@examples(100)
+@examples(30)
 @given(drawn(FILE_OPTIONS), apis)
 def test_files_lists_what_rg_lists(rg: RgBinary, tree: Path, options: dict[str, Any], api: str) -> None:
     done = raw(rg, tree, "--files", "-0", *by_hand(options))
@@ -401,7 +402,7 @@ def test_files_lists_what_rg_lists(rg: RgBinary, tree: Path, options: dict[str, 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@examples(100)
+@examples(30)
 @given(patterns, drawn(SEARCH_OPTIONS), st.integers(1, 5), st.booleans())
 def test_grep_returns_and_counts_rgs_matches(
     rg: RgBinary, tree: Path, pattern: Any, options: dict[str, Any], size: int, blocking: bool

@@ -20,7 +20,7 @@ from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_ord
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary import RgBinary
 from support import rgs
-from support.waiting import counting_checkpoints
+from support.waiting import TIMEOUTS, counting_checkpoints
 
 Plant = Callable[..., Path]
 pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
@@ -176,7 +176,7 @@ class TestContext:
 
 @pytest.mark.slow
 @pytest.mark.anyio
-@pytest.mark.parametrize("shape", [{"one": 100_000}, {f"d{n % 10}/f{n}": 100 for n in range(1000)}])
+@pytest.mark.parametrize("shape", [{"one": 20_000}, {f"d{n % 10}/f{n}": 100 for n in range(200)}])
 async def test_grep_counts_all_matches_and_decodes_only_the_page(
     rg: RgBinary, plant: Plant, stand_in: Plant, tmp_path: Path, shape: dict[str, int], anyio_backend: str
 ) -> None:
@@ -192,9 +192,9 @@ async def test_grep_counts_all_matches_and_decodes_only_the_page(
             output.write(record.replace(b'"lines"', b'"other"') if broken else record)
     broken_rg = stand_in(f"pour(open({str(tmp_path / 'output')!r}, 'rb').read(), 1)")
     result = await ripwrap.grep("needle", cwd=folder, rg=broken_rg, limit=100, timeout=None)
-    assert (result.total_matches, result.files_matched, result.exact) == (100_000, len(shape), True)
+    assert (result.total_matches, result.files_matched, result.exact) == (20_000, len(shape), True)
     assert sum(len(file.matches) for file in result.files) == 100
-    assert result.message.startswith(f"Matches 1 to 100 of 100000 matches in {len(shape)} file")
+    assert result.message.startswith(f"Matches 1 to 100 of 20000 matches in {len(shape)} file")
     with pytest.raises(DecodeError):
         await ripwrap.grep("needle", cwd=folder, rg=broken_rg, limit=101, timeout=None)
 
@@ -258,16 +258,20 @@ TWO_THEN_SILENT = """
 @pytest.mark.anyio
 async def test_timeout_keeps_partial_results(stand_in: Callable[..., Path], folder: Path, anyio_backend: str) -> None:
     rg = stand_in(TWO_THEN_SILENT)
-    result = await ripwrap.grep("x", cwd=folder, rg=rg, timeout=1.5, limit=1)
+    for timeout in TIMEOUTS:
+        result = await ripwrap.grep("x", cwd=folder, rg=rg, timeout=timeout, limit=1)
+        blocking = sync.grep("x", cwd=folder, rg=rg, timeout=timeout, limit=1)
+        if result.errors and blocking.errors:
+            break
     assert places(result) == [("b", 1)]
     assert (result.total_matches, result.files_matched, result.exact) == (2, 1, False)
     assert (result.truncated, result.next_offset, result.stop_reason) == (True, None, "timeout")
     assert [error.path for error in result.errors] == ["gone"]
     assert result.message == (
-        "Matches 1 to 1 of at least 2 matches in 1 file. The search was stopped after 1.5 seconds; narrow it, or allow "
-        "more time. 1 path could not be read, the first: gone: No such file or directory (os error 2)."
+        f"Matches 1 to 1 of at least 2 matches in 1 file. The search was stopped after {timeout:g} seconds; narrow it, "
+        "or allow more time. 1 path could not be read, the first: gone: No such file or directory (os error 2)."
     )
-    assert result == sync.grep("x", cwd=folder, rg=rg, timeout=1.5, limit=1)
+    assert result == blocking
 
 
 @pytest.mark.parametrize(("timeout", "says"), [(0.3, "0.3 seconds"), (1, "1 second")])

@@ -1,7 +1,6 @@
 """Comparison of `search()` with an independent reader of raw `rg --json`, field by field, on the standard library."""
 
 import base64
-import functools
 import json
 import os
 import subprocess
@@ -9,6 +8,7 @@ import sysconfig
 from collections import defaultdict
 from typing import Any
 
+import anyio
 import pytest
 
 import ripwrap
@@ -56,8 +56,7 @@ def raw_path(value: dict[str, str]) -> str:
     return path[2:]
 
 
-@functools.cache
-def raw_matches(rg: str, pattern: str, flags: tuple[str, ...]) -> dict[str, list[Fields]]:
+def raw_matches(rg: str, pattern: str, flags: list[str]) -> dict[str, list[Fields]]:
     """Return rg's own matches by file, since rg does not promise an order of files."""
     defaults = ["--hidden", "-L", "--no-require-git", "-g!site-packages", "-g!.git"]
     argv = [rg, "--no-config", "--json", *defaults, *flags, "-e", pattern, "."]
@@ -79,20 +78,27 @@ def our_fields(match: Match) -> Fields:
     return match.lines, match.line_number, match.absolute_offset, hits
 
 
-@pytest.mark.anyio
-@pytest.mark.parametrize(("pattern", "options", "flags"), SEARCHES)
-async def test_search_fields_equal_rgs_json_in_the_standard_library(
-    rg: RgBinary, pattern: str, options: dict[str, Any], flags: list[str], anyio_backend: str
-) -> None:
-    expected = raw_matches(rg.path, pattern, tuple(flags))
-    options = {"glob": "!site-packages", **options}
-    given = defaultdict(list)
-    async for match in ripwrap.search(pattern, cwd=FOLDER, rg=rg, **options):
-        given[match.path].append(our_fields(match))
-    assert given == expected
-    assert bool(expected) != pattern.startswith("no such")
-    if anyio_backend == "asyncio":
-        blocking = defaultdict(list)
+def our_matches(rg: RgBinary, api: str, pattern: str, options: dict[str, Any]) -> dict[str, list[Fields]]:
+    """Return ripwrap's matches by file, from an event loop or the blocking twin."""
+    matches: dict[Any, list[Fields]] = defaultdict(list)
+
+    async def collect() -> None:
+        async for match in ripwrap.search(pattern, cwd=FOLDER, rg=rg, **options):
+            matches[match.path].append(our_fields(match))
+
+    if api == "blocking":
         for match in sync.search(pattern, cwd=FOLDER, rg=rg, **options):
-            blocking[match.path].append(our_fields(match))
-        assert blocking == expected
+            matches[match.path].append(our_fields(match))
+    else:
+        anyio.run(collect, backend=api)
+    return matches
+
+
+@pytest.mark.parametrize(("pattern", "options", "flags"), SEARCHES)
+def test_search_fields_equal_rgs_json_in_the_standard_library(
+    rg: RgBinary, pattern: str, options: dict[str, Any], flags: list[str]
+) -> None:
+    expected = raw_matches(rg.path, pattern, flags)
+    assert bool(expected) != pattern.startswith("no such")
+    for api in ("asyncio", "trio", "blocking") if rg.version >= (15,) else ("asyncio",):
+        assert our_matches(rg, api, pattern, {"glob": "!site-packages", **options}) == expected

@@ -33,6 +33,7 @@ from ripwrap._ranking.scoring import (
     PATH_WORDS,
     Candidate,
     RankedCandidate,
+    TextContent,
     most_relevant_lines,
     rank_candidates,
     word_worths,
@@ -43,7 +44,7 @@ QUERY = parse_query("cookie storage")
 
 
 def chunk(path: str = "x.py", text: str = "", bm25: float = 1.0, line: int = 1) -> Candidate:
-    return Candidate(path, line, line, text, bm25)
+    return Candidate(path, line, line, TextContent(text), bm25)
 
 
 def order(query: str, *pool: Candidate) -> list[str]:
@@ -556,7 +557,7 @@ def test_shown_chunk_defines_the_symbol_or_has_the_words_together() -> None:
 
 def test_cosines_rank_files_from_the_fiftieth_to_the_best() -> None:
     """Issue 20, item 1: vectors are a part of the score, not a ranking that is fused."""
-    pool = [Candidate(f"{number:02}", 1, 1, "", 0.0, 1 - number / 100) for number in range(60)]
+    pool = [Candidate(f"{number:02}", 1, 1, TextContent(""), 0.0, 1 - number / 100) for number in range(60)]
     ranked = rank_candidates(QUERY, pool[::-1], vector_weight=0.34)
     assert [entry.candidate for entry in ranked[:50]] == pool[:50]
     assert [parts(ranked[place]) for place in (0, 49, 59)] == pytest.approx([0.34, 0, 0])
@@ -567,7 +568,7 @@ def test_cosines_rank_files_from_the_fiftieth_to_the_best() -> None:
 
 @pytest.mark.parametrize(("weight", "first"), [(0.0, "words"), (0.34, "words"), (0.9, "vector"), (1.0, "vector")])
 def test_weight_of_vectors_decides_between_words_and_vectors(weight: float, first: str) -> None:
-    pool = [Candidate("vector", 1, 1, "", 0.1, 0.9), Candidate("words", 1, 1, "", 1.0, 0.1)]
+    pool = [Candidate("vector", 1, 1, TextContent(""), 0.1, 0.9), Candidate("words", 1, 1, TextContent(""), 1.0, 0.1)]
     assert rank_candidates(QUERY, pool, vector_weight=weight)[0].candidate.path == first
 
 
@@ -653,14 +654,14 @@ class Other:
 def test_chunk_is_named_by_the_method_that_answers(query: str, symbol: str | None, name: str | None) -> None:
     """Issue 19, line 14: the chunk of a method was named like its class, or like nothing."""
     source = SourceText("session.py", SESSION, exact=True)
-    entry = RankedCandidate(Candidate("session.py", 1, 11, SESSION, 1.0), 1.0)
+    entry = RankedCandidate(Candidate("session.py", 1, 11, TextContent(SESSION), 1.0), 1.0)
     assert to_ranked_chunk(parse_query(query), entry, source, symbol).symbol == name
 
 
 def test_chunk_above_a_definition_does_not_get_its_name() -> None:
     """Issue 19, retrieval audit: lines 1 to 3 of `import os`, above `class Big`, had the symbol `Big`."""
     source = SourceText("big.py", "import os\n\n\nclass Big:\n    size = 1\n", exact=True)
-    entry = RankedCandidate(Candidate("big.py", 1, 3, "import os\n\n\n", 1.0), 1.0)
+    entry = RankedCandidate(Candidate("big.py", 1, 3, TextContent("import os\n\n\n"), 1.0), 1.0)
     assert to_ranked_chunk(parse_query("Big"), entry, source).symbol is None
 
 

@@ -29,7 +29,7 @@ from ripwrap._ripgrep import process
 from ripwrap._ripgrep.stderr import MAX_STDERR
 from ripwrap.binary import probe
 from support import fake_rg
-from support.waiting import counting_checkpoints, until, until_blocking
+from support.waiting import TIMEOUTS, counting_checkpoints, until, until_blocking
 
 pytestmark = [pytest.mark.slow, pytest.mark.python]
 
@@ -284,7 +284,7 @@ def test_timeout_does_not_hide_an_error_of_rg(
     rg = stand_in("os.write(2, b'rg: regex parse error: (\\n'); holds_the_pipe(); sys.exit(2)")
     try:
         with pytest.raises(PatternError):
-            collect(api, rg, folder, timeout=3)
+            collect(api, rg, folder, timeout=20)
     finally:
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
@@ -308,7 +308,7 @@ def test_timeout_ends_a_listing_whose_pipe_another_process_holds(stand_in: Stand
     """Let rg end well: without a summary, only the end of its pipe shows that a listing is complete."""
     try:
         with pytest.raises(TimeoutError):
-            list(sync.files(rg=stand_in(fault), cwd=folder, timeout=1.5))
+            list(sync.files(rg=stand_in(fault), cwd=folder, timeout=4))
     finally:
         os.kill(int((folder / "grandchild").read_text()), signal.SIGKILL)
 
@@ -327,7 +327,10 @@ def test_process_that_holds_the_pipe_is_not_waited_for(stand_in: StandIn, folder
 
 @pytest.mark.parametrize("api", APIS)
 def test_timeout_keeps_the_matches_found_so_far(stand_in: StandIn, folder: Path, api: str) -> None:
-    result = collect(api, stand_in("silent()"), folder, timeout=3)
+    for timeout in TIMEOUTS:
+        result = collect(api, stand_in("silent()"), folder, timeout=timeout)
+        if result.total_matches:
+            break
     assert (result.total_matches, result.stop_reason) == (1, "timeout")
 
 
@@ -443,7 +446,7 @@ async def test_other_tasks_run_between_chunks(stand_in: StandIn, folder: Path) -
 
 @pytest.mark.parametrize("api", APIS)
 def test_rg_waits_for_a_slow_consumer(stand_in: StandIn, folder: Path, api: str) -> None:
-    body = "begin()\nfor written in range(10**9):\n    Path('written').write_text(str(written)); say(*[MATCH] * 100)"
+    body = "begin()\nfor written in range(10**9):\n    open('written', 'w').write(str(written)); say(*[MATCH] * 100)"
 
     def has_written() -> int:
         return int((folder / "written").read_text() or 0)

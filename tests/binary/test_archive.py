@@ -92,6 +92,7 @@ def test_archive_must_contain_the_program_exactly_once() -> None:
     assert_refused(tar_of((entry(f"{FOLDER}/rg", tarfile.DIRTYPE), b"")), "got 0")
 
 
+@pytest.mark.slow
 def test_decompression_bombs_are_rejected() -> None:
     large = bytes(MAX_BINARY_BYTES + 1)
     assert_refused(tar_of((entry(f"{FOLDER}/rg"), large)), f"more than {MAX_BINARY_BYTES} bytes")

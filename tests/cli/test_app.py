@@ -99,6 +99,7 @@ def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
     assert on_terminal(*command, "-g*.py", "--color=always", cwd=folder) == f"{path}\n{number}:{red} and {red}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", OVERRIDING, ids=" ".join)
 def test_last_of_two_opposite_flags_wins_as_with_rg(flags: tuple[str, str], plant: Plant) -> None:
     """Issue 18, line 4: cyclopts has no order of flags, so `-s -i` was `-s`, and a second flag was an error."""
@@ -113,8 +114,9 @@ def test_last_of_two_opposite_flags_wins_as_with_rg(flags: tuple[str, str], plan
         ]
 
     for one, other in (flags, flags[::-1]):
-        assert both(one, other) == both(other)
-        assert both(other, one, other) == both(other)
+        expected = both(other)
+        assert both(one, other) == expected
+        assert both(other, one, other) == expected
 
 
 def test_repeated_flags_are_no_error_and_the_last_value_wins(plant: Plant) -> None:
@@ -128,6 +130,7 @@ def test_repeated_flags_are_no_error_and_the_last_value_wins(plant: Plant) -> No
     assert output("index", "status", "--json", "--json", cwd=folder, code=1).startswith("{")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", range(5, 11))
 def test_max_columns_counts_the_line_end_as_rg_does(most: int, plant: Plant) -> None:
     """Issue 18, line 4: the limit was off by one, since rg counts the line end."""

@@ -1,5 +1,6 @@
 """`ripwrap index`, run in this process: what each command prints, and its exit code."""
 
+import json
 import re
 import sqlite3
 from collections.abc import Callable
@@ -115,3 +116,29 @@ def test_status_and_check_report_a_damaged_index(printed: Callable[..., str], ho
     assert re.fullmatch(r"The index is damaged \(.+\); rebuild it with `ripwrap index build --rebuild`\.", message)
     printed("build", "--rebuild")
     assert rows(printed("status"), "messages") == []
+
+
+def test_grep_prints_what_search_prints(plant: Plant, home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    root = plant({"a.py": "class Jar:\n    pass\n", "b.py": "x = 1\n", "c/d.py": "Jar()\n", ".env": "Jar\n"})
+    for arguments in (
+        ["Jar"],
+        ["class|Jar", "-C1"],
+        ["jar", "-i", "--limit=1"],
+        ["Jar", "-g*.py"],
+        ["Jar", "--hidden"],
+    ):
+        assert run(["index", "grep", *arguments, str(root), f"--location={home}"]) == 0
+        found = sorted(capfd.readouterr().out.splitlines())
+        paths = [] if "--hidden" in arguments else ["--no-hidden"]
+        assert run(["search", *arguments, "--sort=path", f"--cwd={root}", *paths]) == 0
+        assert found == sorted(capfd.readouterr().out.splitlines())
+
+
+def test_grep_has_exit_codes_and_json(printed: Callable[..., str]) -> None:
+    printed("grep", "Jar", "--no-refresh", code=2)  # there is no index yet
+    result = json.loads(printed("grep", "Jar", "--json"))
+    assert (result["total_matches"], result["candidates"], result["files_total"]) == (1, 1, 1)
+    assert printed("grep", "Jug", code=1) == printed("grep", "Jug", "--json", code=1) == ""
+    printed("grep", "Ja(r", code=2)
+    printed("grep", "Jar", "--max-columns=-1", code=2)
+    assert printed("grep", "Jar", "--no-refresh") == "a.py:1:class Jar:\n"

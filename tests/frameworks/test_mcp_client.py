@@ -13,7 +13,7 @@ pytest.importorskip("mcp")
 from mcp import Client, StdioServerParameters, types
 
 from ripwrap import Workspace
-from support.offers import CALLS, Call, Offer, check, check_answers, check_example, each_mistake, each_tool
+from support.offers import CALLS, MISTAKES, Call, Offer, check, check_answers, check_example, each_tool
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
@@ -58,11 +58,9 @@ def test_mcp_tools_return_the_methods_answers(ws: Workspace, shop: Path) -> None
     check_answers(ws, [text(result) for result in results(shop, CALLS)])
 
 
-@each_mistake
-def test_mcp_tool_answers_a_mistake_with_an_error_result(shop: Path, name: str, arguments: dict[str, object]) -> None:
-    (result,) = results(shop, [(name, arguments)])
-    assert result.is_error
-    assert text(result)
+def test_mcp_tools_answer_mistakes_with_error_results(shop: Path) -> None:
+    for mistake, result in zip(MISTAKES, results(shop, MISTAKES), strict=True):
+        assert result.is_error and text(result), mistake
 
 
 def test_mcp_client_example_runs(shop: Path) -> None:

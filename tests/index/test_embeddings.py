@@ -284,6 +284,7 @@ async def test_refusal_stops_the_run_at_once(
     assert KEY not in str(batches.stopped)
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
 async def test_truncated_error_message_contains_no_part_of_a_key(openai: Embedder, provider: Provider) -> None:
     for before in range(150, 200):
         provider.behaviours = [say(401, {"error": {"message": f"{'x' * before} {KEY}"}})]
@@ -374,7 +375,8 @@ async def test_slow_provider_is_abandoned_after_the_timeout(
     with pytest.raises(EmbeddingError, match=r"did not answer within 0\.2 seconds \(tried 2 times\)") as caught:
         await embed_query(openai, "x", limits=Limits(delay=0, tries=2, pause=0, timeout=0.2))
     assert caught.value.reason == "unavailable"
-    await until(provider.gone.is_set)
+    # On a busy machine, no request may have reached the provider in time.
+    await until(lambda: provider.gone.is_set() or not provider.asked)
 
 
 async def test_refused_connection_raises_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import gc
 import logging
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -20,13 +22,17 @@ pytest.importorskip("watchfiles")
 import anyio
 
 from ripwrap import RipwrapError, sync
+from ripwrap.binary import RgBinary
 from ripwrap.index import Index, RefreshResult
+from ripwrap.index.storage.files import NAME
+from support.counting import CountingRg
 from support.opening import refused
 from support.waiting import until
 
 pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.anyio]
 
 Plant = Callable[..., Path]
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
 SECONDS = 20  # Upper bound for a busy machine; each wait ends long before.
 
 
@@ -58,6 +64,11 @@ def _tasks() -> set[str]:
     return names
 
 
+@pytest.fixture
+def counting(tmp_path: Path, rg: RgBinary) -> CountingRg:
+    return CountingRg(tmp_path, rg)
+
+
 @asynccontextmanager
 async def watching(root: Path, home: Path | str) -> AsyncIterator[AsyncGenerator[RefreshResult]]:
     async with Index(root, location=home) as index, aclosing(index.watch()) as refreshes:
@@ -67,6 +78,10 @@ async def watching(root: Path, home: Path | str) -> AsyncIterator[AsyncGenerator
 async def following(refreshes: AsyncGenerator[RefreshResult]) -> RefreshResult:
     with anyio.fail_after(SECONDS):
         return await anext(refreshes)
+
+
+async def paths(index: Index, query: str) -> list[str]:
+    return [found.path for found in await index.search(query, limit=None)]
 
 
 def counts(done: RefreshResult) -> tuple[int, int, int]:
@@ -324,6 +339,125 @@ async def test_watch_releases_its_descriptors(plant: Plant, home: Path, anyio_ba
     for _ in range(5):
         await once()
     await until(lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+@linux
+async def test_search_lists_no_files_while_watching_until_one_changes(
+    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
+) -> None:
+    root = plant({"a.py": "alpha\n"})
+    async with Index(root, location=home, rg=counting.path) as index:
+        async with aclosing(index.watch()) as refreshes:
+            await following(refreshes)
+            for _ in range(3):
+                assert await paths(index, "alpha") == ["a.py"]
+            assert counting.listings == 1
+            for number in range(20):  # none of them waits for the quiet moment, nor for the watcher
+                plant({"a.py": f"alpha word{number}\n"})
+                assert await paths(index, f"word{number}") == ["a.py"]
+                assert await paths(index, f"word{number}") == ["a.py"]
+                plant({f"new{number}/b.py": "alpha\n"})
+                assert len(await paths(index, "alpha")) == number + 2
+            assert counting.listings == 41
+            plant({"a.py": "alpha other\n"})
+            assert (await following(refreshes)).changed == 1  # refreshes, so that the search need not
+            assert await paths(index, "other") == ["a.py"]
+            assert counting.listings == 42
+        await index.search("alpha")
+        assert counting.listings == 43
+
+
+@linux
+@pytest.mark.parametrize("location", ["project", "."])
+async def test_writes_to_the_index_itself_are_no_change(
+    plant: Plant, counting: CountingRg, location: str, anyio_backend: str
+) -> None:
+    root = plant({"a.py": "alpha\n", ".git/HEAD": "ref: refs/heads/main\n"})
+    place = location if location == "project" else root / location
+    async with Index(root, location=place, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
+        await following(refreshes)
+        plant({"a.py": "alpha bravo\n"})
+        for _ in range(3):
+            assert await paths(index, "bravo") == ["a.py"]
+        assert counting.listings == 2
+
+
+@linux
+async def test_branch_switch_is_seen_while_watching(
+    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
+) -> None:
+    root = plant({"a.py": "alpha\n", ".git/HEAD": "ref: refs/heads/main\n"})
+    async with Index(root, location=home, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
+        await following(refreshes)
+        for head in ("other", "main", "other"):
+            plant({".git/HEAD": f"ref: refs/heads/{head}\n"})
+            assert await paths(index, "alpha") == ["a.py"]
+            assert (await index.status()).view == head
+            assert (await index.status()).files == 1
+        assert counting.listings == 4
+
+
+@linux
+async def test_refresh_of_another_process_is_checked_while_watching(
+    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
+) -> None:
+    root = plant({"a.py": "alpha\n"})
+    async with Index(root, location=home, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
+        await following(refreshes)
+        with closing(sqlite3.connect(home / NAME)) as other, other:  # as if from an older list of files
+            other.execute("DELETE FROM tree")
+            other.execute("UPDATE view SET generation = generation + 1, stamps = NULL")
+        assert await paths(index, "alpha") == ["a.py"]
+        assert counting.listings == 2
+        shutil.rmtree(home)
+        assert await paths(index, "alpha") == ["a.py"]
+        assert counting.listings == 3
+
+
+@linux
+async def test_unreadable_and_linked_files_are_listed_each_time_while_watching(
+    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
+) -> None:
+    root = plant({"a.py": "alpha\n", "b.py": "bravo\n"})
+    async with Index(root, location=home, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
+        with refused("b.py"):
+            await following(refreshes)
+            assert await paths(index, "bravo") == []
+        assert await paths(index, "bravo") == ["b.py"]
+    listings = counting.listings
+    async with Index(root, location=home, rg=counting.path, follow=True) as index, aclosing(index.watch()) as refreshes:
+        await following(refreshes)
+        await index.search("alpha")
+        assert counting.listings == listings + 2
+
+
+@linux
+async def test_closed_index_goes_on_watching_when_used_again(
+    plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
+) -> None:
+    root = plant({"a.py": "alpha\n"})
+    async with Index(root, location=home, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
+        await following(refreshes)
+        await index.aclose()
+        plant({"b.py": "alpha\n"})
+        for _ in range(3):
+            assert len(await paths(index, "alpha")) == 2
+        assert counting.listings == 2
+
+
+@linux
+def test_blocking_search_lists_no_files_while_watching(plant: Plant, home: Path, counting: CountingRg) -> None:
+    root = plant({"a.py": "alpha\n"})
+    with sync.Index(root, location=home, rg=counting.path) as index:
+        with closing(index.watch(timeout=SECONDS)) as refreshes:
+            next(refreshes)
+            for number in range(5):
+                plant({"a.py": f"alpha word{number}\n"})
+                for _ in range(3):
+                    assert [found.path for found in index.search(f"word{number}")] == ["a.py"]
+            assert counting.listings == 6
+        index.search("alpha")
+        assert counting.listings == 7
 
 
 async def test_error_in_a_refresh_is_raised_by_watch(plant: Plant, home: Path, anyio_backend: str) -> None:

@@ -1,31 +1,28 @@
 """A fake rg that misbehaves: each function is a behaviour, and `write()` makes a program of one.
 
-The output is rg's JSON; every match has the line `x`.
+The output is rg's JSON; every match has the line `x`. Tests start it a thousand times, so its functions import what
+they need.
 """
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import textwrap
-import time
-from pathlib import Path
-from typing import NoReturn
+from __future__ import annotations
 
-DATA = {"path": {"text": "f"}, "lines": {"text": "x\n"}, "line_number": 1, "absolute_offset": 0, "submatches": []}
-MATCH = json.dumps({"type": "match", "data": DATA}, separators=(",", ":"))
-STATS = {
-    "bytes_printed": 1,
-    "bytes_searched": 1,
-    "elapsed": {"human": "0s", "nanos": 1, "secs": 0},
-    "matched_lines": 1,
-    "matches": 1,
-    "searches": 1,
-    "searches_with_match": 1,
-}
-SUMMARY = json.dumps(
-    {"data": {"elapsed_total": {"human": "0s", "nanos": 1, "secs": 0}, "stats": STATS}, "type": "summary"}
+import os
+import sys
+import time
+
+TYPE_CHECKING = False  # as in `typing`
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import NoReturn
+
+MATCH = (
+    '{"type":"match","data":{"path":{"text":"f"},"lines":{"text":"x\\n"},"line_number":1,"absolute_offset":0,'
+    '"submatches":[]}}'
+)
+ELAPSED = '{"human":"0s","nanos":1,"secs":0}'
+SUMMARY = (
+    f'{{"data":{{"elapsed_total":{ELAPSED},"stats":{{"bytes_printed":1,"bytes_searched":1,"elapsed":{ELAPSED},'
+    '"matched_lines":1,"matches":1,"searches":1,"searches_with_match":1}},"type":"summary"}'
 )
 BEGIN = '{"type":"begin","data":{"path":{"text":"f"}}}'
 PERMISSION_DENIED = b"rg: ./d: Permission denied (os error 13)\n"
@@ -35,9 +32,12 @@ FOR_EVER = 3600  # Seconds; a test that waits so long has failed.
 
 def write(path: Path, body: str, says: str | None = "ripgrep 15.2.0") -> Path:
     """Write a program that runs `body`; with `--version` it prints `says`, unless that is None."""
+    import textwrap
+
     about = f"if '--version' in sys.argv: sys.exit(print({says!r}))" if says is not None else ""
-    ours = f"sys.path.insert(0, {str(Path(__file__).parents[1])!r}); from support.fake_rg import *"
-    path.write_text(f"#!{sys.executable} -ES\nimport json, os, sys, time\n{about}\n{ours}\n{textwrap.dedent(body)}")
+    tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    ours = f"sys.path.insert(0, {tests!r}); from support.fake_rg import *"
+    path.write_text(f"#!{sys.executable} -ES\nimport os, sys, time\n{about}\n{ours}\n{textwrap.dedent(body)}")
     path.chmod(0o755)
     return path
 
@@ -65,6 +65,8 @@ def end() -> None:
 
 def real(rg: str) -> int:
     """Run an rg, and return its exit code."""
+    import subprocess
+
     return subprocess.run([rg, *sys.argv[1:]], check=False).returncode
 
 
@@ -101,8 +103,8 @@ def noisy() -> None:
     sys.exit(2)
 
 
-def killed(by: int = signal.SIGSEGV) -> None:
-    """Die of a signal in the middle of a record."""
+def killed(by: int = 11) -> None:
+    """Die of a signal, SIGSEGV unless another is given, in the middle of a record."""
     say(BEGIN, MATCH, MATCH[:40], end="")
     os.kill(os.getpid(), by)
 
@@ -169,6 +171,8 @@ def lingers(*lines: str) -> None:
 
 def ignores_signals() -> None:
     """Ignore every signal that can be ignored."""
+    import signal
+
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         if number < signal.SIGRTMIN:
             signal.signal(number, signal.SIG_IGN)
@@ -177,6 +181,8 @@ def ignores_signals() -> None:
 
 def stopped() -> None:
     """Stop, as by Ctrl-Z."""
+    import signal
+
     say(BEGIN, MATCH)
     os.kill(os.getpid(), signal.SIGSTOP)
 
@@ -231,10 +237,11 @@ def leaves_a_grandchild_behind() -> None:
 
 
 def _sign() -> None:
-    Path("signing").write_text(str(os.getpid()))
-    Path("signing").rename("grandchild")
+    with open("signing", "w") as file:
+        file.write(str(os.getpid()))
+    os.rename("signing", "grandchild")
 
 
 def _await_signature() -> None:
-    while not Path("grandchild").exists():
+    while not os.path.exists("grandchild"):
         time.sleep(0.001)

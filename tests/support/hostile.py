@@ -88,6 +88,7 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "find_files", {"path": path}
         yield "ls", {"path": path}
         yield "tree", {"path": path}
+        yield "read_file", {"path": path}
     for pattern in PATTERNS:
         yield "grep_content", {"pattern": pattern, "output_mode": "count"}
         yield "grep_content", {"pattern": "secret", "file_pattern": pattern, "output_mode": "files_with_matches"}
@@ -104,6 +105,7 @@ def walk(root: str, rg: str) -> int:
         workspace.grep_content("secret", sections=True)
         workspace.ls(ignore=["x"])
         workspace.find_files("x", entry_type="any")
+        workspace.read_file("a/b/file.py")
     answers = 0
     os.path.lexists(BEGIN)
     for name, arguments in calls():

@@ -2,4 +2,4 @@
 
 import os
 
-KILLS = int(os.environ.get("RIPWRAP_KILLS", "20"))
+KILLS = int(os.environ.get("RIPWRAP_KILLS", "8"))

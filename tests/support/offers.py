@@ -19,7 +19,7 @@ from support import offline
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SNAPSHOTS = Path(__file__).parent.parent / "data" / "frameworks"
-NAMES = ("grep_content", "find_files", "ls", "tree", "codebase_search")
+NAMES = ("grep_content", "find_files", "ls", "tree", "codebase_search", "read_file")
 JSON_TYPES: dict[Any, dict[str, Any]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -36,6 +36,7 @@ CALLS: tuple[Call, ...] = (
     ("ls", {"path": ".", "ignore": ["*.md"]}),
     ("ls", {}),
     ("tree", {"limit": 10}),
+    ("read_file", {"path": "cart.py", "ranges": "1-2,4-"}),
     ("codebase_search", {"query": "what is to be done", "limit": 3}),
 )
 MISTAKES: tuple[Call, ...] = (
@@ -50,6 +51,7 @@ MISTAKES: tuple[Call, ...] = (
     ("tree", {"limit": -5}),
     ("codebase_search", {"query": "?"}),
     ("codebase_search", {"query": "x", "path": ".."}),
+    ("read_file", {"path": "../secret.txt"}),
 )
 
 each_tool = pytest.mark.parametrize("name", NAMES)
@@ -99,7 +101,7 @@ def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, st
         name: _only(keys, schema) for name, schema in wanted.items()
     }
     assert {name: schema["description"] for name, schema in properties.items()} == parameter_descriptions(method)
-    asked = {"grep_content": ["pattern"], "codebase_search": ["query"]}
+    asked = {"grep_content": ["pattern"], "codebase_search": ["query"], "read_file": ["path"]}
     required = [*wanted] if strict else asked.get(method.__name__, [])
     assert offer.parameters.get("required", []) == required
     assert not re.search(r"'(anyOf|oneOf|allOf|\$ref|\$defs|definitions)'", repr(offer.parameters))

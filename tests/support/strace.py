@@ -54,7 +54,7 @@ def provide() -> tuple[str, ...]:
 def launcher(path: Path, program: Path, traces: Path) -> Path:
     """Write a script to `path` that runs a program and traces each run into a file in `traces`."""
     traces.mkdir()
-    words = (*provide(), "-f", "-qq", "-s", "4096", "-e", _CALLS)
+    words = (*provide(), "-f", "--seccomp-bpf", "-qq", "-s", "4096", "-e", _CALLS)
     path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} -o {shlex.quote(str(traces))}/$$ "{program}" "$@"\n')
     path.chmod(0o755)
     return path

@@ -10,6 +10,10 @@ import anyio.lowlevel
 
 _SECONDS = 60
 
+TIMEOUTS = (0.5, 2, 8, 32)
+"""Time limits in seconds, for a test in which something must come before the time is over: a busy machine may need more
+than the first."""
+
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait until the condition holds."""

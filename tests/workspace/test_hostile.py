@@ -32,7 +32,7 @@ def watched(tmp_path: Path, root: Path, rg: str) -> str:
     elsewhere, scratch = tmp_path / "elsewhere", tmp_path / "scratch"
     elsewhere.mkdir()
     scratch.mkdir()
-    command = [*strace.provide(), "-f", "-y", "-qq", "-s", "9999", "-o", str(log)]
+    command = [*strace.provide(), "-f", "--seccomp-bpf", "-y", "-qq", "-s", "9999", "-o", str(log)]
     command += ["-e", "trace=open,openat,openat2,creat,execve,lstat,newfstatat,stat,connect"]
     environment = os.environ | {
         "HOME": str(root.parent / "home"),

@@ -9,12 +9,13 @@ from typing import TypeAlias, TypeVar, Unpack, cast
 
 from ripwrap import _text
 from ripwrap._concurrency import warn_deprecated
+from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
 from ripwrap._ripgrep.command import Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
-from ripwrap._ripgrep.page_collector import PageCollector, PageRequest
+from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
@@ -135,6 +136,7 @@ class GrepRequest:
         max_files: Argument of `grep()`.
         timeout: Seconds that the search may take; `None` is no limit.
         explain: Argument of `grep()`.
+        candidates: Files of an index that may have a match; `None` if all files are searched.
     """
 
     command: Command
@@ -145,6 +147,7 @@ class GrepRequest:
     max_files: int | None
     timeout: float | None
     explain: bool
+    candidates: Candidates | None = None
 
     @property
     def root(self) -> str:
@@ -153,7 +156,11 @@ class GrepRequest:
 
     def first_step(self) -> Step[MatchCollector]:
         """Return the step that searches."""
-        return Step(self.command, partial(MatchCollector, self.page), self.timeout)
+        if self.candidates is None:
+            return Step(self.command, partial(MatchCollector, self.page), self.timeout)
+        candidates = self.candidates
+        command, *then = candidates.commands(self.command, self.options)
+        return Step(command, lambda: MatchCollector(self.page, candidates.path_filter()), self.timeout, tuple(then))
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
         """Return the step that searches with other options."""
@@ -208,7 +215,9 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     elif more:
         reason = "max_files" if len(files) == request.max_files and shown < page.max_matches else "limit"
     next_offset = page.offset + shown if more and shown and not found.timed_out else None
-    errors = found.end.path_errors()
+    candidates = request.candidates
+    errors = found.end.path_errors() if candidates is None else candidates.errors_with(found.end.path_errors())
+    errors = tuple(sorted(errors, key=lambda error: path_order(os.fsencode(error.path or ""))))  # rg's threads mix them
     failed = [error for error in errors if not error.harmless]
     sentences = [result_message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
     if failed:
@@ -231,6 +240,8 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
         errors=(*errors, *too_long_errors(found.dropped)),
         dropped_records=found.dropped_records,
         message=" ".join(filter(None, sentences)),
+        candidates=None if candidates is None else candidates.searched,
+        files_total=None if candidates is None else candidates.total,
     )
 
 

@@ -14,7 +14,7 @@ from ripwrap._concurrency import CANCELLED
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source, to_ranked_chunk
 from ripwrap._ranking.fts import bm25_pool, count_rows, insert_chunks, log_remark, open_memory_database
 from ripwrap._ranking.query import Query, parse_query
-from ripwrap._ranking.scoring import Candidate, rank_candidates, word_worths
+from ripwrap._ranking.scoring import Candidate, TextContent, rank_candidates, word_worths
 from ripwrap._ranking.selection import choose_files, file_pattern, matched_stems, query_stems
 from ripwrap._ripgrep.command import Command, words_command
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
@@ -227,4 +227,5 @@ def _pool(query: Query, sources: Sequence[SourceText], deadline: _Deadline) -> t
 
 
 def _candidate(source: SourceText, chunk: Chunk, bm25: float) -> Candidate:
-    return Candidate(source.path, chunk.start_line, chunk.end_line, source.text[chunk.start : chunk.end], bm25)
+    content = TextContent(source.text[chunk.start : chunk.end])
+    return Candidate(source.path, chunk.start_line, chunk.end_line, content, bm25)

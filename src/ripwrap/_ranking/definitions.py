@@ -1,14 +1,15 @@
-"""Find the line that defines a name, in any of the usual languages, by regular expressions; pure."""
+"""Find the lines that define names, in any of the usual languages, by regular expressions; pure."""
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from typing import NamedTuple
 
 from ripwrap._ranking.query import to_nfc
 
+# Grouped by first letters, as a list of words takes Python's `re` half as long again.
 _KEYWORDS = (
-    r"class|def|function\*?|func|fun|fn|interface|struct|enum|trait|type|typedef|module|namespace|protocol|object|record|union"
-    r"|sub|macro_rules!|const|let|var|val|static"
+    r"c(?:lass|onst)|def|f(?:un(?:c(?:tion\*?)?)?|n)|interface|s(?:truct|ub|tatic)|enum|t(?:rait|ype(?:def)?)"
+    r"|m(?:odule|acro_rules!)|namespace|protocol|object|record|union|let|va[lr]"
 )
 _MODIFIERS = (
     r"export|default|declare|public|private|fileprivate|protected|internal|abstract|final|sealed|static|async|unsafe|extern"
@@ -18,15 +19,56 @@ _MODIFIERS = (
 DEFINITION_PREFIX = rf"\b(?:{_KEYWORDS})[ \t]+(?:\([^()\n]*\)[ \t]*)?(?:[\w.:]+(?:\.|::))?"
 """Pattern for a keyword and modifiers before a defined name, for Python and for rg."""
 
+# Every chunk of an index is read by these patterns, so each takes time in proportion to the text, whatever is in it:
+# they begin with a literal that seldom occurs, and repetitions are possessive.
+
+_KEYWORD = re.compile(rf"(?:{_KEYWORDS})[ \t]++(?=(?:\([^()\n]*+\)[ \t]*+)?([\w.:]++))")
+"""A keyword, and the qualified name behind it."""
+_NAME_IN_PATH = re.compile(r"(?:(?<=.\.)|(?<=.::)|\A)([^\W\d]\w*+)")
+"""A name in it: alone, or behind a point or two colons."""
+_LEAD = re.compile(rf"[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*")
 _END = r"(?![\w$])"
 
 # The keywords are English words, too, as in "a class jar, which is large". So a name counts only if code follows: a
 # bracket or operator anywhere in a line, or at the beginning of a line also its end, a colon or a further keyword.
-_IN_CODE = rf"{_END}(?=[!?]?\(|[ \t]*[\[{{<=;]|[ \t]+(?:extends|implements)\b)"
-_AT_THE_START = (
-    rf"{_END}(?=[!?]?[ \t]*(?:[:(].*)?\r?$|[ \t]+(?:with|where|final|private|struct|interface|func|map|chan)\b"
-    r"|[ \t]+\*?[\w.\[\]]+[ \t]*\r?$)"
+_IN_CODE = re.compile(rf"{_END}(?:[!?]?\(|[ \t]*[\[{{<=;]|[ \t]+(?:extends|implements)\b)")
+_AT_THE_START = re.compile(
+    rf"{_END}(?:[!?]?[ \t]*(?:[:(].*)?\r?$|[ \t]+(?:with|where|final|private|struct|interface|func|map|chan)\b"
+    r"|[ \t]+\*?[\w.\[\]]+[ \t]*\r?$)",
+    re.MULTILINE,
 )
+_MACRO = re.compile(rf"#[ \t]*define[ \t]+([^\W\d]\w*){_END}")
+_VARIABLE = re.compile(r"\n(?=([^\W\d]\w*+)\s*+(?::[^=\n]++)?(=)(?!=))")
+"""A variable at the left margin."""
+_FUNCTION_VALUE = re.compile(r"[:=]\s*+(?:async\s++)?(?:function\b|class\b|\([^()\n]*+\)\s*+=>|\w++\s*+=>)")
+"""A function, or class, that is assigned to a name (JavaScript)."""
+_ASSIGNED = re.compile(r"[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?([^\W\d]\w*)\s*")
+"""The line before that, with the name."""
+# A signature with its body (C, C++, Java, C#), from its end: `foo(` at the end of words, and `) {` behind it.
+_BODY = re.compile(r"\)[\w\s]*+\{")
+_SIGNATURE = re.compile(r"\n([\w:&*<>,\[\] \t]++)(?=\s*+\()")
+_QUALIFIED = re.compile(r"(?:\w+::)*+([^\W\d]\w*)")
+_CONTROL = frozenset({"catch", "for", "foreach", "if", "switch", "while"})
+"""Words that a body follows as it follows a signature."""
+
+
+class Definition(NamedTuple):
+    """A definition of a name in a text.
+
+    Attributes:
+        start: Offset of its first character, or of its line.
+        end: Offset behind what makes it a definition.
+        name: Name.
+    """
+
+    start: int
+    end: int
+    name: str
+
+
+def defined_names(text: str) -> set[str]:
+    """Return the names whose definition begins in a text."""
+    return {one.name for one in _definitions("\n" + to_nfc(text))}
 
 
 def has_definition(text: str, symbol: str) -> bool:
@@ -36,24 +78,68 @@ def has_definition(text: str, symbol: str) -> bool:
 
 def definition_lines(text: str, symbol: str) -> Iterator[int]:
     """Yield the index of each line with a definition of a name."""
-    text = to_nfc(text)
+    text = "\n" + to_nfc(text)
     if symbol in text:
-        for found in _definition(symbol).finditer(text):
-            yield text.count("\n", 0, found.end())
+        behind = 0
+        for found in sorted(one for one in _definitions(text) if one.name == symbol):
+            if found.start >= behind:
+                behind = found.end
+                yield text.count("\n", 1, behind)
 
 
-@lru_cache(maxsize=128)
-def _definition(symbol: str) -> re.Pattern[str]:
-    name = re.escape(symbol)
-    # Alternatives: a keyword before the name within a line, and at its beginning; a macro of C; a function assigned to
-    # a name (JavaScript); a variable at the left margin; a signature with its body (C, C++, Java, C#).
-    return re.compile(
-        rf"{DEFINITION_PREFIX}{name}{_IN_CODE}"
-        rf"|^[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*{DEFINITION_PREFIX}{name}{_AT_THE_START}"
-        rf"|#[ \t]*define[ \t]+{name}{_END}"
-        rf"|^[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?{name}\s*[:=]\s*"
-        rf"(?:async\s+)?(?:function\b|class\b|\([^()\n]*\)\s*=>|\w+\s*=>)"
-        rf"|^{name}\s*(?::[^=\n]+)?=(?!=)"
-        rf"|^[\w:&*<>,\[\] \t]+[ \t*&](?:\w+::)*{name}\s*\([^;{{}}]*\)[\w\s]*\{{",
-        re.MULTILINE,
-    )
+def _definitions(text: str) -> Iterator[Definition]:
+    """Yield the definitions in a text, before which a line end was added, one kind after the other."""
+    yield from _declarations(text)
+    for found in _MACRO.finditer(text):
+        yield Definition(found.start(), found.end(), found[1])
+    for found in _VARIABLE.finditer(text):
+        yield Definition(found.end(), found.end(2), found[1])
+    yield from _assignments(text)
+    yield from _signatures(text)
+
+
+def _declarations(text: str) -> Iterator[Definition]:
+    """Yield names behind a keyword: within a line, and at its beginning."""
+    line = line_end = lead_end = 0
+    for found in _KEYWORD.finditer(text):
+        start = found.start()
+        if text[start - 1].isalnum() or text[start - 1] == "_":
+            continue
+        if start >= line_end:
+            line = text.rfind("\n", line, start) + 1
+            line_end = text.find("\n", start)
+            line_end = len(text) if line_end < 0 else line_end
+            lead = _LEAD.match(text, line)
+            lead_end = line if lead is None else lead.end()
+        for name in _NAME_IN_PATH.finditer(found[1]):
+            end = found.start(1) + name.end()
+            if start <= lead_end and _AT_THE_START.match(text, end):
+                yield Definition(line, end, name[1])
+            elif _IN_CODE.match(text, end):
+                yield Definition(start, end, name[1])
+
+
+def _assignments(text: str) -> Iterator[Definition]:
+    """Yield names that a function or class is assigned to."""
+    line = 0
+    for found in _FUNCTION_VALUE.finditer(text):
+        last = found.start()
+        while text[last - 1].isspace() and last > 1:
+            last -= 1
+        line = max(text.rfind("\n", line, last) + 1, line)
+        if name := _ASSIGNED.fullmatch(text, line, found.start()):
+            yield Definition(line, found.end(), name[1])
+
+
+def _signatures(text: str) -> Iterator[Definition]:
+    """Yield names of functions whose parameters are followed by a body in braces."""
+    behind = 0
+    for found in _BODY.finditer(text):
+        parenthesis = found.start()
+        first = max(behind, *(text.rfind(mark, behind, parenthesis) + 1 for mark in ";{}"))
+        behind = found.end()
+        for line in _SIGNATURE.finditer(text, first, parenthesis):
+            head = line[1].rstrip(" \t")
+            at = max(head.rfind(mark) for mark in " \t*&") + 1
+            if at > 1 and (name := _QUALIFIED.fullmatch(head, at)) and name[1] not in _CONTROL:
+                yield Definition(line.start(1), behind, name[1])

@@ -1,13 +1,14 @@
 """Decode a file for ranking, as rg does, and turn a ranked chunk of it into a result; no I/O."""
 
 import codecs
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ripwrap._ranking.query import Query
-from ripwrap._ranking.scoring import Candidate, RankedCandidate, count_words, most_relevant_lines
-from ripwrap._text import raw_bytes, text_of
+from ripwrap._ranking.scoring import RankedCandidate, count_words, most_relevant_lines
+from ripwrap._text import BOMS, raw_bytes, text_of
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
 MAX_FILE_BYTES = 1_000_000
 """Bytes of a file that are read."""
-
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 @dataclass(frozen=True)
@@ -27,11 +26,13 @@ class SourceText:
         path: Path, as rg prints it.
         text: Text; bytes that are not UTF-8 are lone surrogates.
         exact: True if the file is UTF-8.
+        marked: True if the file has a byte order mark; otherwise, the text is its bytes as UTF-8.
     """
 
     path: str
     text: str
     exact: bool
+    marked: bool = False
 
     @cached_property
     def sections(self) -> "Outline":
@@ -39,6 +40,11 @@ class SourceText:
         from ripwrap._code.patterns.outline import NearbyOutline  # late: it compiles the patterns of all languages
 
         return NearbyOutline(self.path, self.text.split("\n"))
+
+    def name_at(self, line: int) -> str:
+        """Return the name of the definition around a line, from 1; empty at the top level."""
+        section = self.sections.enclosing(line)
+        return "" if section is None else section.name
 
     def readable(self, piece: str) -> str:
         """Return a part of the text without lone surrogates."""
@@ -50,23 +56,18 @@ def cut_to_limit(raw: bytes) -> bytes:
     if len(raw) <= MAX_FILE_BYTES:
         return raw
     cut = raw.rfind(b"\n", 0, MAX_FILE_BYTES) + 1 or MAX_FILE_BYTES
-    encoding = next((encoding for bom, encoding in _BOMS if raw.startswith(bom)), "utf-8")
+    encoding = next((encoding for bom, encoding in BOMS if raw.startswith(bom)), "utf-8")
     decoder = codecs.getincrementaldecoder(encoding)("ignore")
     decoder.decode(raw[:cut])
     begun, _ = decoder.getstate()  # bytes of a character that the cut divides
     return raw[: cut - len(begun)]
 
 
-def is_binary(raw: bytes) -> bool:
-    """Return True if rg takes a file with these first bytes for binary."""
-    return b"\0" in raw and not raw.startswith(tuple(bom for bom, _ in _BOMS))
-
-
 def decode_source(path: str, raw: bytes) -> SourceText | None:
     """Decode a file as rg does: by its byte order mark, or as UTF-8; return None if it is binary."""
-    for bom, encoding in _BOMS:
+    for bom, encoding in BOMS:
         if raw.startswith(bom):
-            return SourceText(path, raw[len(bom) :].decode(encoding, "replace"), exact=True)
+            return SourceText(path, raw[len(bom) :].decode(encoding, "replace"), exact=True, marked=True)
     if b"\0" in raw:
         return None
     try:
@@ -75,7 +76,13 @@ def decode_source(path: str, raw: bytes) -> SourceText | None:
         return SourceText(path, raw.decode("utf-8", "surrogateescape"), exact=False)
 
 
-def to_ranked_chunk(query: Query, entry: RankedCandidate, source: SourceText, symbol: str | None = None) -> RankedChunk:
+def to_ranked_chunk(
+    query: Query,
+    entry: RankedCandidate,
+    source: SourceText,
+    symbol: str | None = None,
+    name_at: Callable[[int], str] | None = None,
+) -> RankedChunk:
     """Return a result, with the name of the definition around the most relevant line of the chunk.
 
     Args:
@@ -84,9 +91,11 @@ def to_ranked_chunk(query: Query, entry: RankedCandidate, source: SourceText, sy
         source: Text of its file.
         symbol: Name of the definition that has all lines of the chunk, if known. The result then has this name, or the
             name of a definition in it.
+        name_at: Function that returns the same as that of the source, if it is known from elsewhere.
     """
     candidate = entry.candidate
-    name = _name_of(query, candidate, source)
+    text = candidate.content.text() or ""
+    name = _name_of(query, text, candidate.start_line, name_at or source.name_at)
     if symbol is not None and not name.startswith(f"{symbol}."):
         name = symbol
     return RankedChunk(
@@ -94,21 +103,20 @@ def to_ranked_chunk(query: Query, entry: RankedCandidate, source: SourceText, sy
         start_line=candidate.start_line,
         end_line=candidate.end_line,
         symbol=source.readable(name) or None,
-        text=source.readable(candidate.text),
+        text=source.readable(text),
         score=entry.score,
         reasons=tuple(entry.reasons),
     )
 
 
-def _name_of(query: Query, candidate: Candidate, source: SourceText) -> str:
-    """Return the name of the definition around the most relevant line; empty at the top level."""
+def _name_of(query: Query, text: str, start_line: int, name_at: Callable[[int], str]) -> str:
+    """Return the name of the definition around the most relevant line of a chunk; empty at the top level."""
     # For "session login", the line of the class and the line of the method may have one word each. So count the words
     # of a line together with those of the name around it: `Session.login` has both. Among equal lines, the name with
     # most words wins.
-    lines = candidate.text.split("\n")
-    relevant = most_relevant_lines(candidate.text, query)
-    sections = [source.sections.enclosing(candidate.start_line + line) for line in relevant]
-    names = [section.name if section else "" for section in sections]
+    lines = text.split("\n")
+    relevant = most_relevant_lines(text, query)
+    names = [name_at(start_line + line) for line in relevant]
     both = [f"{name} {lines[line]}" for name, line in zip(names, relevant, strict=True)]
     counts = list(zip(count_words(query, both), count_words(query, names), strict=True))
     return names[counts.index(max(counts))]

@@ -84,7 +84,10 @@ def bm25_pool(
         locate: Function that says where rows are; rows that it drops do not count.
         depth: Rows that are searched for further files, as a multiple of `POOL_SIZE`.
     """
-    pool = _best_rows(database, query, locate, depth * POOL_SIZE)
+    statement = SELECT_BM25 + " ORDER BY score DESC, rowid LIMIT ?"
+    pool = best_rows(
+        lambda wanted: database.execute(statement, (query.match, wanted)).fetchall(), locate, depth * POOL_SIZE
+    )
     if query.definitions:
         known = {row for row, _ in pool}
         statement = "SELECT rowid FROM fts WHERE fts MATCH ?"
@@ -108,14 +111,21 @@ def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], in
     return {word: count(fts_term(word)) for word in query.words}, count(query.match)
 
 
-def _best_rows(database: "Connection", query: Query, locate: LocateRows, wanted: int) -> list[tuple[int, float]]:
-    """Return the best rows, and the best row of each further file."""
+def best_rows(
+    search: Callable[[int], list[tuple[int, float]]], locate: LocateRows, wanted: int = POOL_DEPTH * POOL_SIZE
+) -> list[tuple[int, float]]:
+    """Return the best rows, and the best row of each further file.
+
+    Args:
+        search: Returns as many rows as it is given, with their BM25, the best first.
+        locate: Function that says where rows are; rows that it drops do not count.
+        wanted: Rows that are searched at first.
+    """
     # BM25 is computed for the whole table, but `locate` drops rows of other views, and only it knows the order of rows
     # with equal scores. So ask for the `wanted` best rows, and for four times as many while the last score among them
     # may continue behind them and fewer than POOL_SIZE rows of the view are better than it.
     while True:
-        statement = SELECT_BM25 + " ORDER BY score DESC, rowid LIMIT ?"
-        rows = database.execute(statement, (query.match, wanted)).fetchall()
+        rows = search(wanted)
         scores: dict[int, float] = dict(rows)
         positions = locate(scores)
         better = sum(scores[row] > rows[-1][1] for row in positions)

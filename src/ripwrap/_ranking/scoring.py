@@ -19,7 +19,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
+from typing import Protocol
 
 from ripwrap._ranking.definitions import definition_lines, has_definition
 from ripwrap._ranking.paths import PathWords, joined_stem, match_path, path_penalty
@@ -74,6 +75,33 @@ _MAX_RELEVANT_LINES = 16
 """Maximum number of lines of a chunk that are compared to choose its name."""
 
 
+class Content(Protocol):
+    """Content of a chunk, which may be in a file that is not read yet."""
+
+    def text(self) -> str | None:
+        """Return the text; None if the file has changed since it was split into chunks."""
+        ...
+
+    def defines(self, name: str) -> bool:
+        """Return True if a definition of a name begins in the text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextContent:
+    """Content of a chunk whose text is known."""
+
+    known: str
+
+    def text(self) -> str:
+        """Return the text."""
+        return self.known
+
+    def defines(self, name: str) -> bool:
+        """Return True if a definition of a name begins in the text."""
+        return has_definition(self.known, name)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
     """A chunk of the pool.
@@ -82,7 +110,7 @@ class Candidate:
         path: Path of its file.
         start_line: Number of its first line, from 1.
         end_line: Number of its last line.
-        text: Text.
+        content: Content; its text is asked for if the file is one of the best, or if the chunk is shown.
         bm25: BM25; more is better.
         cosine: Cosine of its vector and the query's; None if the search by vectors did not find it.
     """
@@ -90,7 +118,7 @@ class Candidate:
     path: str
     start_line: int
     end_line: int
-    text: str
+    content: Content
     bm25: float
     cosine: float | None = None
 
@@ -156,7 +184,7 @@ def rank_candidates(
 ) -> list[RankedCandidate]:
     """Return the best chunk of each file of a pool, the best file first, then further chunks of them.
 
-    Equal scores are in the order of path and line.
+    Equal scores are in the order of path and line. Chunks without a text are left out.
 
     Args:
         query: Query.
@@ -179,24 +207,34 @@ def rank_candidates(
     similar = _similarities(files) if vector_weight else {}
     for file in files:
         file.score += vector_weight * max((similar.get(chunk, 0.0) for chunk in file.chunks), default=0.0)
-    proximity = _Proximity(query.words, worths)
-    for file in sorted(files, key=_file_key)[:_FILES_WITH_NEAR]:
-        file.near = {chunk: proximity.of(chunk.text) for chunk in file.chunks[: len(_CHUNK_SHARES)]}
-        file.score += words_weight * NEAR_WORDS * max(near for near, _ in file.near.values())
+    _add_proximity(files, _Proximity(query.words, worths), words_weight * NEAR_WORDS)
     highest = max((chunk.bm25 for chunk in pool), default=0.0) or 1.0
 
     def worth_showing(file: _File, chunk: Candidate) -> tuple[bool, float, int]:
         value = words_weight * (chunk.bm25 / highest + NEAR_WORDS * file.near.get(chunk, (0.0,))[0])
         return chunk not in file.defined, -value - vector_weight * similar.get(chunk, 0.0), chunk.start_line
 
-    ranked: list[RankedCandidate] = []
+    def best_chunks() -> Iterator[RankedCandidate]:
+        for file in files:
+            file.chunks.sort(key=lambda chunk: worth_showing(file, chunk))
+            yield RankedCandidate(file.chunks[0], _shown_score(file.score), _reasons(query, file))
+
     files.sort(key=_file_key)
-    for file in files[:limit]:
-        file.chunks.sort(key=lambda chunk: worth_showing(file, chunk))
-        ranked.append(RankedCandidate(file.chunks[0], _shown_score(file.score), _reasons(query, file)))
-    if limit is None or len(ranked) < limit:
-        ranked += _further(query, files)
-    return ranked[:limit]
+    ranked = chain(best_chunks(), _further(query, files))
+    return list(islice((entry for entry in ranked if entry.candidate.content.text() is not None), limit))
+
+
+def _add_proximity(files: Iterable[_File], proximity: "_Proximity", weight: float) -> None:
+    """Add the proximity of words to the scores of the best files, whose text is read for it."""
+    left = _FILES_WITH_NEAR
+    for file in sorted(files, key=_file_key):
+        best = [(chunk, chunk.content.text()) for chunk in file.chunks[: len(_CHUNK_SHARES)]]
+        file.near = {chunk: proximity.of(text) for chunk, text in best if text is not None}
+        if file.near:
+            file.score += weight * max(near for near, _ in file.near.values())
+            left -= 1
+            if not left:
+                return
 
 
 def _shown_score(sum_of_parts: float) -> float:
@@ -219,7 +257,7 @@ def _group(query: Query, pool: Sequence[Candidate]) -> list[_File]:
 def _add_definitions(file: _File, query: Query) -> None:
     for symbol in query.symbols:
         for chunk in file.chunks:
-            if chunk not in file.defined and has_definition(chunk.text, symbol):
+            if chunk not in file.defined and chunk.content.defines(symbol):
                 file.defined[chunk] = symbol
                 file.named = file.named or joined_stem(file.path) == re.sub(r"[\W_]", "", symbol).lower()
     if file.defined:
@@ -373,14 +411,12 @@ def _match_reasons(chunk: Candidate) -> Iterator[str]:
         yield f"cosine {chunk.cosine:.2f}"
 
 
-def _further(query: Query, files: Sequence[_File]) -> list[RankedCandidate]:
-    """Return all chunks of files but the first of each; their scores are below those of all files.
+def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
+    """Yield all chunks of files but the first of each; their scores are below those of all files.
 
     The second chunk of a better file comes first, and the second chunk of a file before its third.
     """
-    if not files:
-        return []
-    least = _shown_score(files[-1].score)
+    least = _shown_score(files[-1].score) if files else 0.0
     ranked: list[RankedCandidate] = []
     for file in files:
         for better, chunk in enumerate(file.chunks[1:], 1):
@@ -388,7 +424,7 @@ def _further(query: Query, files: Sequence[_File]) -> list[RankedCandidate]:
             reasons += [*_match_reasons(chunk), f"{plural(better, 'better chunk')} in its file"]
             score = least * math.exp(file.score - files[0].score) * _REPEAT_FACTOR**better
             ranked.append(RankedCandidate(chunk, score, [*reasons, query.remark] if query.remark else reasons))
-    return sorted(ranked, key=lambda entry: (-entry.score, entry.candidate.path, entry.candidate.start_line))
+    yield from sorted(ranked, key=lambda entry: (-entry.score, entry.candidate.path, entry.candidate.start_line))
 
 
 def most_relevant_lines(text: str, query: Query) -> list[int]:

@@ -164,7 +164,10 @@ class PathDecoder:
         whole, ended, self._rest = (self._rest + chunk).rpartition(b"\0")
         if len(self._rest) > MAX_RECORD:
             raise _decode_error(self._rest, f"a path longer than {MAX_RECORD} bytes")
-        return [path.removeprefix(_DOT_SLASH) for path in decode_path(whole).split("\0")] if ended else []
+        if not ended:
+            return []
+        # All at once, because a listing may have a hundred thousand paths.
+        return ("\0" + decode_path(whole)).replace("\0" + _DOT_SLASH, "\0").split("\0")[1:]
 
     def close(self) -> None:
         """Check that the stream ended with a complete path.

@@ -90,7 +90,8 @@ class ListingCollector(BaseListingCollector[Item]):
         if self._allowed is not None:
             items = [item for item in items if self._allowed(_path(item))]
         self.total += len(items)
-        self.counted += sum(item.count for item in items if isinstance(item, FileCount))
+        if items and isinstance(items[0], FileCount):  # then all of them are
+            self.counted += sum(item.count for item in items if isinstance(item, FileCount))
         self._items += items
         if len(self._items) > 2 * self._max_items + 1000:
             self._trim()

@@ -7,7 +7,7 @@ page.
 
 import os
 from bisect import insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ripwrap._ripgrep.decoder import kind_of, path_in, path_of
@@ -66,7 +66,7 @@ class PageCollector:
     as the page has are held, with their context.
 
     With `max_count`, rg writes matches in the context after the last counted match as matches, too (rg-facts 18); here
-    they become context.
+    they become context. Matches of a file that is not `allowed` are not counted.
 
     Attributes:
         matches: Number of matches so far.
@@ -75,12 +75,20 @@ class PageCollector:
         ended: True if rg's summary was read, so that these numbers are final.
     """
 
-    def __init__(self, request: PageRequest, *, max_record: int = MAX_RECORD) -> None:
+    def __init__(
+        self,
+        request: PageRequest,
+        allowed: Callable[[bytes], bool] | None = None,
+        *,
+        max_record: int = MAX_RECORD,
+    ) -> None:
         self.matches: int = 0
         self.files: int = 0
         self.binary: int = 0
         self.ended: bool = False
         self._request = request
+        self._allowed = allowed
+        self._skipping_file = False
         self._framer = Framer(max_record, path_in)
         self._kept: list[Block] = []
         self._held = 0
@@ -134,7 +142,8 @@ class PageCollector:
     def _begin(self, path: bytes) -> None:
         self._keep_block()
         self._in_file = 0
-        if self._may_be_on_page(path):
+        self._skipping_file = self._allowed is not None and not self._allowed(path)
+        if not self._skipping_file and self._may_be_on_page(path):
             self._block = Block(path)
 
     def _may_be_on_page(self, path: bytes) -> bool:
@@ -143,6 +152,8 @@ class PageCollector:
         return not self._fills_page(len(self._kept), self._held) or path_order(path) < path_order(self._kept[-1].path)
 
     def _match(self, record: bytes) -> None:
+        if self._skipping_file:
+            return
         is_match = self._in_file != self._request.max_count
         if is_match:
             self.matches += 1

@@ -13,13 +13,11 @@ class RoundRobinCollector(PageCollector):
     """Collector of a page of matches in round-robin order, and of the names of the files with a match.
 
     At most three times as many matches as the page has are held, with their context; if `max_files` is less than
-    `max_matches`, so many for each file. Matches of a file that is not `allowed` are not counted.
+    `max_matches`, so many for each file.
     """
 
     def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:
-        super().__init__(request)
-        self._allowed = allowed
-        self._skipping_file = False
+        super().__init__(request, allowed)
         self._path: bytes | None = None
         self._named: list[tuple[bytes, int]] = []
         self._max_page_files = min(request.max_files, request.end)  # how many files can have a match on the page
@@ -35,13 +33,6 @@ class RoundRobinCollector(PageCollector):
     def _begin(self, path: bytes) -> None:
         super()._begin(path)
         self._path = path
-        self._skipping_file = self._allowed is not None and not self._allowed(path)
-        if self._skipping_file:
-            self._block = None
-
-    def _match(self, record: bytes) -> None:
-        if not self._skipping_file:
-            super()._match(record)
 
     def _may_be_on_page(self, path: bytes) -> bool:
         if not (self._max_page_files and self._request.max_matches):

@@ -62,17 +62,19 @@ Lock = Callable[[], anyio.Lock]
 
 @dataclass(frozen=True, slots=True)
 class Step(Generic[C]):
-    """One run of rg.
+    """One run of rg, or several one after another, as of one rg.
 
     Attributes:
         command: Command of rg.
         collector: Function that makes the collector of the output; called again if rg has to be started again.
         timeout: Seconds after which rg is stopped, counted from when it has its slot; `None` is no limit.
+        then: Further commands of the same search, for other paths.
     """
 
     command: Command
     collector: Callable[[], C]
     timeout: float | None
+    then: tuple[Command, ...] = ()
 
 
 class Runner(Protocol):
@@ -297,7 +299,7 @@ def _finish(collector: Collector, end: Exit, *, timed_out: bool) -> None:
 
 async def _run(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
     deadline = math.inf if step.timeout is None else anyio.current_time() + step.timeout
-    runs, collector = Runs(step.command), step.collector()
+    runs, collector = Runs(step.command, step.then), step.collector()
     while runs.pending:
         async with AsyncChild(binary, runs.pending[0]) as child:
             with anyio.CancelScope(deadline=deadline) as scope:
@@ -321,7 +323,7 @@ async def _run(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
 
 def _run_blocking(step: Step[C], binary: RgBinary) -> tuple[C, Exit, bool]:
     begun = time.monotonic()
-    runs, collector = Runs(step.command), step.collector()
+    runs, collector = Runs(step.command, step.then), step.collector()
     while runs.pending:
         with BlockingChild(binary, runs.pending[0], step.timeout, begun) as child:
             while chunk := child.read(whole=collector.ended):

@@ -8,7 +8,7 @@ import functools
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol, TypeVar
 
@@ -60,23 +60,24 @@ class Answer(Protocol[T_co]):
 
 
 class Runs:
-    """Runs of rg for one command, one after another: a single one, unless its paths need several command lines.
+    """Runs of rg for one search, one after another: a single one, unless its paths need several command lines.
 
     Attributes:
         pending: Commands that are still to run.
     """
 
-    def __init__(self, command: Command, *, ordered: bool = False) -> None:
-        """Split the command.
+    def __init__(self, command: Command, then: Sequence[Command] = (), *, ordered: bool = False) -> None:
+        """Split the commands.
 
         Args:
             command: Command with all paths.
+            then: Further commands of the same search, for other paths.
             ordered: True if the order of files matters.
 
         Raises:
             SearchError: The order matters, and rg would have to sort the files of all paths together.
         """
-        self._commands = split(command)
+        self._commands = [part for one in (command, *then) for part in split(one)]
         if ordered and len(self._commands) > 1 and command.sorts_all:
             raise _order_error(command, len(self._commands))
         self.pending = deque(self._commands)

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial, wraps
 from json import loads
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack, cast
 
 import anyio
 from cyclopts import App, Parameter
 
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import shown
-from ripwrap.cli.flags import OTHER, Json, ResultLimit, RgPath, flags
+from ripwrap.cli.flags import OTHER, Color, Json, Limit, LineNumber, MaxColumns, ResultLimit, RgPath, flags
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import (
     FAILED,
@@ -23,15 +23,18 @@ from ripwrap.cli.output import (
     NOTHING,
     IndexBar,
     complain,
+    match_printer,
     print_all,
     print_chunk,
     print_fields,
     print_json,
     print_refreshed,
     printed_warnings,
+    warn_of_binary,
 )
-from ripwrap.options import VISIBLE_FILES, FileOptions
-from ripwrap.results import RankedChunk
+from ripwrap.models import Begin, Context, Match
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
+from ripwrap.results import GrepResult, RankedChunk
 
 if TYPE_CHECKING:
     from ripwrap.index import CheckResult, Index, IndexStatus, RefreshResult
@@ -44,7 +47,9 @@ index: App = App(
     usage="ripwrap index COMMAND [OPTIONS] [ARGUMENTS]",
     sort_key=6,
     group_parameters=OTHER,
-    help_epilogue=epilogue("ripwrap index build", "ripwrap index search 'how are cookies stored'"),
+    help_epilogue=epilogue(
+        "ripwrap index build", "ripwrap index search 'how are cookies stored'", "ripwrap index grep 'class \\w+Jar'"
+    ),
 )
 
 
@@ -209,6 +214,69 @@ def search(
         yield from anyio.run(ask)
 
     return print_all(results(), print_json if json else print_chunk, RankedChunk, lenient=True)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class GrepOptions(IndexOptions):
+    """Options of the command that searches for a pattern."""
+
+    rg: RgPath = None
+
+
+@index.command(usage="ripwrap index grep [OPTIONS] PATTERN [ROOT]")
+@flags(SearchOptions, VISIBLE_FILES)
+def grep(
+    pattern: str,
+    root: Root = ".",
+    /,
+    *,
+    limit: Limit = None,
+    line_number: LineNumber = False,
+    color: Color = "auto",
+    max_columns: MaxColumns = 0,
+    refresh: Annotated[bool, Parameter(show_default="on", help="Bring the index up to date first")] = True,
+    settings: GrepOptions = GrepOptions(),
+    json: Json = False,
+    **options: Unpack[SearchOptions],
+) -> int:
+    """Search for a regular expression as `search` does, with the index.
+
+    Options that choose files make another view of the index.
+
+    Parameters
+    ----------
+    pattern
+        Regular expression to search for
+    """
+    if max_columns < 0:
+        raise ValueError(f"--max-columns must be a whole number, 0 or more, got {max_columns}")
+    if line_number:
+        options["no_line_number"] = False
+    chosen = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
+    others = {"context": 0, **{name: value for name, value in options.items() if name not in chosen}}
+    found = settings.existing(root, cast("FileOptions", chosen))
+    ask = partial(found.grep, pattern, limit=limit, timeout=None, refresh=refresh, **cast("SearchOptions", others))
+    failed = False
+
+    def results() -> Iterator[GrepResult | Begin | Match | Context]:
+        nonlocal failed
+        result = anyio.run(ask)
+        errors = [error for error in result.errors if not error.harmless]
+        failed = bool(errors)
+        if not refresh:  # which logs them
+            for error in errors:
+                complain(str(error))
+        if json:
+            yield from (result,) if result else ()
+        else:
+            for file in result:
+                yield Begin.model_validate({"path": file.path})
+                yield from file.lines()
+                warn_of_binary(file.path, file.binary_offset)
+
+    code = print_all(results(), print_json if json else match_printer(color, max_columns), (Match, GrepResult))
+    return FAILED if failed else code
 
 
 @index.command(usage="ripwrap index watch [OPTIONS] [ROOT]")

@@ -68,7 +68,9 @@ def styled_console(color: When = "auto", *, stderr: bool = False) -> Console:
     )
 
 
-def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type, *, lenient: bool = False) -> int:
+def print_all(
+    items: Iterable[Item], show: Callable[[Any], None], wanted: type | tuple[type, ...], *, lenient: bool = False
+) -> int:
     """Print every item, and return the exit code.
 
     Warnings of the library and errors of a summary go to stderr.
@@ -76,7 +78,7 @@ def print_all(items: Iterable[Item], show: Callable[[Any], None], wanted: type, 
     Args:
         items: Items to print.
         show: Prints one.
-        wanted: Type of the items that count as found.
+        wanted: Type, or types, of the items that count as found.
         lenient: Do not fail because of a warning.
     """
     found = failed = False
@@ -283,12 +285,15 @@ def _red(text: bytes) -> bytes:
 
 
 def _warn_of_binary(message: Message) -> None:
-    """Print a warning, as rg does, about a file whose search may have ended at its first NUL byte."""
-    if isinstance(message, End) and message.binary_offset is not None:
-        where = shown(message.path or "<stdin>")
-        complain(
-            f"{where}: taken for binary from the NUL byte at offset {message.binary_offset} on; --text searches all"
-        )
+    if isinstance(message, End):
+        warn_of_binary(message.path, message.binary_offset)
+
+
+def warn_of_binary(path: str | None, offset: int | None) -> None:
+    """Print a warning, as rg does, if the search of a file may have ended at its first NUL byte."""
+    if offset is not None:
+        where = shown(path or "<stdin>")
+        complain(f"{where}: taken for binary from the NUL byte at offset {offset} on; --text searches all")
 
 
 def match_printer(color: When, max_columns: int) -> Callable[[Message], None]:

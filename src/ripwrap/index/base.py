@@ -6,11 +6,12 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar, Unpack, cast
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -19,10 +20,13 @@ from ripwrap._code.treesitter.chunker import chunker_version
 from ripwrap._code.treesitter.parser import is_available
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap._code.windows import window_chunks
-from ripwrap._ranking.query import TOKENIZE, Query, parse_query
-from ripwrap._ripgrep.command import files_command
+from ripwrap._operations.candidates import Candidates
+from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
+from ripwrap._ranking.query import Query, parse_query
+from ripwrap._ripgrep.command import Command, files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.literals import Required, required_literals
 from ripwrap._ripgrep.runner import DeadlineRunner, Runner, Step
 from ripwrap._text import shown
 from ripwrap.binary import cache
@@ -34,23 +38,37 @@ from ripwrap.index.embeddings.hybrid import HybridSearch
 from ripwrap.index.embeddings.protocol import Embedder
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
 from ripwrap.index.refresh import Chunker, refresh
-from ripwrap.index.search import search
-from ripwrap.index.storage.database import read_transaction
+from ripwrap.index.search import Found, search
+from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
+from ripwrap.index.storage.postings import TOKENIZER
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
-from ripwrap.options import VISIBLE_FILES, FileOptions, StrPath, check_limit, check_timeout
-from ripwrap.results import RankedChunk
+from ripwrap.index.trigrams import Trigrams
+from ripwrap.models import PathError
+from ripwrap.options import (
+    EXCLUDED,
+    VISIBLE_FILES,
+    FileOptions,
+    SearchOptions,
+    StrPath,
+    check_limit,
+    check_max_age,
+    check_timeout,
+)
+from ripwrap.results import GrepResult, RankedChunk
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
+
+    from ripwrap.index.journal import Journal, Position
 
 DEFAULT_LIMIT = 10
 WINDOW_CHUNKER = Chunker("windows 2", lambda _, text: window_chunks(text))
 """Chunker that splits at lines."""
 
-_TOKENIZER = f"{TOKENIZE} 2"
+_TOKENIZER = f"{TOKENIZER} 2"
 """The tokenizer of full-text search, and the version of the rule that splits identifiers."""
 
 _FILES_VERSION = "2"
@@ -59,6 +77,8 @@ _FILES_VERSION = "2"
 _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # while other processes refresh, too
 _UNLIMITED = 2**62
+_TRUST_SECONDS = 60.0
+"""Seconds for which a journal is trusted, because some changes are not noted in it; see `journal.py`."""
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg")
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 _ORDER_FLAGS = ("--sort=", "--sortr=", "--threads=")  # do not affect which files are listed
@@ -68,6 +88,23 @@ ChunkerName: TypeAlias = Literal["auto", "syntax", "windows"]
 ProgressCallback: TypeAlias = Callable[[Progress], object]
 
 _Found = TypeVar("_Found", IndexStatus, CheckResult)
+
+
+@dataclass(frozen=True, slots=True)
+class _Finished:
+    """A refresh that has finished.
+
+    Attributes:
+        view: View that was refreshed.
+        begun: When its files were listed, in seconds of `time.monotonic()`.
+        generation: Generation of the view at its end.
+        position: Position in the journal before the files were listed; `None` if changes may have been missed.
+    """
+
+    view: View
+    begun: float
+    generation: int | None
+    position: "Position | None"
 
 
 class BaseIndex:
@@ -108,22 +145,32 @@ class BaseIndex:
             ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` is
                 out of range.
             TypeError: `hybrid_weight` is not an int or float.
-            RipwrapError: `chunker="syntax"`, and the extra `syntax` is not installed.
+            RipwrapError: tantivy is not installed, which is in the extra `index`; or `chunker="syntax"`, and the extra
+                `syntax` is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
+        if not has_engine():
+            raise RipwrapError(HintedText("an index needs tantivy: ", Hint(kind="install", target="ripwrap[index]")))
         _check_weight(hybrid_weight)
-        self._command = files_command(os.path.realpath(root), (), {**VISIBLE_FILES, **options}, _ARGUMENTS)
+        self._file_options: FileOptions = {**VISIBLE_FILES, **options}
+        self._command = files_command(os.path.realpath(root), (), self._file_options, _ARGUMENTS)
         self._root = Path(self._command.cwd)
         self._rg = rg
         self._lock_of_loop: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_INDEX_NUMBERS)}")
         self._chunker = _make_chunker(chunker)
-        self._options = json.dumps([one for one in self._command.arguments if not one.startswith(_ORDER_FLAGS)])
+        self._options = json.dumps(_choosing_flags(self._command))
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER, "files": _FILES_VERSION}
         self._location = location
         project = location == "project"
         self._store = Store(
             _index_folder(self._root, location), versions, ignored=project, named=location is not None and not project
         )
+        self._trigrams = Trigrams(self._store)
+        self._unlisted: tuple[PathError, ...] = ()
+        """Paths that could not be read when the files were listed last."""
+        self._last_refresh: _Finished | None = None
+        self._watches = 0
+        self._journal: Journal | None = None
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
@@ -145,8 +192,44 @@ class BaseIndex:
     def _current_view(self) -> View:
         return View(str(self._root), view_of(self._root), self._options)
 
+    @contextmanager
+    def _watched(self) -> Generator[None]:
+        """Keep a journal of the files in the block, so that a search need not list them while nothing changes."""
+        self._watches += 1
+        try:
+            yield
+        finally:
+            self._watches -= 1
+            if not self._watches:
+                self._drop_journal()
+
+    def _drop_journal(self) -> None:
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            journal.close()
+
+    def _position(self, view: View) -> "Position | None":
+        """Return the position in the journal; `None` if there is none, or if it may miss changes."""
+        if not self._watches or view.follows or f"--glob=!{EXCLUDED[0]}" not in self._command.arguments:
+            return None
+        journal = self._journal
+        if journal is None:
+            from ripwrap.index.journal import Journal  # ctypes, only now
+
+            flag = "--ignore-file="
+            ignore_files = [
+                os.path.join(self._root, one.removeprefix(flag))
+                for one in self._command.arguments
+                if one.startswith(flag)
+            ]
+            journal = Journal(self._root, own_files(self._store.folder, self._root), ignore_files)
+            self._journal = journal
+        return journal.position()
+
     def _close(self) -> None:
+        self._drop_journal()
         self._store.close()  # waits for threads that use it, and so the chunker
+        self._trigrams.close()
         self._chunker.close()
 
     def _lock(self) -> anyio.Lock:
@@ -201,6 +284,7 @@ class BaseIndex:
         return await run.call(lambda: maintenance.prune(self._store))
 
     def _delete(self) -> None:
+        self._last_refresh = None
         if self._root.is_dir():  # if not, the index cannot be made again
             self._store.delete()
 
@@ -231,24 +315,32 @@ class BaseIndex:
         """List the files with rg and write what differs; again if another process has done so meanwhile."""
         begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
-            view, generation = await run.call(self._view_and_generation)
+            listed_at = time.monotonic()
+            view, generation, position = await run.call(self._state_before)
             listing = await run.collect(Step(self._command, lambda: ListingCollector(PathDecoder(), _UNLIMITED), None))
             if listing.end is not None:
                 listing.end.warn()
+            self._unlisted = listing.errors
             paths = self._without_own(listing.every())
             insist = attempt == _REFRESH_ATTEMPTS - 1
             done = await run.call(partial(self._write_files, view, paths, generation, progress, insist=insist))
             if done is not None:
-                return done.model_copy(update={"seconds": time.monotonic() - begun})
+                result, generation = done
+                if listing.errors or any(left_out.reason == "unreadable" for left_out in result.skipped):
+                    position = None  # the system does not tell when these can be read
+                self._last_refresh = _Finished(view, listed_at, generation, position)
+                return result.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
 
-    def _view_and_generation(self) -> tuple[View, int | None]:
+    def _state_before(self) -> "tuple[View, int | None, Position | None]":
+        """Return the view, its generation and the position in the journal before files are listed."""
         view = self._current_view()
         if not self._root.is_dir():
             if self._root.exists():
                 raise NotADirectoryError(errno.ENOTDIR, "root is not a directory", str(self._root))
             raise FileNotFoundError(errno.ENOENT, "root does not exist", str(self._root))
-        return view, self._store.run(lambda database: generation_of(database, view))
+        position = self._position(view)
+        return view, self._store.run(lambda database: generation_of(database, view)), position
 
     def _write_files(
         self,
@@ -258,10 +350,12 @@ class BaseIndex:
         progress: ProgressCallback | None,
         *,
         insist: bool,
-    ) -> RefreshResult | None:
+    ) -> tuple[RefreshResult, int | None] | None:
         try:
             done = self._store.run(
-                lambda database: refresh(database, view, paths, self._chunker, generation, progress, insist=insist)
+                lambda database: refresh(
+                    database, self._store.postings, view, paths, self._chunker, generation, progress, insist=insist
+                )
             )
         except BaseException:  # a cancelled caller may never close this index
             self._chunker.close()
@@ -275,9 +369,16 @@ class BaseIndex:
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
     async def _search(
-        self, run: Runner, text: str, limit: int | None, *, refresh: bool, hybrid_weight: float | None = None
+        self,
+        run: Runner,
+        text: str,
+        limit: int | None,
+        *,
+        refresh: bool,
+        max_age: float | None = None,
+        hybrid_weight: float | None = None,
     ) -> list[RankedChunk]:
-        query, limit = parse_query(text), check_limit(limit)
+        query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
         _check_weight(hybrid_weight)
         if hybrid_weight and self._hybrid is None:
             raise _weight_without_embedder_error()
@@ -286,17 +387,93 @@ class BaseIndex:
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()
         vectors: VectorSearch | None = None
-        for _ in range(_REFRESH_ATTEMPTS):
+        for attempt in range(_REFRESH_ATTEMPTS):
             if refresh:
-                await self._refresh_files(run, None)
+                await self._refresh_if_stale(run, max_age, lost=attempt > 0)
             if self._hybrid is not None:
                 weight = self._hybrid.weight if hybrid_weight is None else hybrid_weight
                 if refresh and weight != 0:
                     await run.wait(partial(self._hybrid.embed, None, patient=False))
                 vectors = vectors or await run.wait(partial(self._hybrid.vectors_for, text, weight))
             found = await run.call(partial(self._rank, query, limit, vectors))
+            # A file that has changed since the refresh is missing in the results, and is indexed now. One that never
+            # stays the same is left out in the end.
+            if found is not None and not (found.changed and refresh and attempt < _REFRESH_ATTEMPTS - 1):
+                return found.chunks
+            if not refresh:
+                break
+        raise self._missing_error()
+
+    async def _refresh_if_stale(self, run: Runner, max_age: float | None, *, lost: bool = False) -> None:
+        """Refresh, unless it is known that nothing has changed, or the last refresh is young enough.
+
+        Args:
+            run: Runs the calls.
+            max_age: Maximum age of the last refresh by this object, in seconds; `None` is that it must be up to date.
+            lost: Refresh in any case: the index is gone since, or a file was found to have changed.
+        """
+        last = None if lost else self._last_refresh
+        if last is not None and (max_age is not None or last.position is not None):
+            fresh = await run.call(partial(self._is_fresh, last, max_age))
+        else:
+            fresh = False
+        if not fresh:
+            await self._refresh_files(run, None)
+
+    def _is_fresh(self, last: _Finished, max_age: float | None) -> bool:
+        view, age = self._current_view(), time.monotonic() - last.begun
+        if view != last.view:
+            return False
+        if max_age is not None and age < max_age:
+            return True
+        if last.position is None or age >= _TRUST_SECONDS or self._position(view) != last.position:
+            return False
+        # Another process may have refreshed the view with an older list of files.
+        return self._store.run(lambda database: generation_of(database, view)) == last.generation
+
+    def _grep_request(
+        self,
+        pattern: str | Sequence[str],
+        limit: int | None,
+        max_files: int | None,
+        offset: int,
+        timeout: float | None,
+        options: SearchOptions,
+        *,
+        explain: bool,
+    ) -> GrepRequest:
+        merged: SearchOptions = {**self._file_options, **options}
+        return grep_request(pattern, self._root, (), limit, max_files, offset, timeout, merged, explain=explain)
+
+    async def _grep(self, run: Runner, request: GrepRequest, *, refresh: bool, max_age: float | None) -> GrepResult:
+        """Search the candidates for matches of a pattern, or all files if the call chooses others than the index."""
+        chosen = {name: value for name, value in request.options.items() if name in FileOptions.__annotations__}
+        command = files_command(self._root, (), cast("FileOptions", chosen))
+        if _choosing_flags(command) != _choosing_flags(self._command):
+            return await run_grep(run, request)
+        max_age = check_max_age(max_age)
+        required = required_literals(request.command.patterns, request.options)
+        candidates = await self._candidates(run, required, max_age, refresh=refresh)
+        return await run_grep(run, replace(request, candidates=candidates))
+
+    async def _candidates(
+        self, run: Runner, required: Required | None, max_age: float | None, *, refresh: bool
+    ) -> Candidates:
+        """Return the files that may have what is required.
+
+        Raises:
+            RipwrapError: There is no index, and it may not be made.
+        """
+        if not refresh and not await run.call(self._is_searchable):
+            raise self._missing_error()
+        for attempt in range(_REFRESH_ATTEMPTS):
+            if refresh:
+                await self._refresh_if_stale(run, max_age, lost=attempt > 0)
+            found = await run.call(lambda: self._trigrams.find(self._current_view(), required))
             if found is not None:
-                return found
+                own = own_files(self._store.folder, self._root)
+                follow = bool(self._file_options.get("follow"))
+                return Candidates(found.total, found.named, found.unsure, self._unlisted, own, follow)
             if not refresh:
                 break
         raise self._missing_error()
@@ -315,15 +492,20 @@ class BaseIndex:
         none = f"there is no index of {root} yet for its current branch, these options and this chunker; "
         return RipwrapError(HintedText(none, way, " makes it"))
 
-    def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> list[RankedChunk] | None:
+    def _rank(self, query: Query, limit: int | None, vectors: VectorSearch | None) -> Found | None:
         view = self._current_view()
 
-        def find(database: "Connection") -> list[RankedChunk] | None:
-            with read_transaction(database):
+        def find(database: "Connection") -> Found | None:
+            with self._store.postings.reading(database) as postings:
                 number = number_of(database, view)
-                return None if number is None else search(database, number, query, limit, vectors)
+                return None if number is None else search(database, postings, view, number, query, limit, vectors)
 
         return self._store.run(find)
+
+
+def _choosing_flags(command: Command) -> list[str]:
+    """Return the arguments of a listing that affect which files are listed."""
+    return [one for one in command.arguments if not one.startswith(_ORDER_FLAGS)]
 
 
 def _check_weight(weight: float | None) -> None:

@@ -1,25 +1,28 @@
 """`Index`, the async index of a folder. `blocking.py` has its blocking twin."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
 import anyio
 import anyio.to_thread
 
 from ripwrap._concurrency import warn_deprecated
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._ripgrep.runner import AsyncRunner, Runner
 from ripwrap.index.base import DEFAULT_LIMIT, BaseIndex, ProgressCallback
 from ripwrap.index.models import CheckResult, IndexStatus, PruneResult, RefreshResult
-from ripwrap.results import RankedChunk
+from ripwrap.options import SearchOptions
+from ripwrap.results import GrepResult, RankedChunk
 
 
 class Index(BaseIndex):
     """An index of a folder's files that answers as `rank()` does, and faster.
 
-    The index is one file, which the first refresh makes. Each search refreshes it first: changed files are read again,
-    so that no answer is stale. Each branch has a view of its own, and content that several branches have is stored
-    once. A damaged index, or one of another version, is rebuilt automatically.
+    The index is a folder, which the first refresh makes. It needs tantivy, which the extra `index` installs. Each
+    search refreshes it first: changed files are read again, so that no answer is stale. Each branch has a view of its
+    own, and content that several branches have is stored once. A damaged index, or one of another version, is rebuilt
+    automatically.
 
     Several tasks, threads and processes may use an index of the same folder at once: one writes, the others read the
     state before. A call that is cancelled, interrupted or killed leaves the state before.
@@ -70,6 +73,7 @@ class Index(BaseIndex):
         *,
         limit: int | None = DEFAULT_LIMIT,
         refresh: bool = True,
+        max_age: float | None = None,
         hybrid_weight: float | None = None,
     ) -> list[RankedChunk]:
         """Find the chunks that answer a question in words, or define a symbol, the best first.
@@ -86,19 +90,69 @@ class Index(BaseIndex):
             query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar"; "where is CookieJar defined" is
                 one.
             limit: Maximum number of results; `None` gives all that are ranked, which are some hundred.
-            refresh: Refresh first. If false, answers are as old as the last refresh.
+            refresh: Refresh first. If false, answers are as old as the last refresh, without the chunks of files that
+                have changed since: the text of a chunk is in the file alone.
+            max_age: Seconds that a refresh by this `Index` is good for: if the last one listed the files less than
+                that ago, on the same branch, the search refreshes no files. `None` refreshes each time.
             hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is that of the index. With 0, words alone
                 answer, and nothing is sent: neither the query nor texts without a vector.
 
         Raises:
-            ValueError: There is no word in the query, `limit` is negative, or `hybrid_weight` is out of range, or above
-                0 without an embedder.
-            TypeError: `limit` is not an int, or `hybrid_weight` is not a number.
+            ValueError: There is no word in the query, `limit` or `max_age` is negative, or `hybrid_weight` is out of
+                range, or above 0 without an embedder.
+            TypeError: `limit` is not an int, or `max_age` or `hybrid_weight` is not a number.
             RipwrapError: The index cannot be used, or with `refresh=False` was not made yet.
 
         With `refresh`, it raises what `refresh()` raises, too.
         """
-        return await self._search(self._runner(), query, limit, refresh=refresh, hybrid_weight=hybrid_weight)
+        return await self._search(
+            self._runner(), query, limit, refresh=refresh, max_age=max_age, hybrid_weight=hybrid_weight
+        )
+
+    async def grep(
+        self,
+        pattern: str | Sequence[str],
+        *,
+        limit: int | None = GREP_LIMIT,
+        max_files: int | None = None,
+        offset: int = 0,
+        timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - see `grep()`
+        explain: bool = False,
+        refresh: bool = True,
+        max_age: float | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> GrepResult:
+        """Search the files for a regular expression as `grep()` does, with the same answer, and faster.
+
+        An index of trigrams, sequences of three bytes, says which files may have a match; rg searches these alone. The
+        first call makes it, at some 20 MB of text a second, and each further call adds the content that is new.
+
+        Literals that every match has are looked up: `foo` and `bar` for `foo.*bar`, and one of both for `foo|bar`. They
+        have at least three bytes, and without case only ASCII characters. A pattern such as `[a-z]+` has none, nor has
+        any with `pcre2`, `engine`, `encoding` or `invert_match`; rg then searches all files. Binary and unreadable
+        files, those in UTF-16, and those with more than 16 million bytes are always searched.
+
+        `GrepResult.candidates` is the number of files that rg searched, and `files_total` the number of all files.
+
+        Args:
+            pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+            limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
+            max_files: Maximum number of files on the page; `None` is no limit.
+            offset: Number of matches before the page: the `next_offset` of the previous page.
+            timeout: Seconds that rg may take to search, without the refresh; `None` is no limit. The answer then has
+                the matches found until then.
+            explain: See `grep()`; what is tried then is searched in all files.
+            refresh: Refresh first. If false, files are those of the last refresh, and a match may be missing in a file
+                that has changed since.
+            max_age: See `search()`.
+            **options: rg's flags; see `SearchOptions` and `grep()`. The files are those of the index. If the call
+                chooses others, by `glob` or `hidden` for example, rg searches without the index, and `candidates` and
+                `files_total` are `None`.
+
+        Raises what `grep()` and `refresh()` raise, and `RipwrapError` if there is no index yet with `refresh=False`.
+        """
+        request = self._grep_request(pattern, limit, max_files, offset, timeout, options, explain=explain)
+        return await self._grep(self._runner(), request, refresh=refresh, max_age=max_age)
 
     def watch(self) -> AsyncGenerator[RefreshResult]:
         """Refresh now, and again whenever files have changed, half a second after the last change.
@@ -107,8 +161,14 @@ class Index(BaseIndex):
         difference, or another branch. Changes behind symbolic links, and of ignored files, are not reported; changes in
         a tree that is never quiet are reported after ten seconds. Needs the extra `watch`.
 
-        To leave early, wrap the generator in `contextlib.aclosing`. Searches do not need this: they refresh the index
-        themselves.
+        Searches do not need this: they refresh the index themselves. But on Linux, searches with this `Index` list no
+        files while the generator is open and nothing has changed. A change that was made before the search began is
+        seen, also within the half second, except as follows. Changes through a memory mapping, through a hard link in
+        another folder, of the file that git's setting `core.excludesFile` names, and below a folder that was mounted
+        since, may be seen up to a minute late. Files are listed each time on network file systems, in a folder with
+        over 30,000 folders, while the index has unreadable files, and with `follow=True` or `include_git=True`.
+
+        To leave early, wrap the generator in `contextlib.aclosing`.
 
         Raises:
             RipwrapError: watchfiles is not installed, or the system's limit of watched folders is reached.
@@ -117,7 +177,7 @@ class Index(BaseIndex):
         """
         from ripwrap.index.watch import watch_folder
 
-        return watch_folder(self._root, self._store.folder, self.refresh)
+        return watch_folder(self._root, self._store.folder, self.refresh, self._watched)
 
     async def status(self) -> IndexStatus:
         """Return the state of the index after the last finished refresh."""

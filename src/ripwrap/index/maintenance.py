@@ -13,6 +13,7 @@ from ripwrap.index.storage.database import check, check_error, checkpoint, decod
 from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused
+from ripwrap.index.trigrams import Trigrams
 
 if TYPE_CHECKING:
     import sqlite3
@@ -196,10 +197,11 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
         return _unsound(checked, _untrusted(why)), "refresh"
     counts = tuple(
         int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # noqa: S608 - constants
-        for table in ("tree", "blob", "chunk", "fts_docsize", f"({_UNUSED_BLOBS})")
+        for table in ("tree", "blob", "chunk", f"({_UNUSED_BLOBS})")
     )
     wrong: list[str] = [message for statement, message in _RULES if database.execute(statement).fetchone()[0]]
-    wrong += _check_full_text(database)
+    indexed, why = store.postings.check(database)
+    wrong += [HintedText(f"{why[0].upper()}{why[1:]}: ", _REBUILD)] if why else []
     wrong_size = [_WRONG_SIZE_MESSAGE] if database.execute(f"SELECT count(*) {_WRONG_SIZE}").fetchone()[0] else []
     views = _views(database, view)
     notes = list(_why_outdated(store, versions))
@@ -207,9 +209,9 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
         more = f" and {len(gone) - _MAX_NAMES} more" if len(gone) > _MAX_NAMES else ""
         names = ", ".join(gone[:_MAX_NAMES]) + more
         notes.append(HintedText(f"These branches or folders are gone: {names}; ", _PRUNE, " removes their content."))
-    if counts[4]:
-        notes.append(HintedText(f"{counts[4]} contents are in no view; ", _PRUNE, " removes them."))
-    files, blobs, chunks, indexed, orphans = counts
+    if counts[3]:
+        notes.append(HintedText(f"{counts[3]} contents are in no view; ", _PRUNE, " removes them."))
+    files, blobs, chunks, orphans = counts
     messages = (*wrong, *wrong_size, *notes)
     result = _result(checked, (files, blobs, chunks, indexed, orphans), messages, ok=not wrong and not wrong_size)
     about = {"chunker": versions.get("chunker", ""), "views": views, "models": _models(database)}
@@ -241,10 +243,11 @@ _RULES = (
         HintedText("Chunks belong to no file: ", _REBUILD),
     ),
     (
-        (
-            "SELECT (SELECT count(*) FROM chunk WHERE id NOT IN (SELECT id FROM fts_docsize))"
-            " + (SELECT count(*) FROM fts_docsize WHERE id NOT IN (SELECT id FROM chunk))"
-        ),
+        "SELECT count(*) FROM definition WHERE chunk NOT IN (SELECT id FROM chunk)",
+        HintedText("Names belong to no chunk: ", _REBUILD),
+    ),
+    (
+        "SELECT (SELECT count(*) FROM chunk) <> (SELECT sum(documents) FROM postings)",
         HintedText("Full-text search has other chunks than there are: ", _REBUILD),
     ),
     (
@@ -252,21 +255,6 @@ _RULES = (
         HintedText("Files belong to no view: ", _REBUILD),
     ),
 )
-
-
-def _check_full_text(database: "Connection") -> list[str]:
-    """Return what FTS5 finds wrong with itself; empty while another process writes, or if the file is read-only."""
-    import sqlite3
-
-    database.execute("PRAGMA busy_timeout = 0").close()
-    try:
-        database.execute("INSERT INTO fts(fts) VALUES ('integrity-check')")
-    except sqlite3.OperationalError as error:
-        check_error(error)
-        return []
-    except sqlite3.DatabaseError as error:
-        return [HintedText(f"Full-text search is damaged ({error}): ", _REBUILD)]
-    return []
 
 
 def prune(store: Store) -> PruneResult:
@@ -315,6 +303,9 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
         removed = _prune_vectors(database) if vectors else 0
         views = {row for (row,) in database.execute("SELECT id FROM view")}
     store.files.remove_vectors(keep=views)
+    store.postings.clean(database)
+    Trigrams(store).prune(database)
+    store.postings.remove_others(database)
     _compact(database)
     return PruneResult(
         views=tuple(name for _, name in gone),

@@ -1,19 +1,22 @@
 """A refresh: compare the files with their view in the index, and write the differences in one transaction.
 
-A file with the same size and times as before is not read. Any other file is read and hashed. It is split into chunks
-only if the index does not have this content under this path yet. A file that could not be read is tried by each
-refresh, because its times need not change when it becomes readable; until then its row stays. At the end, content that
-no view has is removed, because the statistics of full-text search count it. The index then ranks as a new one would.
+The paths, sizes and times of all files are first compared by their digest: if it is that of the last refresh, nothing
+else is done. A file with the same size and times as before is not read. Any other file is read and hashed. It is split
+into chunks only if the index does not have this content under this path yet. A file that could not be read is tried by
+each refresh, because its times need not change when it becomes readable; until then its row stays. At the end, content
+that no view has is removed, because the statistics of full-text search count it. The index then ranks as a new one
+would; see `storage/postings.py`.
 """
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from ripwrap._code.windows import Chunk
 from ripwrap._text import shown
-from ripwrap.index.file_state import Stamp, read_file, read_stamps, why_unreadable
+from ripwrap.index.file_state import Stamp, Stamps, read_file, read_stamps, why_unreadable
 from ripwrap.index.models import Progress, RefreshResult, Skipped, SkipReason
 from ripwrap.index.storage.database import (
     READONLY,
@@ -21,9 +24,9 @@ from ripwrap.index.storage.database import (
     checkpoint,
     code_of,
     encode_text,
-    read_transaction,
     write_transaction,
 )
+from ripwrap.index.storage.postings import Postings, PostingsReader, PostingsWriter
 from ripwrap.index.storage.tables import (
     Row,
     View,
@@ -31,10 +34,13 @@ from ripwrap.index.storage.tables import (
     find_blob,
     generation_of,
     mark_changed,
+    notes_of,
     number_of,
     remove_unused,
     rows_of,
     rows_of_latest_view,
+    set_stamps_digest,
+    stamps_digest_of,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +50,7 @@ _LOGGER = logging.getLogger("ripwrap")
 
 _FILES_PER_PROGRESS = 64
 _CHUNKS_PER_CHECKPOINT = 2_000  # after as many chunks, the write-ahead log is large
+_PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # of a `Row`
 _UNKNOWN_STAMP = (-1, 0, 0)  # equals no stamp of a file, so that the next refresh reads the file
 
 
@@ -86,6 +93,7 @@ class _Counts:
 
 def refresh(
     database: "Connection",
+    postings: Postings,
     view: View,
     paths: Sequence[str],
     chunker: Chunker,
@@ -93,11 +101,12 @@ def refresh(
     progress: Callable[[Progress], object] | None,
     *,
     insist: bool = False,
-) -> RefreshResult | None:
+) -> tuple[RefreshResult, int | None] | None:
     """Make a view agree with the files that are listed.
 
     Args:
         database: The index.
+        postings: Its full-text search.
         view: The view.
         paths: Files of the view, relative to its root.
         chunker: Splits files.
@@ -106,8 +115,8 @@ def refresh(
         insist: Write although another process has refreshed the view since the files were listed.
 
     Returns:
-        The result, without its duration; `None` if another process has refreshed the view since the files were listed,
-        and nothing was written.
+        The result, without its duration, and the generation of the view; `None` if another process has refreshed the
+        view since the files were listed, and nothing was written.
     """
     import sqlite3
 
@@ -116,32 +125,49 @@ def refresh(
     # the list of paths may be stale: the caller lists again, and on the last attempt writes anyway, so the loop ends.
     # All rows are written in one transaction (https://sqlite.org/isolation.html): searches see the state before or
     # after it, also if this process is killed.
-    stamps, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
-    with read_transaction(database):
-        generation = generation_of(database, view)
-        known = rows_of(database, number_of(database, view))
-    if generation != expected and not insist:
-        return None
+    found, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
     counts = _Counts(unreadable=unreadable_paths)
+    with postings.reading(database) as reader:
+        generation, number = generation_of(database, view), number_of(database, view)
+        if generation != expected and not insist:
+            return None
+        unchanged = stamps_digest_of(database, number) == found.digest()
+        notes = notes_of(database, number) if unchanged else []
+        known = {} if unchanged else rows_of(database, number)
+    if unchanged:
+        _tidy(database, postings, reader, counts)
+        return _make_result(len(found.paths), notes, counts, 0), generation
+    stamps = found.by_path()
     differing, gone = _find_differences(view, known, stamps, counts)
     if differing or gone or generation is None:
         try:
-            with write_transaction(database):
+            with write_transaction(database), postings.writing(database, len(differing)) as writer:
+                reader.check_waste()
                 if generation_of(database, view) != generation:
                     if not insist:
                         return None
                     known = rows_of(database, number_of(database, view))
                     differing, gone = _find_differences(view, known, stamps, counts)
-                _write_differences(database, view, chunker, known, stamps, sorted(differing), gone, counts, progress)
+                _write_differences(
+                    database, writer, view, chunker, known, stamps, sorted(differing), gone, counts, progress
+                )
+                generation = generation_of(database, view)
         except sqlite3.OperationalError as error:
             # A read-only index is still up to date if files differ from it in their times alone.
-            if gone or generation is None or code_of(error) != READONLY:
+            read_only = code_of(error) == READONLY and generation is not None and not gone
+            if not (read_only and _have_same_content(database, view, differing, known)):
                 raise
-            if not all(_has_same_content(database, view, path, known.get(path)) for path in differing):
-                raise
-        if counts.chunks > _CHUNKS_PER_CHECKPOINT:
-            checkpoint(database)
-    return _make_result(known, counts, len(gone))
+    _tidy(database, postings, reader, counts)
+    notes = [(row.path, row.note) for row in known.values() if row.note is not None]
+    return _make_result(len(known), notes, counts, len(gone)), generation
+
+
+def _tidy(database: "Connection", postings: Postings, reader: PostingsReader, counts: _Counts) -> None:
+    """Shorten a long write-ahead log, and delete documents that the database does not have."""
+    if counts.chunks > _CHUNKS_PER_CHECKPOINT:
+        checkpoint(database)
+    if counts.released or not reader.is_clean:
+        postings.clean(database)
 
 
 def _find_differences(
@@ -167,6 +193,7 @@ def _find_differences(
 
 def _write_differences(
     database: "Connection",
+    postings: PostingsWriter,
     view: View,
     chunker: Chunker,
     known: dict[str, Row],
@@ -188,7 +215,7 @@ def _write_differences(
         if previous is not None and previous.stamp == stamps[path]:  # the same file as on the previous branch
             row: Row | None = previous
         else:
-            row = _index_file(database, view, path, chunker, counts)
+            row = _index_file(database, postings, view, path, chunker, counts)
         _write_row(database, number, path, old, row, counts)
         if row is not None:
             known[path] = row
@@ -199,11 +226,16 @@ def _write_differences(
     for blob in sorted(counts.released):
         check()
         remove_unused(database, blob)
+    # Rows that the next refresh must look at have a stamp that no file has, and so this digest is not found again.
+    rows = sorted(known.values(), key=_PATH)
+    set_stamps_digest(database, number, Stamps.of([*map(_PATH, rows)], map(_STAMP, rows)).digest())
     if progress is not None:
         progress(Progress(files=len(differing), total=len(differing), chunks=counts.chunks))
 
 
-def _index_file(database: "Connection", view: View, path: str, chunker: Chunker, counts: _Counts) -> Row | None:
+def _index_file(
+    database: "Connection", postings: PostingsWriter, view: View, path: str, chunker: Chunker, counts: _Counts
+) -> Row | None:
     """Add the content of a file to the index, and return its row; `None` if the file is gone."""
     try:
         found = read_file(view.root, path, follow=view.follows)
@@ -217,9 +249,13 @@ def _index_file(database: "Connection", view: View, path: str, chunker: Chunker,
     blob = find_blob(database, path, found.digest)
     if blob is None:
         chunks = list(chunker.chunks_of(path, found.source.text))
-        blob = add_blob(database, found.source, found.digest, chunks)
+        blob = add_blob(database, postings, found.source, found.digest, chunks)
         counts.chunks += len(chunks)
     return Row(path, blob, "cut" if found.cut else None, *found.stamp)
+
+
+def _have_same_content(database: "Connection", view: View, paths: Iterable[str], known: Mapping[str, Row]) -> bool:
+    return all(_has_same_content(database, view, path, known.get(path)) for path in paths)
 
 
 def _has_same_content(database: "Connection", view: View, path: str, row: Row | None) -> bool:
@@ -257,20 +293,28 @@ def _write_row(
         counts.released.add(old.blob)
 
 
-def _make_result(known: Mapping[str, Row], counts: _Counts, gone: int) -> RefreshResult:
+def _make_result(files: int, notes: Sequence[tuple[str, str]], counts: _Counts, gone: int) -> RefreshResult:
+    """Return the result, and log the unreadable files.
+
+    Args:
+        files: Number of files in the view.
+        notes: Files that have a note, and their notes; see `Row`.
+        counts: Counts of the refresh.
+        gone: Number of files that are gone.
+    """
     for path, why in sorted(counts.unreadable.items()):
         _LOGGER.warning("could not read %s: %s", shown(path), why)
-    binary = [row.path for row in known.values() if row.note == "binary"]
+    binary = [path for path, note in notes if note == "binary"]
     left_out: tuple[tuple[SkipReason, Collection[str]], ...] = (("binary", binary), ("unreadable", counts.unreadable))
     return RefreshResult(
         added=counts.added,
         changed=counts.changed,
         removed=gone,
-        unchanged=len(known) - len(counts.touched),
+        unchanged=files - len(counts.touched),
         skipped=tuple(
             Skipped(reason=reason, files=len(paths), example=min(paths)) for reason, paths in left_out if paths
         ),
-        cut=sum(row.note == "cut" for row in known.values()),
+        cut=sum(note == "cut" for _, note in notes),
         chunks=counts.chunks,
         seconds=0.0,
     )

@@ -1,79 +1,126 @@
 """Search in an index: join the chunks that words and vectors find, then rank them as without an index."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from ripwrap._ranking.document import SourceText, to_ranked_chunk
-from ripwrap._ranking.fts import batches, bm25_pool, count_rows, log_remark
+from ripwrap._ranking.fts import batches, best_rows, log_remark
 from ripwrap._ranking.query import Query
-from ripwrap._ranking.scoring import Candidate, RankedCandidate, rank_candidates, word_worths
+from ripwrap._ranking.scoring import POOL_SIZE, Candidate, RankedCandidate, rank_candidates, word_worths
+from ripwrap.index.file_state import IndexedFile, Span
 from ripwrap.index.models import Pool, VectorSearch
 from ripwrap.index.storage.database import check, decode_text
+from ripwrap.index.storage.postings import Match, PostingsReader
+from ripwrap.index.storage.tables import View, indexed_file
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
+
+_NAMES: dict[tuple[str, bytes, int], str] = {}
+"""Names of the definitions around lines, by path, digest and line. To find one takes longer than to rank a file."""
+_MAX_NAMES = 20_000
 
 VECTOR_WEIGHT = 0.34
 """Weight of vectors in the score, where words have 1."""
 
 # Chunks that a view has, with path and start. CROSS JOIN keeps SQLite to this order of the tables, so that it starts
 # from the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'.
-_SELECT_IN_VIEW = (
-    "SELECT chunk.id, blob.path, chunk.start FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
+_IN_VIEW = (
+    " FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
     " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
 )
+_SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start{_IN_VIEW}"
 _SELECT_CANDIDATES = (
-    "SELECT chunk.id, blob.path, chunk.line, chunk.text, blob.id, chunk.symbol"
-    " FROM chunk JOIN blob ON blob.id = chunk.blob"
+    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.names, chunk.start, chunk.at, chunk.size, blob.id,"
+    f" blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns{_IN_VIEW}"
 )
+
+
+@dataclass(slots=True)
+class Found:
+    """Results of a search.
+
+    Attributes:
+        chunks: Results, the best first.
+        changed: True if files have changed since they were indexed, so that their chunks are missing here.
+    """
+
+    chunks: list[RankedChunk]
+    changed: bool
 
 
 def search(
     database: "Connection",
-    view: int,
+    postings: PostingsReader,
+    view: View,
+    number: int,
     query: Query,
     limit: int | None,
     vectors: VectorSearch | None = None,
-) -> list[RankedChunk]:
+) -> Found:
     """Return the best results of a view.
 
     Args:
         database: The index, in a transaction.
-        view: Number of the view.
+        postings: Its full-text search.
+        view: The view.
+        number: Its number.
         query: The query.
         limit: Maximum number of results; `None` gives all that are ranked.
         vectors: Ranking of the query by vectors; `None` without an embedder.
     """
     log_remark(query)
-    similar = vectors.search(database, view) if vectors is not None and vectors.search is not None else None
+    similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
     weight, note = 0.0, ""
     if vectors is not None and similar is not None:
         weight, note = VECTOR_WEIGHT if vectors.weight is None else vectors.weight, vectors.incomplete
     elif vectors is not None:
         note = f"without vectors: {vectors.unavailable or 'no chunk has one'}"
-    words = word_pool(database, view, query) if weight < 1 else ()
-    worths = word_worths(query.words, *count_rows(database, query))
-    origins: dict[_Key, _Origin] = {}
-    candidates: list[Candidate] = []
-    for candidate, origin in _read_candidates(database, dict(words), dict((similar or ()) if weight else ())):
-        candidates.append(candidate)
-        origins[_key(candidate)] = origin
-    found = rank_candidates(query, candidates, limit, worths=worths, vector_weight=weight)
+    match = postings.match(query.words)
+    words = _word_pool(database, match, number, query) if weight < 1 else ()
+    worths = word_worths(query.words, match.having, match.total)
+    files: dict[int, IndexedFile] = {}
+    chunks = _read_candidates(
+        database, view, number, query, files, dict(words), dict((similar or ()) if weight else ())
+    )
+    found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight)
     if note:
         for entry in found:
             entry.reasons.append(note)
-    return list(_to_results(database, query, found, origins))
+    results = list(_to_results(query, found, chunks))
+    return Found(results, any(file.changed for file in files.values()))
 
 
-def word_pool(database: "Connection", view: int, query: Query) -> Pool:
+def _word_pool(database: "Connection", match: Match, view: int, query: Query) -> Pool:
     """Return the chunks of a view that are best by BM25, and those that may define a symbol of the query.
 
     The weight of a word is counted over all views. Chunks of other views are dropped afterwards. Chunks with the same
     score are in the order of path and start, so that the order in which files were indexed does not matter.
     """
-    return bm25_pool(database, query, partial(_keep_in_view, database, view))
+
+    def locate(rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
+        return _keep_in_view(database, view, rows)
+
+    pool = best_rows(match.best, locate)
+    known = {row for row, _ in pool}
+    defining = locate([row for row in _find_definitions(database, query.symbols) if row not in known])
+    some = sorted(defining, key=defining.__getitem__)[:POOL_SIZE]
+    blobs = {blob for (blob,) in _select(database, "SELECT DISTINCT blob FROM chunk WHERE id IN ({})", some)}
+    scores = dict(match.of_blobs(blobs))
+    return [*pool, *((row, scores[row]) for row in some if row in scores)]
+
+
+def _find_definitions(database: "Connection", symbols: Collection[str]) -> list[int]:
+    """Return the chunks that define one of the symbols."""
+    return [row for (row,) in _select(database, "SELECT chunk FROM definition WHERE name IN ({})", list(symbols))]
+
+
+def _select(database: "Connection", statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    for some in batches(values):
+        yield from database.execute(statement.format(",".join("?" * len(some))), some)
 
 
 def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
@@ -87,49 +134,79 @@ def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> d
     return order
 
 
-_Key: TypeAlias = tuple[str, int, str]
-"""Path, first line and text of a chunk."""
-_Origin: TypeAlias = tuple[int, str | None]
-"""Number of the content of a chunk, and its symbol."""
+@dataclass(slots=True)
+class _StoredChunk:
+    """Content of a chunk, in its file.
 
+    Attributes:
+        file: The file.
+        span: Place in it.
+        symbol: Definition that the chunk is or is in, if known.
+        names: Names that are defined in it, if the query has symbols.
+    """
 
-def _key(candidate: Candidate) -> _Key:
-    return candidate.path, candidate.start_line, candidate.text
+    file: IndexedFile
+    span: Span
+    symbol: str | None
+    names: Container[str]
+    _text: str | None = None
+
+    def text(self) -> str | None:
+        """Return the text; `None` if the file has changed."""
+        if self._text is None:
+            check()
+            self._text = self.file.text(self.span)
+        return self._text
+
+    def defines(self, name: str) -> bool:
+        """Return True if a definition of a name begins in the text."""
+        return name in self.names
 
 
 def _read_candidates(
     database: "Connection",
+    view: View,
+    number: int,
+    query: Query,
+    files: dict[int, IndexedFile],
     words: Mapping[int, float],
     similar: Mapping[int, float],
-) -> Iterator[tuple[Candidate, _Origin]]:
-    for some in batches(list({**words, **similar})):
-        statement = f"{_SELECT_CANDIDATES} WHERE chunk.id IN ({','.join('?' * len(some))})"
-        for number, path, line, stored, blob, symbol in database.execute(statement, some):
-            text = decode_text(stored)
-            last = line + text.count("\n") - text.endswith("\n")
-            candidate = Candidate(decode_text(path), line, last, text, words.get(number, 0.0), similar.get(number))
-            yield candidate, (blob, None if symbol is None else decode_text(symbol))
+) -> dict[Candidate, _StoredChunk]:
+    """Return the candidates with their contents; add their files, by the number of the content."""
+    rows = list({**words, **similar})
+    found: dict[Candidate, _StoredChunk] = {}
+    for some in batches(rows):
+        statement = _SELECT_CANDIDATES.format(",".join("?" * len(some)))
+        for row, line, last, symbol, names, start, at, size, blob, path, digest, *stamp in database.execute(
+            statement, (number, *some)
+        ):
+            file = files.get(blob)
+            if file is None:
+                file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
+            known = None if symbol is None else decode_text(symbol)
+            content = _StoredChunk(file, Span(start, at, size), known, names.split(" ") if query.symbols else ())
+            candidate = Candidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
+            found[candidate] = content
+    return found
 
 
 def _to_results(
-    database: "Connection", query: Query, found: Sequence[RankedCandidate], origins: Mapping[_Key, _Origin]
+    query: Query, found: Iterable[RankedCandidate], chunks: Mapping[Candidate, _StoredChunk]
 ) -> Iterator[RankedChunk]:
-    sources: dict[int, SourceText] = {}
     for entry in found:
         check()
-        blob, symbol = origins[_key(entry.candidate)]
-        if blob not in sources:
-            sources[blob] = _read_source(database, blob, entry.candidate.path)
-        yield to_ranked_chunk(query, entry, sources[blob], symbol)
+        content = chunks[entry.candidate]
+        source = content.file.source()
+        if source is not None:
+            name_at = partial(_name_at, content.file, source)
+            yield to_ranked_chunk(query, entry, source, content.symbol, name_at)
 
 
-def _read_source(database: "Connection", blob: int, path: str) -> SourceText:
-    """Return the text of a file, joined from its chunks, which may overlap."""
-    parts: list[str] = []
-    size, exact = 0, True
-    for start, stored in database.execute("SELECT start, text FROM chunk WHERE blob = ? ORDER BY start", (blob,)):
-        exact = exact and isinstance(stored, str)
-        text = decode_text(stored)
-        parts.append(text[max(size - start, 0) :])
-        size = max(size, start + len(text))
-    return SourceText(path, "".join(parts), exact)
+def _name_at(file: IndexedFile, source: SourceText, line: int) -> str:
+    """Return the name of the definition around a line, as `SourceText` does, and remember it for further queries."""
+    key = file.path, file.digest, line
+    if (name := _NAMES.get(key)) is None:
+        if len(_NAMES) >= _MAX_NAMES:
+            _NAMES.clear()
+        name = _NAMES[key] = source.name_at(line)
+    return name

@@ -10,6 +10,7 @@ import re
 import threading
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,7 +40,10 @@ class Refresh(Protocol):
 
 
 async def watch_folder(
-    root: Path, own: Path, refresh: Callable[[], Awaitable[RefreshResult]]
+    root: Path,
+    own: Path,
+    refresh: Callable[[], Awaitable[RefreshResult]],
+    watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> AsyncGenerator[RefreshResult]:
     """Refresh now, and again after each burst of changes; see `Index.watch()`.
 
@@ -47,10 +51,12 @@ async def watch_folder(
         root: Folder, as a real path.
         own: Folder of the index; changes of its files are ignored.
         refresh: Refreshes the index.
+        watched: Returns a context manager to hold while the folder is watched.
     """
-    waiter = _Waiter(root, own)
+    waiter, stack = _Waiter(root, own), ExitStack()
     try:
         await anyio.to_thread.run_sync(waiter.begin)  # before the refresh, so that no change is missed
+        stack.enter_context(watched())
         branch = view_of(root)
         yield await refresh()
         while await _wait_for_change(waiter):
@@ -61,10 +67,17 @@ async def watch_folder(
     finally:
         waiter.stop.set()
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(waiter.close, limiter=anyio.CapacityLimiter(1))
+            stack.callback(waiter.close)
+            await anyio.to_thread.run_sync(stack.close, limiter=anyio.CapacityLimiter(1))
 
 
-def watch_blocking(root: Path, own: Path, refresh: Refresh, timeout: float | None) -> Generator[RefreshResult]:
+def watch_blocking(
+    root: Path,
+    own: Path,
+    refresh: Refresh,
+    timeout: float | None,
+    watched: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> Generator[RefreshResult]:
     """Do the same as `watch_folder()`, blocking.
 
     Args:
@@ -72,6 +85,7 @@ def watch_blocking(root: Path, own: Path, refresh: Refresh, timeout: float | Non
         own: Folder of the index; changes of its files are ignored.
         refresh: Refreshes the index within `timeout` seconds.
         timeout: Seconds, counted from the request for the first item; `None` is for ever.
+        watched: Returns a context manager to hold while the folder is watched.
 
     Raises:
         TimeoutError: The time is over.
@@ -84,13 +98,14 @@ def watch_blocking(root: Path, own: Path, refresh: Refresh, timeout: float | Non
 
     try:
         waiter.begin()
-        branch = view_of(root)
-        yield refresh_in_time()
-        while waiter.wait(deadline):
-            before, branch = branch, view_of(root)
-            done = refresh_in_time()
-            if _has_differences(done) or branch != before:
-                yield done
+        with watched():
+            branch = view_of(root)
+            yield refresh_in_time()
+            while waiter.wait(deadline):
+                before, branch = branch, view_of(root)
+                done = refresh_in_time()
+                if _has_differences(done) or branch != before:
+                    yield done
         raise TimeoutError(f"stopped watching {shown(str(root))} after timeout={timeout} seconds")
     finally:
         waiter.stop.set()

@@ -13,7 +13,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from pydantic import (
     AliasChoices,
@@ -35,6 +35,9 @@ EntryType: TypeAlias = Literal["file", "directory", "any"]
 
 MAX_NUMBER = 1_000_000
 """Largest number that a tool takes."""
+
+MAX_LINE_NUMBER = 1_000_000_000
+"""Largest number of a line that a tool takes."""
 
 MAX_QUOTED_CHARS = 80
 """Characters of a wrong value that an error message quotes."""
@@ -92,6 +95,12 @@ class CodebaseSearchOptions(TypedDict, total=False):
     limit: int
 
 
+class ReadFileOptions(TypedDict, total=False):
+    """Options of `read_file()` besides `path`, `start_line` and `end_line`."""
+
+    ranges: str
+
+
 TOOL_NAMES = {
     "grep": "grep_content",
     "ripgrep": "grep_content",
@@ -113,13 +122,19 @@ TOOL_NAMES = {
     "search_codebase": "codebase_search",
     "search_code": "codebase_search",
     "code_search": "codebase_search",
+    "read": "read_file",
+    "view": "read_file",
+    "view_file": "read_file",
+    "cat": "read_file",
+    "open_file": "read_file",
+    "get_file_contents": "read_file",
 }
 """Other names of the tools, in lower case."""
 
 _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
 """Other values of `entry_type`: those of find, fd and other tools."""
-READ_NAMES = frozenset({"read", "read_file", "view", "view_file", "cat", "open_file", "get_file_contents"})
-"""Names, in lower case, of tools of other agents that read a file. A workspace has no such tool."""
+_IMPLYING = {"case_sensitive": "case_insensitive", "limit": "end_line"}
+"""Arguments of other tools, and the one that a model of `ToolArguments` makes of each."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
 """Arguments without effect: answers always have line numbers, and an explanation is a remark of the model."""
@@ -149,11 +164,35 @@ def _join_globs(value: Any) -> Any:
     return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
 
 
+def _join_ranges(value: Any) -> Any:
+    """Return ranges as a string, given a list of two numbers (-1 is the end of the file), of strings or of pairs."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = _parse_strings(value)
+    if not isinstance(value, list):
+        return value
+    items = cast("list[object]", value)
+    if len(items) == 2 and all(isinstance(item, int) for item in items):
+        items = [items]
+    return ",".join(_range_text(item) for item in items)
+
+
+def _range_text(item: object) -> str:
+    match item:
+        case [int(start), -1]:
+            return f"{start}-"
+        case [int(start), int(end)]:
+            return f"{start}-{end}"
+        case _:
+            return str(item)
+
+
 def _parse_entry_type(value: Any) -> Any:
     return _ENTRY_TYPES.get(value, value) if isinstance(value, str) else value
 
 
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
+LineNumber: TypeAlias = Annotated[int, Field(ge=0, le=MAX_LINE_NUMBER)]
+Ranges: TypeAlias = Annotated[str, BeforeValidator(_join_ranges)]
 Globs: TypeAlias = Annotated[str, BeforeValidator(_join_globs)]
 Strings: TypeAlias = Annotated[list[str], BeforeValidator(_parse_strings)]
 
@@ -250,6 +289,80 @@ class CodebaseSearchArguments(ToolArguments, frozen=True):
     limit: Number = 10
 
 
+class LineRange(NamedTuple):
+    """Range of lines of a file.
+
+    Attributes:
+        start: Number of the first line, from 1.
+        end: Number of the last line; `None` is that of the file.
+    """
+
+    start: int
+    end: int | None
+
+    def __str__(self) -> str:
+        """Return the range as `ranges` takes it."""
+        return f"{self.start}-{self.end or ''}"
+
+
+class ReadFileArguments(ToolArguments, frozen=True):
+    """Arguments of `read_file()`."""
+
+    path: str
+    start_line: LineNumber = 1
+    end_line: LineNumber = 0
+    ranges: Ranges = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Take `limit`, the number of lines in other tools, for the last line."""
+        values = dict(given)
+        limit = values.pop("limit", 0)
+        start = next((values[name] for name in ("start_line", *ALIASES["start_line"]) if name in values), 1)
+        if limit and "end_line" not in values:
+            try:
+                values["end_line"] = max(int(start), 1) + int(limit) - 1
+            except (TypeError, ValueError):
+                values["end_line"] = limit  # refused, with the value that was given
+        return values
+
+    def line_ranges(self) -> list[LineRange]:
+        """Return the ranges of lines in order; those that overlap or touch are one.
+
+        Raises:
+            ValueError: `ranges` is not a list of ranges, or the end of one is before its start.
+        """
+        if not self.ranges.strip():
+            return [_range(max(self.start_line, 1), self.end_line or None, "start_line", "end_line")]
+        if self.start_line > 1 or self.end_line:
+            raise ValueError("ranges and start_line or end_line are two ways to say which lines; give one of them")
+        merged: list[LineRange] = []
+        for one in sorted(map(_parse_range, self.ranges.split(","))):
+            last = merged[-1] if merged else None
+            if last is not None and (last.end is None or one.start <= last.end + 1):
+                end = None if last.end is None or one.end is None else max(last.end, one.end)
+                merged[-1] = LineRange(last.start, end)
+            else:
+                merged.append(one)
+        return merged
+
+
+def _parse_range(text: str) -> LineRange:
+    found = re.fullmatch(r"\s*(\d{1,18})\s*(?:(-)\s*(\d{1,18})?\s*)?", text)
+    if found is None:
+        raise ValueError(f'ranges must be like "10-40,80-95", got {_quoted(repr(text.strip()))}')
+    start = max(int(found[1]), 1)
+    end = start if not found[2] else int(found[3]) if found[3] else None
+    return _range(start, end, "the start of a range", "its end")
+
+
+def _range(start: int, end: int | None, first: str, last: str) -> LineRange:
+    if end is not None and end < start:
+        raise ValueError(f"{first}, {start}, is after {last}, {end}; swap them")
+    return LineRange(start, end)
+
+
 class IndexCodebaseArguments(ToolArguments, frozen=True):
     """Arguments of `index_codebase()`: none."""
 
@@ -271,8 +384,7 @@ def tool_name(name: str, known: tuple[str, ...]) -> str:
     plain = _snake_case(re.sub(r"^(?:functions\.|mcp__.*__)", "", name))
     found = plain if plain in known else TOOL_NAMES.get(plain.replace("_", ""), TOOL_NAMES.get(plain))
     if found is None:
-        hint = "to read a file, call grep_content with its path and the pattern '^'; " if plain in READ_NAMES else ""
-        raise ValueError(f"there is no tool {name!r}; {hint}the tools are {', '.join(known)}")
+        raise ValueError(f"there is no tool {name!r}; the tools are {', '.join(known)}")
     return found
 
 
@@ -358,7 +470,7 @@ def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
         plain = name if name in names else _snake_case(name)
         if value is None or (plain in _IGNORED_NAMES and plain not in names):
             continue
-        if plain == "case_sensitive" and "case_insensitive" in names:
+        if plain not in names and _IMPLYING.get(plain) in names:
             known[plain] = value
             continue
         if plain not in names:
@@ -393,7 +505,7 @@ def _error_text(problem: ErrorDetails, names: Mapping[str, str]) -> str:
         case "greater_than_equal":
             return f"{name} must be 0 or more, got {given}"
         case "less_than_equal":
-            return f"{name} must be {MAX_NUMBER} or less, got {given}"
+            return f"{name} must be {problem.get('ctx', {}).get('le')} or less, got {given}"
         case "literal_error":
             return f"{name} must be {problem.get('ctx', {}).get('expected')}, got {given}"
         case kind:

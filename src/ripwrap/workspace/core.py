@@ -10,8 +10,11 @@ each argument. `describe_tools()` copies these lines into the annotations.
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Literal, TypeAlias, Unpack
+from types import TracebackType
+from typing import Any, Literal, Self, TypeAlias, Unpack
 
+import anyio
+import anyio.to_thread
 from typing_extensions import deprecated
 
 from ripwrap._ripgrep.runner import AsyncRunner
@@ -26,6 +29,8 @@ from ripwrap.workspace.arguments import (
     GrepContentOptions,
     LsArguments,
     LsOptions,
+    ReadFileArguments,
+    ReadFileOptions,
     TreeArguments,
     TreeOptions,
     parameter_descriptions,
@@ -45,6 +50,7 @@ from ripwrap.workspace.dispatch import (
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content
 from ripwrap.workspace.listing import run_ls, run_tree
+from ripwrap.workspace.read_file import run_read_file
 from ripwrap.workspace.results import (
     CodebaseSearchResult,
     FindFilesResult,
@@ -53,6 +59,7 @@ from ripwrap.workspace.results import (
     IndexHealthResult,
     IndexStatusResult,
     ListResult,
+    ReadFileResult,
     ToolResult,
 )
 from ripwrap.workspace.sandbox import Sandbox
@@ -65,21 +72,26 @@ Tool: TypeAlias = Callable[..., Awaitable[str]]
 class Workspace:
     """Tools with which agents search and list files in some directories.
 
-    There are five tools: `grep_content`, `find_files`, `ls`, `tree` and `codebase_search`. Each returns a text for a
-    language model, which has a maximum length and a fixed order, and says what is left out. A tool never raises for
-    arguments that a model can send: it returns a text that begins with `Error: ` and says what to do. Each tool has a
-    twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()` is the text, and raises errors.
+    There are six tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search` and `read_file`. Each returns a
+    text for a language model, which has a maximum length and a fixed order, and says what is left out. A tool never
+    raises for arguments that a model can send: it returns a text that begins with `Error: ` and says what to do. Each
+    tool has a twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()` is the text, and
+    raises errors.
 
     With `index` there are three more: `index_codebase`, `index_status` and `index_health_check`. After
-    `index_codebase` has made the index, `codebase_search` refreshes it and answers from it. If the index does not
-    have the path, such as a hidden file, or cannot be used, `codebase_search` ranks the files without it.
+    `index_codebase` has made the index, `codebase_search` refreshes it and answers from it, and `grep_content` searches
+    only the files that may have a match (see `Index.grep()`), unless it is asked for files by name, type or as hidden
+    or ignored ones. If the index does not have the path, such as a hidden file, or cannot be used, both search the
+    files without it. On Linux the
+    roots are then watched, so that a search lists no files while nothing changes (see `Index.watch()`). This ends with
+    `aclose()`, or with the object.
 
     A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows anything
     outside of the roots. Ignore files above a root and git's global ones have no effect, unless `outer_ignore` is set.
 
     Attributes:
         roots: Real paths of the directories.
-        tools: The five tools, or all eight.
+        tools: The six tools, or all nine.
     """
 
     def __init__(
@@ -216,7 +228,8 @@ class Workspace:
             BinaryError: There is no rg, or it does not run.
         """
         arguments = parse_arguments(GrepContentArguments, {"pattern": pattern, "path": path, **options})
-        return await run_grep_content(self._tools.runner, self._tools.settings, arguments)
+        indexes = self._tools.indexes()
+        return await run_grep_content(self._tools.runner, self._tools.settings, arguments, indexes=indexes)
 
     async def find_files(
         self,
@@ -371,6 +384,42 @@ class Workspace:
         arguments = parse_arguments(CodebaseSearchArguments, {"query": query, "path": path, **options})
         return await run_codebase_search(self._tools.runner, self._tools.settings, arguments, self._tools.indexes())
 
+    async def read_file(self, path: str, start_line: int = 1, end_line: int = 0, *, ranges: str = "") -> str:
+        """Read lines of a text file, with their numbers.
+
+        The last line, in parentheses, says which lines were shown, and how to get the next. Long lines are cut. Search
+        first, and read only the lines that you need.
+
+        Args:
+            path (str): The file to read.
+            start_line (int): Number of the first line; default 1.
+            end_line (int): Number of the last line; 0, the default, is the end of the file.
+            ranges (str): Several ranges of lines at once, e.g. `10-40,80-95`, instead of start_line and end_line.
+        """
+        try:
+            return self.text(await self.read_file_result(path, start_line, end_line, ranges=ranges))
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
+
+    async def read_file_result(
+        self, path: str, start_line: int = 1, end_line: int = 0, **options: Unpack[ReadFileOptions]
+    ) -> ReadFileResult:
+        """Do what `read_file()` does, and return a model.
+
+        No rg is needed. A file may have any size; reading ends at the workspace's `timeout`.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots.
+            FileNotFoundError: `path` does not exist.
+            IsADirectoryError: `path` is a directory.
+            PermissionError: The file cannot be read.
+            ValueError: An argument is invalid or unknown, the file is binary, or it has no such line.
+            TimeoutError: The first line was not reached in time.
+        """
+        given = {"path": path, "start_line": start_line, "end_line": end_line, **options}
+        arguments = parse_arguments(ReadFileArguments, given)
+        return await run_read_file(self._tools.runner, self._tools.settings, arguments)
+
     async def index_codebase(self) -> str:
         """Make the index that speeds up codebase_search, or refresh it.
 
@@ -446,6 +495,23 @@ class Workspace:
     def error_text(self, error: Exception) -> str:
         """Return the text `Error: …` for an error that a `…_result` method raised, as the tool returns it."""
         return self._tools.error_text(error)
+
+    async def aclose(self) -> None:
+        """Close the indexes, and stop watching the roots; a later call begins again.
+
+        It waits for calls of other tasks that are using an index, also when it is cancelled. Without it, the garbage
+        collector does the same.
+        """
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._tools.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
 
     @deprecated("complaint() was renamed to error_text()")
     def complaint(self, error: Exception) -> str:

@@ -20,6 +20,7 @@ from ripwrap.workspace.arguments import (
     IndexHealthCheckArguments,
     IndexStatusArguments,
     LsArguments,
+    ReadFileArguments,
     ToolArguments,
     TreeArguments,
     parameter_descriptions,
@@ -29,6 +30,7 @@ from ripwrap.workspace.arguments import (
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content, spell_as_argument
 from ripwrap.workspace.listing import run_ls, run_tree
+from ripwrap.workspace.read_file import run_read_file
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Progress, Settings
 
@@ -43,6 +45,7 @@ SEARCH_TOOLS: Mapping[str, type[ToolArguments]] = {
     "ls": LsArguments,
     "tree": TreeArguments,
     "codebase_search": CodebaseSearchArguments,
+    "read_file": ReadFileArguments,
 }
 """Tools of every workspace, with their arguments."""
 
@@ -181,7 +184,7 @@ class ToolDispatcher:
         run, settings = self.runner, self.settings
         match arguments:
             case GrepContentArguments():
-                return await run_grep_content(run, settings, arguments, progress)
+                return await run_grep_content(run, settings, arguments, progress, self.indexes())
             case FindFilesArguments():
                 return await run_find_files(run, settings, arguments, progress)
             case LsArguments():
@@ -192,6 +195,8 @@ class ToolDispatcher:
                 from ripwrap.workspace.codebase_search import run_codebase_search  # the ranking, only now
 
                 return await run_codebase_search(run, settings, arguments, self.indexes())
+            case ReadFileArguments():
+                return await run_read_file(run, settings, arguments)
             case IndexCodebaseArguments():
                 return await self.required_indexes("index_codebase").index_codebase(run, progress)
             case IndexStatusArguments():
@@ -221,6 +226,11 @@ class ToolDispatcher:
         if indexes is None:
             raise ValueError(f"{tool} needs an index, which this workspace does not have; make it with index=True")
         return indexes
+
+    def close(self) -> None:
+        """Close the indexes; a later call opens them again."""
+        if self._indexes is not None:
+            self._indexes.close()
 
     def text(self, result: ToolResult) -> str:
         """Return the text of a result, never longer than the budget."""

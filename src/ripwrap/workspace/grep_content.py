@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ripwrap._concurrency import CANCELLED
+from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.explain import Probe
 from ripwrap._operations.grep import MatchCollector, counts_text, explanation, in_hidden_files
 from ripwrap._operations.pagination import files_round_robin, make_page_request
@@ -17,11 +18,12 @@ from ripwrap._ripgrep.command import Command, Mode, search_command
 from ripwrap._ripgrep.decoder import CountDecoder, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.literals import required_literals
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.round_robin import RoundRobinCollector
 from ripwrap._ripgrep.runner import Runner, Step
-from ripwrap._text import nothing_found, plural, shown
-from ripwrap.errors import CapabilityError, Hint, PatternError, SearchError
+from ripwrap._text import in_seconds, nothing_found, plural, shown
+from ripwrap.errors import BinaryError, CapabilityError, Hint, PatternError, RipwrapError, SearchError, spell_error
 from ripwrap.models import FileCount
 from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
@@ -41,6 +43,9 @@ from ripwrap.workspace.scope import (
     rules_file,
     visible_paths,
 )
+
+if TYPE_CHECKING:
+    from ripwrap.workspace.index_tools import Indexes
 
 MAX_REACHABLE = 20_000
 """Maximum number of matches that an offset reaches; so many, and their context, are held in memory while rg runs."""
@@ -109,6 +114,8 @@ class Query:
         incomplete: True if time was too short for `allowed` to know all paths.
         progress: Function that is called with the number of matches so far.
         pcre2: True if the pattern needs PCRE2.
+        candidates: Files of an index that may have a match; `None` if all files are searched.
+        notes: Sentences about the index.
     """
 
     settings: Settings
@@ -119,6 +126,8 @@ class Query:
     incomplete: bool
     progress: Progress | None
     pcre2: bool = False
+    candidates: Candidates | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def options(self) -> SearchOptions:
@@ -157,6 +166,31 @@ class Query:
         location = self.scope.location
         return search_command(self.arguments.pattern, location.cwd, location.paths, cast("SearchOptions", merged), mode)
 
+    def commands(self, options: Mapping[str, object], mode: Mode = "json") -> tuple[Command, ...]:
+        """Return the commands of the search."""
+        command = self.command(options, mode)
+        if self.candidates is None:
+            return (command,)
+        return tuple(self.candidates.commands(command, cast("SearchOptions", options), mode))
+
+    def path_filter(self) -> PathFilter | None:
+        """Return the filter for the paths of the search, for one run of it."""
+        expected = None if self.candidates is None else self.candidates.path_filter()
+        if expected is None:
+            return self.allowed
+        allowed = self.allowed
+        return lambda path: expected(os.fsencode(path)) and (allowed is None or allowed(path))
+
+    def first_step(self, page_request: PageRequest) -> Step[RoundRobinMatchCollector]:
+        """Return the runs of rg that search for matches."""
+        command, *then = self.commands(self.options)
+        return Step(
+            command,
+            lambda: RoundRobinMatchCollector(page_request, self.path_filter(), self.progress),
+            self.scope.timeout,
+            tuple(then),
+        )
+
     def step(
         self, options: SearchOptions, page_request: PageRequest, timeout: float | None
     ) -> Step[RoundRobinMatchCollector]:
@@ -170,9 +204,16 @@ class Query:
 
 
 async def run_grep_content(
-    run: Runner, settings: Settings, arguments: GrepContentArguments, progress: Progress | None = None
+    run: Runner,
+    settings: Settings,
+    arguments: GrepContentArguments,
+    progress: Progress | None = None,
+    indexes: "Indexes | None" = None,
 ) -> GrepContentResult:
     """Search, with PCRE2 if the pattern needs it; if nothing is found, search for the reason.
+
+    With indexes, only the files are searched that may have a match, unless the caller chooses files by name or type, or
+    asks for hidden or ignored ones.
 
     Raises:
         ValueError: The pattern is empty.
@@ -185,19 +226,43 @@ async def run_grep_content(
         files = file_filter(scope.location, arguments.file_pattern, arguments.file_type)
         allowed, incomplete = await visible_paths(run, scope, files)
         query = Query(settings, arguments, scope, files, allowed, incomplete, progress)
+        if indexes is not None:
+            query = await _with_candidates(run, indexes, query)
         answer = _matches if arguments.output_mode == "content" else _files
         try:
             return await answer(run, query)
         except PatternError as error:
             if _PCRE2 in error.hints:
                 try:
-                    return await answer(run, replace(query, pcre2=True))
+                    return await answer(run, replace(query, pcre2=True, candidates=None))
                 except CapabilityError:
                     error.add_note("The pattern needs PCRE2, which this rg does not have; use a simpler pattern.")
                 except SearchError:
                     pass  # the first error says more
             await _add_literal(run, query, error)
             raise
+
+
+async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Query:
+    """Return the query with the files that may have a match, if an index can tell."""
+    arguments, scope = query.arguments, query.scope
+    required = required_literals([arguments.pattern], query.options)
+    if required is None or query.files.names or arguments.include_hidden or arguments.include_ignored:
+        return query
+    try:
+        return replace(query, candidates=await indexes.candidates(run, scope, required))
+    except (SearchError, BinaryError):
+        raise
+    except RipwrapError as error:  # the files can still be searched without the index
+        return replace(query, notes=(f"The index could not be used: {spell_error(error, spell_as_argument)}.",))
+    except TimeoutError:
+        if scope.timeout is None:
+            raise
+        seconds = in_seconds(scope.timeout)
+        note = (
+            f"The index could not be refreshed within {seconds}, so it was not used; index_codebase has no time limit."
+        )
+        return replace(query, notes=(note,))
 
 
 async def _matches(run: Runner, query: Query) -> GrepContentResult:
@@ -207,7 +272,7 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     # Collect only as many matches as the budget may have room for.
     most = min(arguments.max_matches, query.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
     page_request = make_page_request(offset, most, arguments.max_files or None, query.options)
-    found = await run.collect(query.step(query.options, page_request, query.scope.timeout))
+    found = await run.collect(query.first_step(page_request))
     files = await files_round_robin(run, page_request, found)
     page = _page(query, page_request, found, files)
     explained = "" if found.matches or not page.exact else await _explained(run, query)
@@ -299,13 +364,13 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
     offset = arguments.offset
     most = min(arguments.max_matches, arguments.max_files or NO_LIMIT, query.settings.max_chars // MIN_FILE_CHARS)
     options = {name: value for name, value in query.options.items() if not name.endswith("_context")}
-    command = query.command(options, "count" if counting else "files-with-matches")
+    command, *then = query.commands(options, "count" if counting else "files-with-matches")
     decoder: Callable[[], Any] = CountDecoder if counting else partial(listing_decoder, counts=command.counts)
 
     def collector() -> ListingCollector[FileCount | str]:
-        return ListingCollector(decoder(), offset + most, allowed=query.allowed, progress=query.progress)
+        return ListingCollector(decoder(), offset + most, allowed=query.path_filter(), progress=query.progress)
 
-    found = await run.collect(Step(command, collector, query.scope.timeout))
+    found = await run.collect(Step(command, collector, query.scope.timeout, tuple(then)))
     hits = tuple(
         FileHits(path=location.shown(item))
         if isinstance(item, str)
@@ -471,6 +536,9 @@ def source(path: str) -> list[str] | None:
 def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
     """Return the fields that every answer of this tool has."""
     location = query.scope.location
+    errors = end.path_errors() if end else ()
+    if query.candidates is not None:
+        errors = query.candidates.errors_with(errors)
     return {
         "root": shown(location.cwd),
         "path": location.name,
@@ -478,7 +546,8 @@ def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[s
         "output_mode": query.arguments.output_mode,
         "notes": (
             *filter(None, notes),
-            *notes_of(end.path_errors() if end else (), query.ended_after(timed_out=timed_out), location),
+            *notes_of(errors, query.ended_after(timed_out=timed_out), location),
             *query.scope.notes,
+            *query.notes,
         ),
     }

@@ -1,6 +1,7 @@
 """The indexes of the roots of a workspace: make, search, show and check them.
 
-An index has only what the tools may show: no hidden or ignored files, and nothing outside the roots.
+An index has only what the tools may show: no hidden or ignored files, and nothing outside the roots. Roots are watched
+from the first refresh on, where that is possible, so that a search lists no files while nothing changes.
 """
 
 import sqlite3
@@ -10,7 +11,9 @@ from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
+from ripwrap._operations.candidates import Candidates
 from ripwrap._ranking.scoring import POOL_SIZE
+from ripwrap._ripgrep.literals import Required
 from ripwrap._ripgrep.runner import DeadlineRunner, Runner
 from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, spell
@@ -47,12 +50,17 @@ class _RootIndex(BaseIndex):
         super().__init__(found.location.cwd, location=location, **found.options)
         self._allowed = found.allowed
         self.is_guarded = "max_depth" in found.options
+        if not self.is_guarded:
+            self._watches = 1  # for as long as it is open
         self._unsound = False
 
     async def search_chunks(
         self, run: Runner, query: str, limit: int | None, seconds: float | None
     ) -> list[RankedChunk]:
         return await self._search(DeadlineRunner(run, seconds, self._lock), query, limit, refresh=True)
+
+    async def candidates(self, run: Runner, required: Required, seconds: float | None) -> Candidates:
+        return await self._candidates(DeadlineRunner(run, seconds, self._lock), required, None, refresh=True)
 
     async def refresh(
         self, run: Runner, progress: Callable[[Done], object] | None
@@ -62,6 +70,7 @@ class _RootIndex(BaseIndex):
         if self._unsound:
             await run.call(self._delete)
         done = await self._refresh_files(run, progress)
+        await run.call(lambda: self._trigrams.update(self._current_view()))
         self._unsound = False
         return done, await run.call(lambda: prune_views(self._store))
 
@@ -86,6 +95,9 @@ class _RootIndex(BaseIndex):
         with suppress(sqlite3.Error):  # a damaged index counts as none
             return bool(self._store.read_only(built))
         return False
+
+    def close(self) -> None:
+        self._close()
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
         own, allowed = super()._without_own(paths), self._allowed
@@ -137,6 +149,32 @@ class Indexes:
         # Scores of two indexes do not compare, so the results alternate.
         interleaved = [one for one in chain.from_iterable(zip_longest(*answers)) if one is not None]
         return interleaved[:limit] if whole or (every and interleaved) or len(interleaved) >= limit else None
+
+    def close(self) -> None:
+        """Close the indexes, and stop watching their roots; a later call begins again."""
+        for index in self._made.values():
+            index.close()
+
+    async def candidates(self, run: Runner, found: Scope, required: Required) -> Candidates | None:
+        """Return the files that may have what a pattern requires, or `None` if all files must be searched.
+
+        Args:
+            run: Runs the calls.
+            found: Scope of the search, with neither hidden nor ignored files.
+            required: Literals of the pattern.
+
+        Raises:
+            RipwrapError: The index cannot be used.
+            TimeoutError: It was not up to date within the time limit of the scope.
+        """
+        location = found.location
+        if location.several or location.is_file:
+            return None
+        index = self._of(location.cwd)
+        if index.is_guarded or not await run.call(index.is_built):
+            return None
+        candidates = await index.candidates(run, required, found.timeout)
+        return candidates.below(location.paths[0])
 
     def _of(self, root: str) -> _RootIndex:
         if root not in self._made:

@@ -357,6 +357,38 @@ class CodebaseSearchResult(ToolResult, frozen=True):
             yield from place.lines()
 
 
+class LineBlock(BaseModel, frozen=True):
+    """Consecutive lines of a file.
+
+    Attributes:
+        start_line: Number of the first line, from 1.
+        lines: Lines without their terminators; `…` marks a place where a long line was cut.
+    """
+
+    start_line: int
+    lines: tuple[str, ...]
+
+
+class ReadFileResult(ToolResult, frozen=True):
+    """Result of `read_file()`.
+
+    Attributes:
+        blocks: Lines, in blocks of consecutive ones.
+        total_lines: Number of all lines of the file; `None` if the time was too short to count them.
+        encoding: Encoding of the file: `utf-8`, or `utf-16-le` or `utf-16-be` if it begins with that byte order mark.
+    """
+
+    blocks: tuple[LineBlock, ...]
+    total_lines: int | None
+    encoding: str = "utf-8"
+
+    def _body(self) -> Iterator[str]:
+        for number, block in enumerate(self.blocks):
+            yield "  --" if number else f"File: {printable(self.path)}"
+            for line, text in enumerate(block.lines, block.start_line):
+                yield f"  {line}: {text}".rstrip()
+
+
 class IndexedRoot(BaseModel, frozen=True):
     """Changes that `index_codebase()` made for one root.
 

@@ -110,9 +110,16 @@ class NearbyOutline:
         self._lines = lines
         self._language = language_patterns(path, lines)
         self._outlines: dict[tuple[int, ...], tuple[int, PatternOutline]] = {}
+        self._starts: dict[int, tuple[int, ...]] = {}
+        self._none_above = 0
 
     def enclosing(self, line: int) -> Section | None:
         """Return the innermost section around a line, from 1; its `end_line` is at most the last line that was read."""
+        language = self._language
+        if isinstance(language, Indented) and language.plain and self._nearest_definition(language, line) < 0:
+            below = self._lines[line : line + _LOOKAHEAD_LINES]
+            if not any(map(language.definition_start.match, below)):
+                return None  # what is read of a large text without definitions has none either
         *around, first = chain = self._reading_start(line)
         end, outline = self._outlines.get(chain, (0, None))
         if outline is None or end < line:
@@ -136,6 +143,25 @@ class NearbyOutline:
         language = self._language
         if not isinstance(language, Indented):
             return (0,)
+        if not language.plain:
+            return self._find_start(language, line)
+        nearest = self._nearest_definition(language, line)
+        if nearest < 0:
+            return self._find_start(language, line)
+        if nearest not in self._starts:  # the start is the same for all lines between two definitions
+            self._starts[nearest] = self._find_start(language, line)
+        return self._starts[nearest]
+
+    def _nearest_definition(self, language: Indented, line: int) -> int:
+        """Return the index of the last line, up to this one, that looks like a definition; -1 if there is none."""
+        for index in range(min(line, len(self._lines)) - 1, self._none_above - 1, -1):
+            if language.definition_start.match(self._lines[index]):
+                return index
+        self._none_above = max(self._none_above, min(line, len(self._lines)))
+        return -1
+
+    def _find_start(self, language: Indented, line: int) -> tuple[int, ...]:
+        """Return the same for a line by reading all lines above it, up to a definition at the left margin."""
         above = range(min(line, len(self._lines)) - 1, 0, -1)
         starts = (index for index in above if not self._lines[index][:1].isspace())
         margin = next((index for index in starts if language.definition_start.match(self._lines[index])), 0)

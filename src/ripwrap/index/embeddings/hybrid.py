@@ -302,7 +302,8 @@ class HybridSearch:
         return _Missing(found, model.dimension)
 
     def _texts(self, chunks: Sequence[int]) -> list[tuple[bytes, str]]:
-        return self._store.run(lambda database: texts_of(database, chunks))
+        view = self._view()
+        return self._store.run(lambda database: texts_of(database, view, chunks))
 
     def _store_batch(self, batch: Embedded[bytes], done: "_Done") -> None:
         self._store.run(partial(self._write, batch))

@@ -3,13 +3,16 @@
 import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from ripwrap._ranking.fts import batches
 from ripwrap._text import raw_bytes, text_of
 from ripwrap.index.embeddings.batching import Embedded, LengthError
-from ripwrap.index.storage.database import check, decode_text, write_transaction
-from ripwrap.index.storage.tables import WITHOUT_VECTOR, Model, model_of
+from ripwrap.index.file_state import Span
+from ripwrap.index.storage.database import check, write_transaction
+from ripwrap.index.storage.tables import WITHOUT_VECTOR, Model, View, indexed_file, model_of, number_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -17,6 +20,13 @@ if TYPE_CHECKING:
 _CONTENTS = (
     "SELECT tree.path, blob.digest, (SELECT id FROM chunk WHERE blob = tree.blob ORDER BY start LIMIT 1), tree.blob"
     " FROM tree CROSS JOIN blob ON blob.id = tree.blob WHERE tree.view = ?"
+)
+
+_CHUNKS = (
+    "SELECT chunk.digest, chunk.start, chunk.at, chunk.size, blob.path, blob.digest, tree.size, tree.mtime_ns,"
+    " tree.ctime_ns FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
+    " CROSS JOIN tree ON tree.view = ? AND tree.path = blob.path AND tree.blob = blob.id WHERE chunk.id IN ({})"
+    " ORDER BY blob.id, chunk.start"
 )
 
 Content: TypeAlias = tuple[str | bytes, bytes, int | None, int]
@@ -73,13 +83,19 @@ def find_missing(
     return found
 
 
-def texts_of(database: "Connection", chunks: Sequence[int]) -> list[tuple[bytes, str]]:
-    """Return the texts of chunks by digest; skip deleted chunks."""
+def texts_of(database: "Connection", view: View, chunks: Sequence[int]) -> list[tuple[bytes, str]]:
+    """Return the texts of chunks of a view by digest; skip deleted chunks, and those of files that have changed."""
     texts: dict[bytes, str] = {}
+    number = number_of(database, view)
     for some in batches(chunks):
-        statement = f"SELECT digest, text FROM chunk WHERE id IN ({','.join('?' * len(some))})"  # noqa: S608 - marks
-        for digest, stored in database.execute(statement, some):
-            texts[digest] = stored if isinstance(stored, str) else text_of(raw_bytes(decode_text(stored)))
+        statement = _CHUNKS.format(",".join("?" * len(some)))
+        rows = database.execute(statement, (number, *some))
+        for (path, of_file, *stamp), of_chunks in groupby(rows, itemgetter(4, 5, 6, 7, 8)):
+            check()
+            file = indexed_file(view, path, of_file, tuple(stamp))
+            for digest, *span in map(itemgetter(0, 1, 2, 3), of_chunks):
+                if (text := file.text(Span(*span))) is not None:
+                    texts[digest] = text_of(raw_bytes(text))
     return list(texts.items())
 
 

@@ -36,7 +36,7 @@ WRITE_LOCK_TIMEOUT = 300.0  # seconds to wait for another writer
 _INSTRUCTIONS_PER_CHECK = 20_000
 """Instructions of SQLite's virtual machine, some milliseconds, between checks for cancellation."""
 
-_MISSING_TABLE_ERRORS = ("no such table", "no such column", "invalid fts5 file format")
+_MISSING_TABLE_ERRORS = ("no such table", "no such column")
 _SQLITE_MAGIC = b"SQLite format 3\0"
 
 

@@ -9,9 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from ripwrap._text import shown
-from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.errors import HintedText, RipwrapError
 from ripwrap.index.storage.database import empty_database, is_index_header
+from ripwrap.index.storage.engine import OTHER_LOCATION, files_in, remove_folder
 from ripwrap.index.storage.ownership import known_mark, make_private_folder, write_new_file
+from ripwrap.index.storage.postings import POSTINGS_NAME
 
 FOLDER = ".ripwrap"
 """Folder of an index within a project; all files in it are the index's."""
@@ -30,10 +32,7 @@ _BEGINNINGS = {
 }
 """First bytes of SQLite's files beside a database, which a killed process leaves behind."""
 _GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch: number of vectors, bytes of one
-_OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern])
-
-OTHER_LOCATION = HintedText("pass another ", Hint("location"))
-"""Hint of most errors about the files."""
+_OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern, rf"{POSTINGS_NAME.pattern}[\\/].*"])
 
 
 class IndexFiles:
@@ -59,6 +58,10 @@ class IndexFiles:
         for name in (NAME, f"{NAME}-wal"):
             with suppress(OSError):
                 sizes += (self.folder / name).stat().st_size
+        for folder in self._postings():
+            for file in files_in(folder):
+                with suppress(OSError):
+                    sizes += file.stat(follow_symlinks=False).st_size
         return sizes
 
     def remove_vectors(self, keep: Container[int] = ()) -> None:
@@ -80,9 +83,10 @@ class IndexFiles:
             RipwrapError: One is, and must not be written or removed.
         """
         files = [self.folder / name for name in (LOCK_NAME, *_FILES)]
+        folders = [self.folder, *self._postings()]
         if self.in_project:
             files = [self.folder, self.folder / _IGNORE, *files]
-        files += [self.folder / name for name in self._vector_files()]
+        files += [self.folder / name for name in self._vector_files()] + folders[1:]
         for file in files:
             try:
                 mode = file.lstat().st_mode
@@ -95,7 +99,7 @@ class IndexFiles:
                         OTHER_LOCATION,
                     )
                 )
-            if file != self.folder and not stat.S_ISREG(mode):
+            if file not in folders and not stat.S_ISREG(mode):
                 raise RipwrapError(
                     HintedText(f"{shown(str(file))} is not a regular file; remove it, or ", OTHER_LOCATION)
                 )
@@ -116,6 +120,11 @@ class IndexFiles:
     def _vector_files(self) -> list[str]:
         with suppress(OSError):  # no such folder
             return [name for name in os.listdir(self.folder) if _VECTORS.fullmatch(name)]
+        return []
+
+    def _postings(self) -> list[Path]:
+        with suppress(OSError):  # no such folder
+            return [self.folder / name for name in os.listdir(self.folder) if POSTINGS_NAME.fullmatch(name)]
         return []
 
     def make_folder(self) -> None:
@@ -155,6 +164,9 @@ class IndexFiles:
             self.remove_vectors()
             for name in _FILES:  # the database first: the other files are useless without it
                 (self.folder / name).unlink(missing_ok=True)
+            for folder in self._postings():
+                with suppress(PermissionError):  # another process on Windows reads it; a later refresh removes it
+                    remove_folder(folder)
         except PermissionError as error:
             import sqlite3
 

@@ -7,14 +7,13 @@ elsewhere could run SQL of a stranger, so a file with anything else is rebuilt (
 import functools
 from typing import TYPE_CHECKING
 
-from ripwrap._ranking.fts import FTS_TABLE
 from ripwrap.index.storage.database import APPLICATION_ID
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
-SCHEMA_VERSION = 2
-"""Version of the tables."""
+SCHEMA_VERSION = 3
+"""Version of the tables; those of version 2 had full-text search in them."""
 
 MARK_KEY = "mark"
 """Key of the ownership mark in `meta`; see `ownership.py`."""
@@ -22,22 +21,39 @@ MARK_KEY = "mark"
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     # A view is a folder, on a branch, with the options that choose its files. `generation` is a random number that
-    # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970.
+    # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970. `stamps`
+    # is the digest of the paths and stamps of all its files in `tree`: a refresh that finds it again is done.
     # `root` and `name`, and the paths, texts and symbols below, have no type, so that SQLite stores text and bytes as
     # they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
     """CREATE TABLE view (
         id INTEGER PRIMARY KEY, root, options TEXT NOT NULL, name, generation INTEGER NOT NULL,
-        changed INTEGER NOT NULL, UNIQUE (root, options, name)
+        changed INTEGER NOT NULL, stamps BLOB, UNIQUE (root, options, name)
     )""",
     # A content of a file under a path. Branches that share it share its row.
-    "CREATE TABLE blob (id INTEGER PRIMARY KEY, path, digest BLOB NOT NULL, UNIQUE (path, digest))",
-    # `start` is the offset of the first character in the text of the file, `line` the number of its line, `symbol` the
-    # definition that the chunk is or is in, if known. Texts and paths that are not UTF-8 are stored as bytes.
+    # AUTOINCREMENT, here and below: no number is used twice (https://sqlite.org/autoinc.html), so that what is found
+    # elsewhere by the number of a removed row is never taken for another row.
+    # `trigrams` is 1 if there is a document of its trigrams, 0 if there never is; see `trigrams.py`.
+    """CREATE TABLE blob (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, UNIQUE (path, digest)
+    )""",
+    "CREATE INDEX blob_trigrams ON blob (trigrams)",
+    # The directory of trigrams, a random number that changes with its documents, and their number.
+    "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
+    # `start`, `at` and `size` are a `Span`, `line` and `last` the numbers of the first and last line, `symbol` the
+    # definition that the chunk is or is in, if known, `names` what is defined in it, with blanks between. A `blank`
+    # chunk needs no vector. The text is in the file alone. Symbols and paths that are not UTF-8 are stored as bytes.
     """CREATE TABLE chunk (
-        id INTEGER PRIMARY KEY, blob INTEGER NOT NULL, start INTEGER NOT NULL, line INTEGER NOT NULL,
-        digest BLOB NOT NULL, text NOT NULL, symbol
+        id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER,
+        size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, blank INTEGER NOT NULL,
+        digest BLOB NOT NULL, symbol, names TEXT NOT NULL
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
+    # The names of chunks again, to find them. An index for deletions would be as large as the table.
+    "CREATE TABLE definition (name TEXT NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (name, chunk)) WITHOUT ROWID",
+    # The directory of full-text search, a random number that changes with its documents, and their number.
+    "CREATE TABLE postings (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
+    # A removed content, whose documents are still in full-text search; see `postings.py`.
+    "CREATE TABLE stale (blob INTEGER PRIMARY KEY)",
     # A file of a view. `blob` is NULL if the file is left out. `note` says why ('binary', 'unreadable'), or that only
     # its beginning is indexed ('cut').
     """CREATE TABLE tree (
@@ -45,14 +61,13 @@ _TABLES = (
         ctime_ns INTEGER NOT NULL, note TEXT, PRIMARY KEY (view, path)
     ) WITHOUT ROWID""",
     "CREATE INDEX tree_blob ON tree (blob)",
+    "CREATE INDEX tree_note ON tree (view, note) WHERE note IS NOT NULL",
     # A vector of a text by a model. Its key is the digest of the text, so that equal chunks share it.
     "CREATE TABLE vec (digest BLOB NOT NULL, model TEXT NOT NULL, v BLOB NOT NULL, PRIMARY KEY (model, digest))",
     # The numbers of a vector of a model. `generation` is a random number that changes with the vectors.
     "CREATE TABLE model (name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, generation INTEGER NOT NULL) WITHOUT ROWID",
-    FTS_TABLE,
-    "INSERT INTO fts(fts, rank) VALUES ('hashsize', 33554432)",  # 32 MiB: fewer segments to merge, half the time
 )
-_CONTENT_TABLES = ("view", "blob", "chunk", "tree")
+_CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree", "trigrams")
 
 
 def read_versions(database: "Connection") -> dict[str, str] | None:
@@ -82,7 +97,7 @@ def mark_of(database: "Connection") -> str:
 
 
 def shape_of(database: "Connection") -> "frozenset[tuple[object, ...]]":
-    """Return the schema of a database: tables, with those that FTS5 makes, indexes, triggers and views."""
+    """Return the schema of a database: tables, with those that SQLite makes, indexes, triggers and views."""
     rows = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100")
     return frozenset(rows.fetchall())
 
@@ -120,8 +135,3 @@ def clear_content(database: "Connection") -> None:
     database.execute("PRAGMA secure_delete = ON").close()
     for table in _CONTENT_TABLES:
         database.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
-    database.execute("INSERT INTO fts(fts) VALUES ('delete-all')")
-    # The tokenizer is a part of the declaration of the table, and may be another one now.
-    database.execute("DROP TABLE fts")
-    for table in _TABLES[_TABLES.index(FTS_TABLE) :]:
-        database.execute(table)

@@ -1,9 +1,9 @@
 """The file of an index: opening, closing, and rebuilding it when it is damaged.
 
-It is one SQLite database in WAL mode. A refresh is one transaction, so that readers see the state before or after it,
-also when the process that writes is killed. One thread at a time uses a connection; under an event loop that is a
-worker thread. A damaged file, or one of another version, is deleted and rebuilt, which is logged. Files of other
-programs are never touched.
+It is a SQLite database in WAL mode, and full-text search beside it; see `postings.py`. A refresh is one transaction,
+so that readers see the state before or after it, also when the process that writes is killed. One thread at a time
+uses a connection; under an event loop that is a worker thread. A damaged file, or one of another version, is deleted
+and rebuilt, which is logged. Files of other programs are never touched.
 """
 
 import logging
@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ripwrap._concurrency import ProcessLock, hold_lock
-from ripwrap._ranking.fts import missing_fts5_text
 from ripwrap._text import shown
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.index.storage.database import (
@@ -32,8 +31,10 @@ from ripwrap.index.storage.database import (
     is_damage,
     write_transaction,
 )
-from ripwrap.index.storage.files import OTHER_LOCATION, IndexFiles, foreign_file_error, is_blank
+from ripwrap.index.storage.engine import OTHER_LOCATION, RebuildError
+from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank
 from ripwrap.index.storage.ownership import known_mark, make_mark
+from ripwrap.index.storage.postings import Postings
 from ripwrap.index.storage.schema import (
     MARK_KEY,
     SCHEMA_VERSION,
@@ -67,6 +68,7 @@ class Store:
     Attributes:
         folder: Folder of the index.
         files: Files of the index.
+        postings: Full-text search of the index.
         path: Path of the database.
         versions: Versions of what makes the content, such as the chunker.
     """
@@ -85,6 +87,7 @@ class Store:
         """
         self.folder = folder
         self.files: IndexFiles = IndexFiles(folder, in_project=ignored, named=named)
+        self.postings: Postings = Postings(folder)
         self.path: Path = self.files.database
         self.versions: dict[str, str] = {"schema": str(SCHEMA_VERSION), **versions}
         self._lock = threading.Lock()
@@ -132,11 +135,15 @@ class Store:
         try:
             import sqlite3
         except ModuleNotFoundError as error:  # a Python that was built without it
-            raise RipwrapError(missing_fts5_text(error)) from error
+            raise RipwrapError(f"an index needs SQLite, which this Python lacks ({error}); use another one") from error
 
+        damage = ""
         with self._hold():
             for _ in range(3):
                 try:
+                    if damage:
+                        self._clear(damage)
+                        damage = ""
                     return call()
                 except sqlite3.Error as error:
                     check_error(error)
@@ -145,16 +152,11 @@ class Store:
                         raise self._translate(error) from error
                     self._discard(f"it is damaged ({error})")
                 except _StaleError as error:
-                    if self._read_only:
-                        self._close()
-                        raise RipwrapError(
-                            HintedText(
-                                f"the index {shown(str(self.path))} must be rebuilt, because {error}, but it cannot be "
-                                "written to; ",
-                                OTHER_LOCATION,
-                            )
-                        ) from error
+                    self._check_writable(error)
                     self._discard(str(error))
+                except RebuildError as error:
+                    self._check_writable(error)
+                    damage = str(error)
         raise RipwrapError(f"{shown(str(self.path))} was damaged three times in a row; check the disk")
 
     def read_only(self, call: "Callable[[Connection], T]") -> T | None:
@@ -272,6 +274,7 @@ class Store:
                 raise _StaleError("it was made by another chunker or version")
             with write_transaction(database):
                 self._fill(database)
+            self.postings.remove_others(database)
         self._checked = True
 
     def _is_made(self, database: "Connection", versions: dict[str, str] | None) -> bool:
@@ -295,6 +298,7 @@ class Store:
         if versions is None:
             create_tables(database)
             self.files.remove_vectors()
+            self.postings.reset(database)
             mark = make_mark(self.folder) if self.files.in_project else ""
         elif why := self.why_untrusted(database, versions):
             raise _StaleError(why)
@@ -303,6 +307,7 @@ class Store:
         else:
             _LOGGER.info("the index in %s was made by another chunker or version, and is rebuilt", self.folder)
             clear_content(database)
+            self.postings.reset(database)
             mark = mark_of(database)
         database.execute("DELETE FROM meta")
         database.executemany("INSERT INTO meta VALUES (?, ?)", self.versions.items())
@@ -338,6 +343,35 @@ class Store:
         with hold_lock(ProcessLock(path, if_writable=True), check_wait):
             yield
 
+    def _check_writable(self, why: Exception) -> None:
+        """Check that the index can be rebuilt.
+
+        Raises:
+            RipwrapError: It cannot be written to.
+        """
+        if self._read_only:
+            self._close()
+            raise RipwrapError(
+                HintedText(
+                    f"the index {shown(str(self.path))} must be rebuilt, because {why}, but it cannot be written to; ",
+                    OTHER_LOCATION,
+                )
+            ) from why
+
+    def _clear(self, why: str) -> None:
+        """Delete all content but vectors, unless another process has done so."""
+        if self._database is None or self._identity != self._identify():
+            self._close()
+            return
+        damaged = self.postings.opened
+        with write_transaction(self._database):
+            if self.postings.is_replaced(self._database, damaged):
+                return
+            _LOGGER.warning("the index in %s is rebuilt: %s", shown(str(self.folder)), why, extra={"rebuilt": True})
+            clear_content(self._database)
+            self.postings.reset(self._database)
+        self.postings.remove_others(self._database)
+
     def _discard(self, why: str) -> None:
         """Delete the file, unless another process has replaced it."""
         seen = self._identity
@@ -352,11 +386,10 @@ class Store:
         if (database := getattr(self, "_database", None)) is not None:
             self._database = None
             self._checked = False
+            self.postings.close()
             database.close()
 
     def _translate(self, error: "sqlite3.Error") -> RipwrapError:
-        if "no such module" in str(error):
-            return RipwrapError(missing_fts5_text(error))
         advice = {
             BUSY: "another process is using it; try again",
             LOCKED: "another process is using it; try again",

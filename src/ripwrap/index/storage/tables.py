@@ -2,29 +2,34 @@
 
 import hashlib
 import json
+import os
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ripwrap._code.windows import Chunk
+from ripwrap._ranking.definitions import defined_names
 from ripwrap._ranking.document import SourceText
-from ripwrap._ranking.query import fts_text
+from ripwrap._ranking.query import MAX_WORD_CHARS
 from ripwrap._ripgrep.command import Command
 from ripwrap._text import raw_bytes, shown, text_of
-from ripwrap.index.file_state import Stamp
+from ripwrap.index.file_state import IndexedFile, Span, Stamp
 from ripwrap.index.storage.database import decode_text, encode_text
+from ripwrap.index.storage.postings import PostingsWriter, count_documents
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _DIGEST_BYTES = 16
+_BLANKS = " \t\n\v\f\r"
 
 WITHOUT_VECTOR = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
     " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
-    " AND trim(chunk.text, ' ' || char(9, 10, 11, 12, 13)) <> ''"
+    " AND NOT chunk.blank"
 )
 """SQL for chunks of a view without a vector, given view, model and bytes of a vector; blank chunks need none."""
 
@@ -51,7 +56,17 @@ class View:
     @property
     def follows(self) -> bool:
         """True if links are followed."""
-        return Command(tuple(json.loads(self.options)), self.root).follows
+        return _follows(self.options)
+
+
+def indexed_file(view: View, path: str | bytes, digest: bytes, stamp: Stamp) -> IndexedFile:
+    """Return a file of a view, given what the tables have of it."""
+    return IndexedFile(view.root, decode_text(path), stamp, digest, follow=view.follows)
+
+
+@lru_cache(maxsize=16)
+def _follows(options: str) -> bool:
+    return Command(tuple(json.loads(options)), os.curdir).follows
 
 
 class Row(NamedTuple):
@@ -91,6 +106,17 @@ class Model(NamedTuple):
     generation: int | None
 
 
+def stamps_digest_of(database: "Connection", number: int | None) -> bytes | None:
+    """Return the digest of the stamps of a view's files; `None` if it is not known."""
+    row = database.execute("SELECT stamps FROM view WHERE id = ?", (number,)).fetchone()
+    return None if row is None else row[0]
+
+
+def set_stamps_digest(database: "Connection", number: int, digest: bytes) -> None:
+    """Set the digest of the stamps of a view's files, after the last change of its files."""
+    database.execute("UPDATE view SET stamps = ? WHERE id = ?", (digest, number))
+
+
 def generation_of(database: "Connection", view: View) -> int | None:
     """Return a number that changes with every refresh that writes; `None` if the view was never refreshed."""
     found = database.execute("SELECT generation FROM view WHERE root = ? AND options = ? AND name = ?", view.key)
@@ -114,6 +140,12 @@ def rows_of(database: "Connection", number: int | None) -> dict[str, Row]:
     return rows
 
 
+def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]]:
+    """Return the files of a view that have a note, and their notes."""
+    found = database.execute("SELECT path, note FROM tree WHERE view = ? AND note IS NOT NULL", (number,))
+    return [(decode_text(path), note) for path, note in found]
+
+
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
     """Return the files of the view that was refreshed last, if it is another one of the same folder and options."""
     found = database.execute(
@@ -123,10 +155,13 @@ def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
 
 
 def mark_changed(database: "Connection", view: View) -> int:
-    """Give a view a new generation and the present time, make it if it is missing, and return its number."""
+    """Give a view a new generation and the present time, make it if it is missing, and return its number.
+
+    The digest of its stamps is unknown then, until it is set after the changes.
+    """
     database.execute(
         "INSERT INTO view (root, options, name, generation, changed) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET generation = excluded.generation, changed = excluded.changed",
+        " ON CONFLICT DO UPDATE SET generation = excluded.generation, changed = excluded.changed, stamps = NULL",
         (*view.key, secrets.randbits(62), time.time_ns()),
     )
     number = number_of(database, view)
@@ -148,62 +183,81 @@ def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
     return None if found is None else int(found[0])
 
 
-def add_blob(database: "Connection", source: SourceText, digest: bytes, chunks: Sequence[Chunk]) -> int:
+def add_blob(
+    database: "Connection", postings: PostingsWriter, source: SourceText, digest: bytes, chunks: Sequence[Chunk]
+) -> int:
     """Add the content of a file with its chunks, and return its number."""
     statement = "INSERT INTO blob (path, digest) VALUES (?, ?)"
     blob = int(database.execute(statement, (encode_text(source.path), digest)).lastrowid or 0)
-    first = int(database.execute("SELECT coalesce(max(id), 0) + 1 FROM chunk").fetchone()[0])
+    last = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'").fetchone()
+    first = 1 if last is None else int(last[0]) + 1
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
-    stored_texts = texts if source.exact else [encode_text(text) for text in texts]
+    # No query has longer names.
+    defined = [[name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS] for text in texts]
     database.executemany(
-        "INSERT INTO chunk (id, blob, start, line, digest, text, symbol) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, digest, symbol, names)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
                 number,
                 blob,
-                chunk.start,
+                *span,
                 chunk.start_line,
+                chunk.end_line,
+                not text.strip(_BLANKS),
                 _text_digest(text),
-                text,
                 chunk.symbol and encode_text(chunk.symbol),
+                " ".join(names),
             )
-            for number, (chunk, text) in enumerate(zip(chunks, stored_texts, strict=True), first)
+            for number, (chunk, span, text, names) in enumerate(
+                zip(chunks, _spans(source, chunks), texts, defined, strict=True), first
+            )
         ),
     )
-    fts_path = fts_text(shown(source.path))
     database.executemany(
-        "INSERT INTO fts (rowid, path, body) VALUES (?, ?, ?)",
-        ((number, fts_path, _fts_body(text)) for number, text in enumerate(stored_texts, first)),
+        "INSERT INTO definition (name, chunk) VALUES (?, ?)",
+        ((name, number) for number, names in enumerate(defined, first) for name in names),
     )
+    shown_texts = texts if source.exact else [text_of(raw_bytes(text)) for text in texts]
+    postings.add(blob, first, shown(source.path), shown_texts)
+    count_documents(database, len(chunks))
     return blob
 
 
-def _text_digest(text: str | bytes) -> bytes:
+def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[Span]:
+    """Yield the places of chunks, which are in the order of their start."""
+    text = source.text
+    if source.marked or text.isascii():
+        for chunk in chunks:
+            yield Span(chunk.start, None if source.marked else chunk.start, chunk.end - chunk.start)
+        return
+    behind = at = 0
+    for chunk in chunks:
+        at += len(_encoded(text[behind : chunk.start]))
+        behind = chunk.start
+        yield Span(chunk.start, at, len(_encoded(text[chunk.start : chunk.end])))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _text_digest(text: str) -> bytes:
     """Return the digest by which the vector of a text is found."""
-    raw = text if isinstance(text, bytes) else text.encode()
-    return hashlib.blake2b(raw, digest_size=_DIGEST_BYTES).digest()
-
-
-def _fts_body(text: str | bytes) -> str:
-    """Return the text of a chunk as it is indexed for full-text search."""
-    return fts_text(text if isinstance(text, str) else text_of(raw_bytes(decode_text(text))))
+    return hashlib.blake2b(_encoded(text), digest_size=_DIGEST_BYTES).digest()
 
 
 def remove_unused(database: "Connection", blob: int) -> int:
     """Delete a content if no view has it; return the number of deleted chunks."""
     if database.execute("SELECT 1 FROM tree WHERE blob = ? LIMIT 1", (blob,)).fetchone():
         return 0
-    found = database.execute("SELECT path FROM blob WHERE id = ?", (blob,)).fetchone()
-    if found is None:
-        return 0
-    fts_path = fts_text(shown(decode_text(found[0])))
-    chunks = database.execute("SELECT id, text FROM chunk WHERE blob = ?", (blob,)).fetchall()
-    # FTS5 keeps no texts here, so it needs the old ones to delete a row
-    # (https://sqlite.org/fts5.html#the_delete_command).
+    rows = database.execute("SELECT id, names FROM chunk WHERE blob = ? AND names <> ''", (blob,)).fetchall()
     database.executemany(
-        "INSERT INTO fts (fts, rowid, path, body) VALUES ('delete', ?, ?, ?)",
-        ((number, fts_path, _fts_body(text)) for number, text in chunks),
+        "DELETE FROM definition WHERE name = ? AND chunk = ?",
+        ((name, number) for number, names in rows for name in names.split(" ")),
     )
-    database.execute("DELETE FROM chunk WHERE blob = ?", (blob,))
-    database.execute("DELETE FROM blob WHERE id = ?", (blob,))
-    return len(chunks)
+    removed = database.execute("DELETE FROM chunk WHERE blob = ?", (blob,)).rowcount
+    if database.execute("DELETE FROM blob WHERE id = ?", (blob,)).rowcount:
+        database.execute("INSERT INTO stale (blob) VALUES (?)", (blob,))
+        count_documents(database, -removed)
+    return removed

@@ -1,0 +1,218 @@
+"""Measure an index of Linux' sources, in a process of its own: `python benchmarks/retrieval/large.py` prints JSON.
+
+CPU seconds are those of this process and of its children: rg, and the parser's process.
+"""
+
+import argparse
+import json
+import resource
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import fill
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+
+sys.path.append(str(Path(__file__).parent.parent))
+
+from corpora import linux
+from retrieval.clock import Took, middle, took
+from ripwrap import sync
+from ripwrap.results import GrepResult
+
+QUERIES = (
+    "how are page faults handled",
+    "TCP cubic congestion control",
+    "ext4 journal commit",
+    "where is task_struct defined",
+    "spinlock implementation on x86",
+    "reset the port of a USB hub",
+    "copy on write of anonymous pages",
+    "kernel samepage merging",
+    "timeout of connection tracking in netfilter",
+    "btrfs scrub of a device",
+    "nested virtualization vmx entry",
+    "i2c bus recovery",
+    "do_sys_open",
+    "warn when an RCU grace period stalls",
+    "bluetooth pairing with the security manager",
+    "apply a device tree overlay",
+    "power management of an audio codec",
+    "gather entropy for random numbers",
+    "allocate a tag of the multi queue block layer",
+    "schedule_timeout_interruptible",
+)
+PATTERNS = (
+    "do_fsync",
+    "ksys_fallocate",
+    r"copy_from_user_nofault\(",
+    r"EXPORT_SYMBOL_GPL\(kvm_\w+_dirty",
+    r"static int xhci_\w+_probe",
+    r"spin_lock_irqsave\(&chip->reg_lock",
+    r"^struct btrfs_scrub\w*",
+    "(?i)deprecated ioctl",
+    "rcu_read_lock_sched_held",
+    r"pr_warn_once\(.CPU",
+    "tcp_cubic|bictcp_cwnd_event",
+    r"\bmutex_lock_io_nested\b",
+)
+"""Patterns with a rare literal, one of them with a literal in each alternative."""
+_ROUNDS = 3
+_MB = 1_000_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The figures of a large tree; times in seconds, sizes in bytes.
+
+    Attributes:
+        files: Files with text in the index.
+        chunks: Chunks of these files.
+        text: Size of all files that are listed.
+        build: The first refresh.
+        memory: Most memory of the process that built the index.
+        disk: Size of the index after the build.
+        refresh: A refresh without a change.
+        query: Queries without a refresh, median and 95th percentile.
+        refreshed: Queries that refresh first, median.
+        trigrams: The first `Index.grep()`, which indexes trigrams.
+        trigrams_disk: Size of the index after that, less `disk`.
+        grep: `grep()` of each pattern.
+        index_grep: `Index.grep()` of each pattern, while `watch()` runs.
+        candidates: Files that `Index.grep()` gave to rg, for each pattern.
+    """
+
+    files: int
+    chunks: int
+    text: int
+    build: Took
+    memory: int
+    disk: int
+    refresh: Took
+    query: tuple[Took, Took]
+    refreshed: Took
+    trigrams: Took
+    trigrams_disk: int
+    grep: tuple[Took, ...]
+    index_grep: tuple[Took, ...]
+    candidates: tuple[int, ...]
+
+
+def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str] = PATTERNS) -> Figures:
+    """Measure an index of a folder, with chunks of lines."""
+    text = sum((root / path).lstat().st_size for path in sync.files(cwd=root))
+    with TemporaryDirectory() as folder, sync.Index(root, location=folder, chunker="windows") as index:
+        _, build = took(index.refresh)
+        memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        status = index.status()
+        _, refresh = _median(index.refresh)
+        index.search(queries[0], refresh=False)  # what is loaded once does not count
+        asked = [_median(partial(index.search, query, refresh=False))[1] for query in queries]
+        refreshed = [took(partial(index.search, query))[1] for query in queries[:5]]
+        _, trigrams = took(partial(index.grep, patterns[0]))
+        trigrams_disk = index.status().bytes - status.bytes
+        plain = [_median(partial(sync.grep, pattern, cwd=root, hidden=False, follow=False)) for pattern in patterns]
+        with closing(index.watch()) as changes:
+            next(changes)
+            found: list[tuple[GrepResult, Took]] = [_median(partial(index.grep, pattern)) for pattern in patterns]
+    for pattern, (one, _), (other, _) in zip(patterns, plain, found, strict=True):
+        if one != other.model_copy(update={"candidates": None, "files_total": None}):
+            raise SystemExit(f"Index.grep({pattern!r}) and grep() differ")
+    return Figures(
+        files=status.files,
+        chunks=status.chunks,
+        text=text,
+        build=build,
+        memory=memory,
+        disk=status.bytes,
+        refresh=refresh,
+        query=(middle(asked), middle(asked, 0.95)),
+        refreshed=middle(refreshed),
+        trigrams=trigrams,
+        trigrams_disk=trigrams_disk,
+        grep=tuple(one for _, one in plain),
+        index_grep=tuple(one for _, one in found),
+        candidates=tuple(one.candidates or 0 for one, _ in found),
+    )
+
+
+def budgets(figures: Figures) -> list[tuple[str, bool]]:
+    """Return what each budget says, and whether it is kept."""
+    speed, per_core = figures.text / _MB / figures.build.wall, figures.text / _MB / figures.build.cpu
+    return [
+        ("build ≥ 10 MB/s", speed >= 10),
+        ("build ≥ 6 MB/s per CPU second", per_core >= 6),
+        ("memory of the build ≤ 600 MB", figures.memory <= 600 * _MB),
+        ("disk ≤ 0.35 of the text", figures.disk <= 0.35 * figures.text),
+        ("refresh without a change ≤ 0.4 s of CPU", figures.refresh.cpu <= 0.4),
+        ("query p50 ≤ 40 ms of CPU without a refresh", figures.query[0].cpu <= 0.04),
+        ("query p50 ≤ 0.5 s of CPU with a refresh", figures.refreshed.cpu <= 0.5),
+        ("Index.grep() p50 ≤ 80 ms", middle(figures.index_grep).wall <= 0.08),
+    ]
+
+
+def section(figures: Figures) -> str:
+    """Return the figures and budgets as Markdown."""
+    text = figures.text / _MB
+    rows = [
+        ("build", figures.build),
+        ("refresh without a change", figures.refresh),
+        ("query, p50", figures.query[0]),
+        ("query, p95", figures.query[1]),
+        ("query after a refresh, p50", figures.refreshed),
+        ("first `Index.grep()`, which indexes trigrams", figures.trigrams),
+        ("`grep()`, p50", middle(figures.grep)),
+        ("`Index.grep()`, p50", middle(figures.index_grep)),
+        ("`Index.grep()`, p95", middle(figures.index_grep, 0.95)),
+    ]
+    disk, trigrams = figures.disk / figures.text, figures.trigrams_disk / figures.text
+    said = (
+        f"{figures.files:,} files, {figures.chunks:,} chunks, {text:,.0f} MB of text. The index has {disk:.2f} of the "
+        f"size of the text, its trigrams {trigrams:.2f}. The build took {text / figures.build.wall:.1f} MB/s, "
+        f"{text / figures.build.cpu:.1f} MB per CPU second, and at most {figures.memory / _MB:,.0f} MB of memory. "
+        f"Patterns with a rare literal left {_middle_count(figures.candidates):,} candidates in the median."
+    )
+    table = "\n".join(
+        ["| Linux 6.1 | wall | CPU |", "|---|---:|---:|"]
+        + [f"| {name} | {_shown(one.wall)} | {_shown(one.cpu)} |" for name, one in rows]
+    )
+    verdicts = "\n".join(f"- {'met' if met else '**MISSED**'}: {budget}" for budget, met in budgets(figures))
+    return f"{fill(said, 100)}\n\n{table}\n\n{verdicts}"
+
+
+def _shown(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+
+
+def _middle_count(counts: Sequence[int]) -> int:
+    """Return the median of some counts."""
+    return sorted(counts)[len(counts) // 2]
+
+
+def loaded(text: str) -> Figures:
+    """Return figures that this module printed as JSON."""
+    return TypeAdapter(Figures).validate_json(text)
+
+
+def main() -> None:
+    """See the module's docstring."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", help="another tree than Linux' sources")
+    root = parser.parse_args().folder or linux()
+    print(json.dumps(asdict(measure(root))))
+
+
+def _median(call: Callable[[], T]) -> tuple[T, Took]:
+    done, first = took(call)
+    return done, middle([first, *(took(call)[1] for _ in range(_ROUNDS - 1))])
+
+
+if __name__ == "__main__":
+    main()

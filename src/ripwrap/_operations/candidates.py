@@ -1,0 +1,117 @@
+"""Search the files that an index names, with the answer that rg gives for all files: pure, no I/O."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias, cast
+
+from ripwrap._ripgrep.command import Command, Mode, search_command
+from ripwrap.models import PathError
+from ripwrap.options import FileOptions, SearchOptions
+
+PathFilter: TypeAlias = Callable[[bytes], bool]
+
+_FILE_NAMES = frozenset(FileOptions.__annotations__) - {"threads"}
+_PLAIN_GLOB = re.compile(r"[*A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
+_MAX_GLOBS = 200
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Files that may have a match.
+
+    rg goes on after a NUL in a file that is named, and leaves a file that it finds in a folder (rg-facts 20). So files
+    are only named if they have no NUL.
+
+    Attributes:
+        total: Number of files of the index.
+        named: Text files, which rg is given by name; `None` if rg shall search all files of the folder.
+        unsure: Files that rg may take for binary, or that the index does not know well enough. rg finds them in their
+            folders.
+        errors: Paths that could not be read when the files were listed.
+        own: Pattern of the paths of the index's own files; `None` if none is in the folder.
+        follow: True if links are followed.
+    """
+
+    total: int
+    named: tuple[str, ...] | None
+    unsure: tuple[str, ...]
+    errors: tuple[PathError, ...]
+    own: re.Pattern[str] | None
+    follow: bool
+
+    @property
+    def searched(self) -> int:
+        """Number of files that rg searches."""
+        return self.total if self.named is None else len(self.named) + len(self.unsure)
+
+    @cached_property
+    def _paths(self) -> frozenset[str]:
+        return frozenset((*(self.named or ()), *self.unsure))
+
+    def path_filter(self) -> PathFilter | None:
+        """Return a function that says whether the matches of a file count, for one search; `None` if all do.
+
+        In the folder of an unsure file, rg also finds files that it was given by name. They count once.
+        """
+        if self.named is None:
+            own = self.own
+            return None if own is None else lambda path: own.fullmatch(os.fsdecode(path)) is None
+        left = {os.fsencode(path) for path in self._paths}
+
+        def allowed(path: bytes) -> bool:
+            expected = path in left
+            left.discard(path)
+            return expected
+
+        return allowed
+
+    def errors_with(self, errors: Iterable[PathError]) -> tuple[PathError, ...]:
+        """Return the errors of the listing and of the search, without those of other files, and of files now gone."""
+        if self.named is None:
+            return tuple(errors)
+        found = [error for error in errors if error.path in self._paths and error.kind != "missing"]
+        return tuple(dict.fromkeys((*self.errors, *found)))
+
+    def below(self, folder: str) -> "Candidates | None":
+        """Return the candidates in a folder; `None` if there is none, as in a folder that the index does not have."""
+        if self.named is None or folder == os.curdir:
+            return self
+        start = os.path.join(folder, "")
+        named, unsure = ([path for path in paths if path.startswith(start)] for paths in (self.named, self.unsure))
+        return replace(self, named=tuple(named), unsure=tuple(unsure)) if named or unsure else None
+
+    def commands(self, command: Command, options: SearchOptions, mode: Mode = "json") -> Iterator[Command]:
+        """Yield the commands that search, given the command and options for all files."""
+        if self.named is None:
+            yield command
+            return
+        others = {name: value for name, value in options.items() if name not in _FILE_NAMES}
+        # Given a few files, rg would map them into memory. The folder itself is there so that at least one path exists,
+        # and that rg checks the pattern in any case.
+        paths = (*self.named, os.curdir)
+        yield _command(command, paths, {"mmap": False, **others, "max_depth": 0}, mode)
+        if self.unsure:
+            folders = dict.fromkeys(os.path.dirname(path) or os.curdir for path in self.unsure)
+            yield _command(command, tuple(folders), {**others, **self._files_of_folders()}, mode)
+
+    def _files_of_folders(self) -> FileOptions:
+        """Return options with which rg finds the unsure files in their folders, and few others."""
+        options: FileOptions = {"max_depth": 1, "follow": self.follow, "include_git": True, "no_ignore": True}
+        names = {os.path.basename(path) for path in self.unsure}
+        globs = {*map(_glob, names)} if len(names) > _MAX_GLOBS else names
+        if len(globs) > _MAX_GLOBS or not all(map(_PLAIN_GLOB.fullmatch, globs)):
+            return options
+        return {**options, "glob": sorted(globs)}
+
+
+def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, object], mode: Mode) -> Command:
+    return search_command(command.patterns, command.cwd, paths, cast("SearchOptions", options), mode)
+
+
+def _glob(name: str) -> str:
+    """Return a glob for the extension of a name, or the name if it has none: there are few of these."""
+    extension = os.path.splitext(name)[1]
+    return f"*{extension}" if extension else name

@@ -1,0 +1,360 @@
+r"""Extract literals that every match of a pattern must contain: pure, and only what is certain.
+
+The syntax is that of https://docs.rs/regex. `foo.*(bar|quux)+x?` needs `foo`, and one of `bar` and `quux`. Whatever
+this module does not know for certain gives no literal, and a pattern without literals has to be searched in all files.
+
+Literals are bytes: of a file that has no byte order mark of UTF-16, rg searches the bytes as they are. Case is folded
+in literals and in files by the same function, `fold()`. For ASCII letters it is rg's own folding, where the Kelvin sign
+(U+212A) is a `k`, and the long s (U+017F) an `s` (Unicode's CaseFolding.txt, status C). Other characters stay as they
+are, so a search that ignores case gets no literal out of them.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from ripwrap.options import SearchOptions
+
+MIN_LITERAL_BYTES = 3
+"""Bytes of the shortest literal."""
+
+_MAX_LITERALS = 200
+_MAX_DEPTH = 50
+_UNCERTAIN_OPTIONS = ("pcre2", "encoding", "invert_match")
+"""Options with which nothing is certain: another syntax, another text, or lines that do not match."""
+
+_OTHER_FOLDS = (("\u017f".encode(), b"s"), ("\u212a".encode(), b"k"))
+_CONTROLS = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
+_WIDTH_OF_CODE = {"x": 2, "u": 4, "U": 8}
+_WORD_BOUNDARY = re.compile(r"\{(?:start|end)(?:-half)?\}")
+_PROPERTY = re.compile(r"\{[^{}]*\}|[A-Za-z]")
+_CODE = re.compile(r"\{[0-9A-Fa-f]+\}|[0-9A-Fa-f]+")
+_COUNT = re.compile(r"\{[ \t]*([0-9]*)[ \t]*(?:,[ \t]*[0-9]*[ \t]*)?\}")
+_GROUP = re.compile(r"\((?!\?)|\(\?P?<[A-Za-z_][A-Za-z0-9_]*>|\(\?([A-Za-z-]*)([:)])")
+_PLAIN_CLASS = re.compile(r"[!-\"$-~]*")
+_POSIX_CLASS = re.compile(r"\[:\^?[a-z]+:\]")
+_VERBOSE_SPACE = re.compile(r"(?:[ \t\n\v\f\r]|#[^\n]*)*")
+_MINIMUM = {"*": 0, "?": 0, "+": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Literals that a match contains all of.
+
+    Attributes:
+        parts: Literals, or alternatives.
+    """
+
+    parts: "tuple[Required, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Alternatives, of which a match contains at least one.
+
+    Attributes:
+        parts: Literals, or combinations of several.
+    """
+
+    parts: "tuple[Required, ...]"
+
+
+Required: TypeAlias = bytes | AllOf | AnyOf
+"""Folded literals that every match contains."""
+
+
+def fold(text: bytes) -> bytes:
+    """Return a text with each letter that rg takes for an ASCII letter, ignoring case, as that letter in lower case."""
+    text = text.lower()  # of bytes, it changes ASCII letters alone
+    for other, letter in _OTHER_FOLDS:
+        text = text.replace(other, letter)
+    return text
+
+
+def required_literals(patterns: Sequence[str], options: SearchOptions) -> Required | None:
+    """Return what the lines that one of the patterns matches must contain; `None` if nothing is certain."""
+    if any(options.get(name) for name in _UNCERTAIN_OPTIONS) or options.get("engine", "default") != "default":
+        return None
+    flags = _Flags(
+        ignore_case=bool(options.get("ignore_case") or options.get("smart_case")),
+        unicode=not options.get("no_unicode"),
+    )
+    found = _any_of([_of_pattern(one, flags, fixed=bool(options.get("fixed_strings"))) for one in patterns])
+    return found if found is not None and sum(1 for _ in literals_of(found)) <= _MAX_LITERALS else None
+
+
+def literals_of(required: Required) -> Iterator[bytes]:
+    """Yield all literals, those of alternatives too."""
+    if isinstance(required, bytes):
+        yield required
+    else:
+        for part in required.parts:
+            yield from literals_of(part)
+
+
+@dataclass(slots=True)
+class _Flags:
+    """Flags of a part of a pattern.
+
+    Attributes:
+        ignore_case: Case may be ignored.
+        unicode: A character stands for itself, and not for its bytes.
+        verbose: White space and comments are left out, `(?x)`.
+    """
+
+    ignore_case: bool
+    unicode: bool
+    verbose: bool = False
+
+    def literal(self, character: str) -> bytes | None:
+        """Return the folded bytes of a character; `None` if a match may have something else in its place."""
+        if character < " " and character != "\t":  # rg treats line ends specially, with some options other controls too
+            return None
+        if character > "\x7f" and (self.ignore_case or not self.unicode or "\ud800" <= character <= "\udfff"):
+            return None
+        # In a file with the byte order mark of UTF-8, rg reads invalid bytes as U+FFFD.
+        return None if character == "\ufffd" else fold(character.encode())
+
+
+class _UncertainError(Exception):
+    """The pattern has syntax that is unknown here, or wrong."""
+
+
+def _of_pattern(pattern: str, flags: _Flags, *, fixed: bool) -> Required | None:
+    if fixed:
+        branch = _Branch()
+        for character in pattern:
+            branch.add(flags.literal(character))
+        return branch.required()
+    try:
+        return _Parser(pattern).parse(replace(flags))
+    except _UncertainError:
+        return None
+
+
+def _any_of(parts: Sequence[Required | None]) -> Required | None:
+    different = dict.fromkeys(parts)
+    if not different or None in different:
+        return None
+    known = tuple(part for part in different if part is not None)
+    return known[0] if len(known) == 1 else AnyOf(known)
+
+
+@dataclass(slots=True)
+class _Branch:
+    """One branch of an alternation.
+
+    Attributes:
+        run: Characters that follow each other in every match.
+        parts: What is known of the branch before these.
+    """
+
+    run: bytes = b""
+    parts: list[Required] = field(default_factory=list[Required])
+
+    def add(self, character: bytes | None, minimum: int | None = None) -> None:
+        """Add the next part of a pattern, which is no group.
+
+        Args:
+            character: A character; `None` for anything else that a match may have here.
+            minimum: How often it occurs at least; `None` is exactly once.
+        """
+        if character is not None and minimum != 0:
+            self.run += character
+            if minimum is None:
+                return
+        self.end_run()
+        if character is not None and minimum:
+            self.run = character  # the last of them
+
+    def add_group(self, required: Required | None, minimum: int | None) -> None:
+        """Add the literals of a group, which occurs so often at least; `None` is exactly once."""
+        self.end_run()
+        if required is not None and minimum != 0:
+            self.parts += required.parts if isinstance(required, AllOf) else (required,)
+
+    def end_run(self) -> None:
+        """End the run of characters."""
+        if len(self.run) >= MIN_LITERAL_BYTES:
+            self.parts.append(self.run)
+        self.run = b""
+
+    def required(self) -> Required | None:
+        """Return what is known of the branch."""
+        self.end_run()
+        different = tuple(dict.fromkeys(self.parts))
+        if not different:
+            return None
+        return different[0] if len(different) == 1 else AllOf(different)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """A group.
+
+    Attributes:
+        required: Its literals.
+    """
+
+    required: Required | None
+
+
+class _Parser:
+    """Recursive descent over a pattern."""
+
+    def __init__(self, pattern: str) -> None:
+        self._text = pattern
+        self._at = 0
+
+    def parse(self, flags: _Flags) -> Required | None:
+        """Return the literals of the pattern.
+
+        Raises:
+            _UncertainError: See there.
+        """
+        found = self._alternation(flags, 0)
+        if self._at < len(self._text):
+            raise _UncertainError
+        return found
+
+    def _alternation(self, flags: _Flags, depth: int) -> Required | None:
+        """Parse up to the end of a group, or of the pattern; `flags` may be changed in between."""
+        branches = [_Branch()]
+        while (character := self._peek(flags)) not in ("", ")"):
+            if character == "|":
+                self._at += 1
+                branches.append(_Branch())
+                continue
+            atom = self._atom(character, flags, depth)
+            minimum = self._minimum(flags)
+            if isinstance(atom, _Group):
+                branches[-1].add_group(atom.required, minimum)
+            else:
+                branches[-1].add(atom, minimum)
+        return _any_of([branch.required() for branch in branches])
+
+    def _peek(self, flags: _Flags) -> str:
+        """Return the next character, after white space and comments that are left out; empty at the end."""
+        if flags.verbose:
+            self._take(_VERBOSE_SPACE)
+            if self._text[self._at : self._at + 1] > "\x7f":
+                raise _UncertainError  # it may be white space, too
+        return self._text[self._at : self._at + 1]
+
+    def _take(self, expression: re.Pattern[str]) -> re.Match[str]:
+        found = expression.match(self._text, self._at)
+        if found is None:
+            raise _UncertainError
+        self._at = found.end()
+        return found
+
+    def _atom(self, character: str, flags: _Flags, depth: int) -> bytes | _Group | None:
+        if character in "*+?{":
+            raise _UncertainError  # there is nothing to repeat
+        if character == "(":
+            return self._group(flags, depth)
+        if character == "[":
+            self._skip_class(flags)
+            return None
+        self._at += 1
+        if character == "\\":
+            return self._escape(flags)
+        return None if character in ".^$" else flags.literal(character)
+
+    def _group(self, flags: _Flags, depth: int) -> _Group | None:
+        if depth == _MAX_DEPTH:
+            raise _UncertainError
+        changes, end = self._take(_GROUP).groups()
+        if flags.verbose and changes is None and self._peek(flags) == "?":
+            raise _UncertainError  # `( ?i)` has flags
+        inner = replace(flags)
+        if changes is not None:
+            _change(flags if end == ")" else inner, changes)
+        if end == ")":
+            return None
+        found = self._alternation(inner, depth + 1)
+        if self._text[self._at : self._at + 1] != ")":
+            raise _UncertainError
+        self._at += 1
+        return _Group(found)
+
+    def _skip_class(self, flags: _Flags) -> None:
+        """Skip a class, such as `[^a-z]`."""
+        begun = self._at
+        self._at += 1
+        if self._text.startswith("^", self._at):
+            self._at += 1
+        if self._text.startswith("]", self._at):  # a literal
+            self._at += 1
+        while (character := self._text[self._at : self._at + 1]) != "]":
+            if not character:
+                raise _UncertainError
+            if character == "[":
+                self._take(_POSIX_CLASS)  # other classes in a class are rare
+            else:
+                self._at += 2 if character == "\\" else 1
+        self._at += 1
+        inside = self._text[begun : self._at]
+        if flags.verbose and not _PLAIN_CLASS.fullmatch(inside):
+            raise _UncertainError  # it may have white space or comments
+
+    def _escape(self, flags: _Flags) -> bytes | None:
+        """Parse what follows a backslash."""
+        character = self._text[self._at : self._at + 1]
+        self._at += 1
+        if character in _WIDTH_OF_CODE:
+            return self._code(_WIDTH_OF_CODE[character], flags)
+        if character in _CONTROLS:
+            return flags.literal(_CONTROLS[character])
+        if character == "b" and (boundary := _WORD_BOUNDARY.match(self._text, self._at)):
+            self._at = boundary.end()
+        elif character in ("p", "P"):
+            self._take(_PROPERTY)
+        elif not character or not character.isascii() or (character.isalnum() and character not in "dDsSwWbBAz"):
+            raise _UncertainError  # unknown, such as a backreference
+        elif not character.isalnum() and character not in "<>":
+            return flags.literal(character)
+        return None
+
+    def _code(self, width: int, flags: _Flags) -> bytes | None:
+        r"""Parse the number of a character, as in `\x41` and `\u{41}`."""
+        begun = self._at
+        digits = self._take(_CODE)[0]
+        if not digits.startswith("{"):
+            digits = digits[:width]
+            self._at = begun + width
+            if len(digits) < width:
+                raise _UncertainError
+        code = int(digits.strip("{}"), 16)
+        return flags.literal(chr(code)) if code < 0x80 else None  # without Unicode, more is a byte
+
+    def _minimum(self, flags: _Flags) -> int | None:
+        """Parse what says how often the last part occurs, and return the minimum; `None` if that is exactly once."""
+        minimum: int | None = None
+        while (character := self._peek(flags)) and character in "*+?{":
+            if character == "{":
+                least = int(self._take(_COUNT)[1] or 0)
+            else:
+                self._at += 1
+                least = _MINIMUM[character]
+            if self._text.startswith("?", self._at):  # lazy; after white space it may be another repetition
+                self._at += 1
+            minimum = least if minimum is None else min(minimum, least)
+        return minimum
+
+
+def _change(flags: _Flags, changes: str) -> None:
+    """Change flags as `(?i-u)` says."""
+    on = True
+    for letter in changes:
+        if letter == "-":
+            on = False
+        elif letter == "i":
+            flags.ignore_case |= on  # a part that respects case again gives fewer literals than it could
+        elif letter == "u":
+            flags.unicode = on
+        elif letter == "x":
+            flags.verbose = on
+        elif letter not in "msUR":
+            raise _UncertainError

@@ -1,0 +1,403 @@
+"""A journal of a folder: it tells whether a file may have changed since it was last asked, without listing any.
+
+Linux notes a change before the call that makes it returns (inotify(7)). So if there is no note, no file has changed by
+a call that has returned. watchfiles cannot tell that: it reads the notes in a thread, at some time, and does not say
+when the system had to drop some. It also has the system note each file that is opened, 80,000 for a search of Linux.
+
+It does not note changes through a memory mapping (mmap(2)), through a hard link in another folder, or below a folder
+that is mounted later. So a caller lists the files now and then in any case.
+
+All journals of a process share one inotify instance, because a user may have 128. Elsewhere than on Linux a journal
+knows nothing, and so it does where changes need not be noted: on network file systems, and below links.
+"""
+
+import ctypes
+import errno
+import functools
+import itertools
+import os
+import re
+import struct
+import sys
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ripwrap.index.branches import repository_of
+from ripwrap.index.storage.database import check
+
+_RETRY_SECONDS = 300.0
+"""Seconds before a folder that could not be watched is tried again."""
+
+_MAX_FOLDERS = 30_000
+"""Folders of a journal; to watch them takes about two seconds."""
+
+_UNWATCHED = (".git", ".ripgrep")  # as in `EXCLUDED`
+_IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
+_LOCAL_FILE_SYSTEM = re.compile(
+    "bcachefs|btrfs|exfat|ext[234]|f2fs|jfs|nilfs2|ntfs3|overlay|ramfs|reiserfs|tmpfs|vfat|xfs|zfs"
+)
+"""File systems that no other machine writes to: inotify(7) does not note what others write."""
+
+_EVENT = struct.Struct("iIII")
+_READ_BYTES = 1 << 16
+_ATTRIB, _MOVED_TO, _CREATE, _DELETE_SELF, _MOVE_SELF = 0x4, 0x80, 0x100, 0x400, 0x800
+_MODIFY, _CLOSE_WRITE, _MOVED_FROM, _DELETE = 0x2, 0x8, 0x40, 0x200
+_UNMOUNT, _OVERFLOW, _IGNORED, _IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x40000000
+_ONLY_FOLDER, _NO_FOLLOW = 0x01000000, 0x02000000
+_CONTENT_CHANGES = _MODIFY | _CLOSE_WRITE | _ATTRIB
+_NAME_CHANGES = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
+_NOTED = _CONTENT_CHANGES | _NAME_CHANGES | _ONLY_FOLDER | _NO_FOLLOW
+_GONE_ERRNOS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG}
+"""Errors for a folder that is gone, or that rg cannot read either."""
+
+_NUMBERS = itertools.count()
+
+Position: TypeAlias = tuple[object, ...]
+"""Position in a journal: it differs from an earlier one if something may have changed between them, and from those of
+other journals.
+"""
+
+
+class Journal:
+    """Journal of a folder, for any number of threads.
+
+    The system's watches begin with the first position, and end with `close()`, or with the object.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        own: re.Pattern[str] | None,
+        ignore_files: Iterable[str] = (),
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Set up; nothing is watched yet.
+
+        Args:
+            root: Folder, as a real path.
+            own: Pattern of the relative paths whose changes do not count.
+            ignore_files: Further files whose changes count.
+            clock: Function that returns the time in seconds.
+        """
+        self._number = next(_NUMBERS)
+        self._watched = _Watched(str(root), own)
+        self._outside = [*_outside_files(root), *ignore_files]
+        self._clock = clock
+        self._retry_at = 0.0
+        weakref.finalize(self, _INOTIFY.remove_soon, self._watched).atexit = False
+
+    def position(self) -> Position | None:
+        """Return the position now; `None` if changes may be missed from here on.
+
+        Raises:
+            TimeoutError: The caller is cancelled.
+        """
+        if self._clock() < self._retry_at:
+            return None
+        try:
+            found = _INOTIFY.position(self._watched)
+        except TimeoutError:  # an OSError, too
+            raise
+        except (OSError, AttributeError):
+            self._retry_at = self._clock() + _RETRY_SECONDS
+            return None
+        if found is None:
+            return None
+        changes, inside = found
+        return (self._number, changes, *map(_state, (*self._outside, *inside)))
+
+    def close(self) -> None:
+        """Stop watching; the next position begins again, and differs."""
+        _INOTIFY.remove(self._watched)
+
+
+class _Watched:
+    """Folders of a journal.
+
+    Attributes:
+        root: Path of the root.
+        own: Pattern of the relative paths whose changes do not count.
+        identity: Device and inode of the root; `None` before it is watched, and when its watches may be incomplete.
+        changes: Number of changes so far.
+        folders: Relative path of each folder, by the number of its watch.
+        new: Relative paths of folders to watch.
+        outside: Paths of git's own ignore files of repositories in the root.
+    """
+
+    def __init__(self, root: str, own: re.Pattern[str] | None) -> None:
+        self.root = root
+        self.own = own
+        self.identity: tuple[int, int] | None = None
+        self.changes = 0
+        self.folders: dict[int, str] = {}
+        self.new: set[str] = set()
+        self.outside: set[str] = set()
+
+    def note(self, number: int, mask: int, name: str) -> None:
+        """Note an event of a folder."""
+        folder = self.folders[number]
+        path = os.path.join(folder, name)
+        if self._is_own(path, folder=bool(mask & _IS_FOLDER)):
+            return
+        self.changes += 1
+        if not folder and mask & (_DELETE_SELF | _MOVE_SELF | _UNMOUNT):
+            self.identity = None
+        elif name in _UNWATCHED:
+            self._found_repository(folder)
+        elif name and mask & _IS_FOLDER and mask & (_CREATE | _MOVED_TO | _ATTRIB):
+            self.new.add(path)
+
+    def subfolders(self, path: str) -> list[str]:
+        """Return the folders in a folder that are to be watched, too.
+
+        Raises:
+            OSError: The folder cannot be read.
+        """
+        found: list[str] = []
+        with os.scandir(os.path.join(self.root, path)) as entries:
+            for entry in entries:
+                below = os.path.join(path, entry.name)
+                if entry.name in _UNWATCHED:
+                    self._found_repository(path)
+                elif entry.is_dir(follow_symlinks=False) and not self._is_own(below, folder=True):
+                    found.append(below)
+        return found
+
+    def _found_repository(self, folder: str) -> None:
+        repository = repository_of(Path(self.root, folder))
+        if repository is not None:
+            self.outside.add(str(repository.common / "info" / "exclude"))
+
+    def _is_own(self, path: str, *, folder: bool) -> bool:
+        return self.own is not None and self.own.fullmatch(f"{path}/" if folder else path) is not None
+
+
+class _Inotify:
+    """The inotify instance of this process; it is open while something is watched."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._descriptor = -1
+        self._watchers: dict[int, set[_Watched]] = {}
+        self._dead: deque[_Watched] = deque()
+
+    def position(self, watched: _Watched) -> tuple[int, list[str]] | None:
+        """Return the number of changes so far, and the paths in `outside`; `None` if a change may have been missed.
+
+        Raises:
+            OSError: The folder is gone, not local or too large, or the system's limit of watches is reached.
+            AttributeError: The C library has no inotify.
+            TimeoutError: The caller is cancelled.
+        """
+        if not sys.platform.startswith("linux"):
+            raise OSError(errno.ENOTSUP, "only Linux has inotify")
+        with self._lock:
+            self._remove_dead()
+            try:
+                return self._position(watched)
+            except OSError:
+                self._remove(watched)
+                raise
+            except BaseException:  # Ctrl-C: events may have been read that are in no journal
+                self._doubt_all()
+                raise
+
+    def _position(self, watched: _Watched) -> tuple[int, list[str]] | None:
+        identity = _identity(watched.root)
+        self._read()
+        if watched.identity != identity:
+            self._remove(watched)
+            _check_local(watched.root)
+            watched.changes += 1
+            watched.new = {""}
+            watched.identity = identity
+        while watched.new:
+            self._watch(watched, watched.new.pop())
+            self._read()  # folders may have been made meanwhile, in a folder that is watched since
+        return (watched.changes, sorted(watched.outside)) if watched.identity == identity else None
+
+    def _doubt_all(self) -> None:
+        """Have all journals begin again: there may be folders of which they know nothing."""
+        for watched in set[_Watched]().union(*self._watchers.values()):
+            watched.identity = None
+
+    def remove(self, watched: _Watched) -> None:
+        """Watch nothing for a journal any more."""
+        with self._lock:
+            self._remove(watched)
+
+    def remove_soon(self, watched: _Watched) -> None:
+        """Do the same; safe in a finalizer, which may run in a thread that holds the lock."""
+        self._dead.append(watched)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._remove_dead()
+            finally:
+                self._lock.release()
+
+    def _remove_dead(self) -> None:
+        while self._dead:
+            self._remove(self._dead.popleft())
+
+    def _remove(self, watched: _Watched) -> None:
+        unwatched: list[int] = []
+        for number in watched.folders:
+            self._watchers[number].discard(watched)
+            if not self._watchers[number]:
+                del self._watchers[number]
+                unwatched.append(number)
+        if self._watchers:  # if not, the instance is closed with its watches
+            for number in unwatched:
+                _libc().inotify_rm_watch(self._descriptor, number)
+        watched.folders.clear()
+        watched.new.clear()
+        watched.outside.clear()
+        watched.identity = None
+        if not self._watchers and self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def forget(self) -> None:
+        """Begin again in a forked child: it shares the instance with its parent, which needs all the events."""
+        for watched in set[_Watched]().union(*self._watchers.values()):
+            watched.folders.clear()
+            watched.identity = None
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self.__init__()  # type: ignore[misc]  # the lock may be held by a thread that the child does not have
+
+    def _watch(self, watched: _Watched, path: str) -> None:
+        """Watch a folder and all below it."""
+        libc = _libc()
+        if self._descriptor < 0:
+            self._descriptor = _checked(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        pending = [path]
+        while pending:
+            check()
+            if len(watched.folders) >= _MAX_FOLDERS:
+                raise OSError(errno.ENOSPC, f"more than {_MAX_FOLDERS:,} folders", watched.root)
+            folder = pending.pop()
+            name = os.fsencode(os.path.join(watched.root, folder))
+            try:
+                number = _checked(libc.inotify_add_watch(self._descriptor, name, _NOTED))
+                if watched.folders.get(number) == folder:
+                    continue  # it was watched and read before
+                pending += watched.subfolders(folder)  # read after it is watched, so that none is missed
+            except OSError as error:
+                if error.errno not in _GONE_ERRNOS or not folder:
+                    raise
+            else:
+                watched.folders[number] = folder
+                self._watchers.setdefault(number, set()).add(watched)
+
+    def _read(self) -> None:
+        """Hand the events to the journals of their folders."""
+        while self._descriptor >= 0:
+            try:
+                events = os.read(self._descriptor, _READ_BYTES)
+            except BlockingIOError:
+                return
+            at = 0
+            while at < len(events):
+                number, mask, _, length = _EVENT.unpack_from(events, at)
+                at += _EVENT.size + length
+                self._note(number, mask, os.fsdecode(events[at - length : at].rstrip(b"\0")))
+
+    def _note(self, number: int, mask: int, name: str) -> None:
+        if mask & _OVERFLOW:
+            self._doubt_all()
+            return
+        for watched in self._watchers.get(number, ()):
+            watched.note(number, mask, name)
+        if mask & _IGNORED:  # the folder is gone
+            for watched in self._watchers.pop(number, ()):
+                watched.folders.pop(number, None)
+
+
+_INOTIFY = _Inotify()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_INOTIFY.forget)
+
+
+@functools.cache
+def _libc() -> Any:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int) -> int:
+    """Return the result of a call of the C library; raise `OSError` if it failed."""
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def _identity(root: str) -> tuple[int, int]:
+    """Return the device and inode of a folder.
+
+    Raises:
+        OSError: It is gone.
+    """
+    state = os.stat(root)
+    return state.st_dev, state.st_ino
+
+
+def _state(path: str) -> tuple[int, ...] | None:
+    """Return what differs after a change of a file; `None` if there is none."""
+    with suppress(OSError):
+        state = os.stat(path)
+        return state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns
+    return None
+
+
+def _outside_files(root: Path) -> Iterator[str]:
+    """Yield the paths of the ignore files outside of a folder that rg applies in it.
+
+    A file that git's setting `core.excludesFile` names is not among them.
+    """
+    for folder in root.parents:
+        yield from (os.path.join(folder, name) for name in _IGNORE_FILES)
+    repository = repository_of(root)
+    if repository is not None:
+        yield str(repository.common / "info" / "exclude")
+    home = os.path.expanduser("~")
+    settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    yield os.path.join(home, ".gitconfig")
+    yield from (os.path.join(settings, "git", name) for name in ("config", "ignore"))
+
+
+def _check_local(root: str) -> None:
+    """Check that no other machine can write to a folder.
+
+    Raises:
+        OSError: One can.
+    """
+    if not is_local(root, os.fsdecode(Path("/proc/self/mountinfo").read_bytes())):
+        raise OSError(errno.ENOTSUP, "a network file system", root)
+
+
+def is_local(root: str, mounts: str) -> bool:
+    """Return whether all file systems in a folder are local: pure.
+
+    Args:
+        root: Folder, as a real path.
+        mounts: Text of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
+    """
+    own, kinds = "", set[str]()
+    longest = 0
+    for line in mounts.splitlines():
+        before, _, after = line.partition(" - ")
+        point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), before.split()[4]).rstrip("/")
+        kind = after.split()[0]
+        if point != root and point.startswith(f"{root.rstrip('/')}/"):
+            kinds.add(kind)
+        elif f"{root}/".startswith(f"{point}/") and len(point) >= longest:  # a later mount hides an earlier one
+            own, longest = kind, len(point)
+    return all(map(_LOCAL_FILE_SYSTEM.fullmatch, (own, *kinds)))

@@ -1,0 +1,340 @@
+"""Directories of tantivy, the engine of full-text search: open, check, write and remove them; errors of tantivy.
+
+A directory has a random name, which only the database of the index knows, so no directory that came from elsewhere is
+opened. Its segments never change, and each file ends with a checksum of its content
+(https://docs.rs/tantivy/latest/tantivy/directory/footer/). The checksum is compared when a process first opens a file,
+and again if the file has other times, because tantivy reads damaged files without an error.
+"""
+
+import errno
+import json
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
+
+from ripwrap._text import shown
+from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.index.storage.database import check
+
+if TYPE_CHECKING:
+    from tantivy import Index, IndexWriter, Schema, Searcher, TextAnalyzer
+
+_META = "meta.json"
+_MANAGED = ".managed.json"
+_SEGMENT_FILES = ("fast", "fieldnorm", "idx", "pos", "store", "term")
+_OWN_NAMES = re.compile(
+    rf"[0-9a-f]{{32}}\.(\w+|\d+\.del)|{re.escape(_META)}|{re.escape(_MANAGED)}|\.tantivy-\w+\.lock|\.tmp\w{{6}}"
+)
+"""Names of tantivy's files; the last ones are of a process that was killed."""
+_FOOTER_MAGIC = (1337).to_bytes(4, "little")
+_MAX_FOOTER_BYTES = 4_096
+_PIECE_BYTES = 1 << 20
+_OS_ERROR = re.compile(r"code: (\d+)|os error (\d+)")
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+_NO_WRITING = {errno.EACCES, errno.EPERM, errno.EROFS}
+_TRANSIENT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
+
+_HEAP_BYTES = 64_000_000
+"""Bytes that a thread of tantivy fills before it writes a segment; at least 15,000,000."""
+_LOCK_PATIENCE = 30.0
+"""Seconds to wait for tantivy's own lock, which is free whenever the database can be written to, or soon after."""
+
+_Stamp: TypeAlias = tuple[int, int]
+OTHER_LOCATION = HintedText("pass another ", Hint("location"))
+"""Hint of most errors about the files of an index."""
+
+
+class RebuildError(Exception):
+    """Error for full-text search that must be rebuilt; the message says why."""
+
+
+def is_available() -> bool:
+    """Return whether tantivy is installed."""
+    return find_spec("tantivy") is not None
+
+
+class EngineFolder:
+    """A directory of tantivy, for one thread at a time.
+
+    Attributes:
+        path: Path of the directory.
+    """
+
+    def __init__(self, path: Path, schema: "Callable[[], Schema]", analyzers: "dict[str, TextAnalyzer]") -> None:
+        """Name the directory; nothing is opened.
+
+        Args:
+            path: Path of the directory.
+            schema: Returns the schema that it must have.
+            analyzers: Analyzers of its text fields, by name.
+        """
+        self.path = path
+        self._schema = schema()
+        self._analyzers = analyzers
+        self._verified: dict[str, _Stamp] = {}
+        self._opened: tuple[bytes, Searcher] | None = None
+
+    def make(self) -> None:
+        """Make the directory, without documents.
+
+        Raises:
+            RipwrapError: It cannot be made.
+        """
+        from tantivy import Index
+
+        with engine_errors(self.path, writing=True):
+            self.path.mkdir(mode=0o700)
+            Index(self._schema, path=str(self.path))
+
+    def searcher(self) -> "Searcher":
+        """Return a searcher for the last commit.
+
+        Raises:
+            RebuildError: The directory is missing, damaged, or of another version.
+            RipwrapError: It cannot be read.
+        """
+        while True:  # another process may commit meanwhile, and remove files
+            check()
+            meta = _read_meta(self.path)
+            try:
+                fresh = self._verify(meta)
+                if fresh or self._opened is None or self._opened[0] != meta:
+                    self._opened = meta, self._open_searcher(meta)
+            except RebuildError:
+                if meta != _read_meta(self.path):
+                    continue
+                raise
+            if meta == _read_meta(self.path):
+                return self._opened[1]
+
+    def _verify(self, meta: bytes) -> bool:
+        """Compare the checksums of the files that are new or changed; return whether there is one."""
+        stamps: dict[str, _Stamp] = {}
+        fresh = False
+        for name in _files_of(meta):
+            path = self.path / name
+            try:
+                state = path.stat()
+                stamps[name] = state.st_size, state.st_mtime_ns
+                if self._verified.get(name) == stamps[name]:
+                    continue
+                fresh = True
+                with path.open("rb") as file:
+                    sound = _has_right_checksum(file, state.st_size)
+            except FileNotFoundError as error:
+                raise RebuildError("a file of its full-text search is missing") from error
+            except OSError as error:
+                raise _unreadable_error(path, error) from error
+            if not sound:
+                raise RebuildError("a file of its full-text search is damaged")
+        self._verified = stamps
+        return fresh
+
+    def _open_searcher(self, meta: bytes) -> "Searcher":
+        with engine_errors(self.path, writing=False):
+            try:
+                index = self._open(self.path)
+            except ValueError as error:
+                if _errno_of(error) not in _NO_WRITING:
+                    raise
+            else:
+                return _searcher_of(index)
+            # tantivy locks a file to open a directory, and needs the right to write it. So open a copy, made of links.
+            # The files stay open when their names are removed.
+            with tempfile.TemporaryDirectory(prefix="ripwrap-") as copy:
+                Path(copy, _META).write_bytes(meta)
+                for name in _files_of(meta):
+                    _link_or_copy(self.path / name, Path(copy, name))
+                return _searcher_of(self._open(Path(copy)))
+
+    def _open(self, path: Path) -> "Index":
+        from tantivy import Index
+
+        index = Index.open(str(path))
+        if index.schema != self._schema:
+            raise RebuildError("its full-text search has another schema")
+        for name, analyzer in self._analyzers.items():
+            index.register_tokenizer(name, analyzer)
+        index.config_reader("manual")
+        return index
+
+    def writer(self, threads: int) -> "IndexWriter":
+        """Return a writer. The caller keeps other processes from writing; see `close_writer()`.
+
+        Args:
+            threads: Number of threads that index documents.
+
+        Raises:
+            RebuildError: The directory is missing or damaged.
+            RipwrapError: It cannot be written.
+        """
+        with engine_errors(self.path, writing=True):
+            index = self._open(self.path)
+            deadline = time.monotonic() + _LOCK_PATIENCE
+            while True:
+                check()
+                try:
+                    return index.writer(_HEAP_BYTES * threads, threads)
+                except ValueError as error:
+                    if "LockBusy" not in str(error) or time.monotonic() > deadline:
+                        raise
+                time.sleep(0.01)
+
+    def abandon(self, writer: "IndexWriter") -> None:
+        """Drop what was written since the last commit, and close the writer, which has the lock until then."""
+        for call in (writer.rollback, writer.wait_merging_threads):
+            with suppress(RebuildError, RipwrapError), engine_errors(self.path, writing=True):
+                call()
+
+
+def _searcher_of(index: "Index") -> "Searcher":
+    index.reload()
+    return index.searcher()
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        target.symlink_to(source.absolute())
+    except OSError:  # Windows, without the right to make links
+        shutil.copyfile(source, target)
+
+
+def _read_meta(folder: Path) -> bytes:
+    try:
+        return (folder / _META).read_bytes()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise RebuildError("its full-text search is missing") from error
+    except OSError as error:
+        raise _unreadable_error(folder / _META, error) from error
+
+
+def _files_of(meta: bytes) -> list[str]:
+    """Return the names of the files of all segments, given the content of `meta.json`.
+
+    Raises:
+        RebuildError: It is damaged.
+    """
+    names: list[str] = []
+    try:
+        for segment in json.loads(meta)["segments"]:
+            name = str(segment["segment_id"]).replace("-", "")
+            names += [f"{name}.{kind}" for kind in _SEGMENT_FILES]
+            if deletes := segment["deletes"]:
+                names.append(f"{name}.{int(deletes['opstamp'])}.del")
+    except (ValueError, KeyError, TypeError) as error:
+        raise RebuildError("the list of files of its full-text search is damaged") from error
+    if wrong := next((name for name in names if _OWN_NAMES.fullmatch(name) is None), None):
+        raise RebuildError(f"its full-text search names a file {shown(wrong)}")
+    return names
+
+
+def _has_right_checksum(file: BinaryIO, size: int) -> bool:
+    """Return whether a file has the CRC-32 that its footer names: payload, JSON, size of the JSON, magic number."""
+    file.seek(max(0, size - _MAX_FOOTER_BYTES))
+    end = file.read()
+    length = int.from_bytes(end[-8:-4], "little")
+    if end[-4:] != _FOOTER_MAGIC or length > len(end) - 8:
+        return False
+    try:
+        expected = json.loads(end[-8 - length : -8])["crc"]
+    except (ValueError, KeyError, TypeError):
+        return False
+    file.seek(0)
+    checksum, left = 0, size - 8 - length
+    while left > 0 and (piece := file.read(min(left, _PIECE_BYTES))):
+        checksum = zlib.crc32(piece, checksum)
+        left -= len(piece)
+    return bool(checksum == expected)
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a directory of tantivy; leave one that has other files, or is a link.
+
+    Raises:
+        OSError: A file cannot be removed.
+    """
+    try:
+        if not stat.S_ISDIR(path.lstat().st_mode):
+            return
+    except FileNotFoundError:
+        return
+    names = os.listdir(path)
+    if all(map(_OWN_NAMES.fullmatch, names)):
+        for name in sorted(names, key=lambda name: name != _META):  # without it, no other file is read
+            (path / name).unlink(missing_ok=True)
+        path.rmdir()
+
+
+def files_in(path: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield the files of a directory; nothing if it cannot be read."""
+    with suppress(OSError), os.scandir(path) as found:
+        yield from found
+
+
+@contextmanager
+def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
+    """Raise errors and panics of tantivy as those of an index.
+
+    Args:
+        folder: The directory.
+        writing: An error without a known cause is that of a full disk; otherwise it means damage.
+
+    Raises:
+        RebuildError: The directory is missing or damaged.
+        RipwrapError: It cannot be read or written.
+
+    A panic is a `PanicException` of PyO3, which is a BaseException and has no public name
+    (https://pyo3.rs/main/doc/pyo3/panic/struct.panicexception).
+    """
+    try:
+        yield
+    except OSError as error:
+        raise _unwritable_error(folder, error.errno, str(error.strerror)) from error
+    except ValueError as error:  # the class of most errors of tantivy
+        number = _errno_of(error)
+        if "LockBusy" in str(error):
+            busy = f"the index {shown(str(folder))}: another process is using it; try again"
+            raise RipwrapError(busy) from error
+        if number in _FULL | _NO_WRITING | _TRANSIENT:
+            raise _unwritable_error(folder, number, os.strerror(number)) from error
+        if "DoesNotExist" in str(error) or not writing:
+            raise RebuildError(f"its full-text search cannot be opened ({error})") from error
+        # The cause of an error in a thread is not told; usually the disk is full.
+        raise _unwritable_error(folder, errno.ENOSPC, str(error)) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise RebuildError(f"its full-text search is damaged ({error})") from error
+
+
+def _errno_of(error: ValueError) -> int:
+    """Return the number of the system's error in a message of tantivy, or 0."""
+    found = _OS_ERROR.search(str(error))
+    return 0 if found is None else int(found[1] or found[2])
+
+
+def _unreadable_error(path: Path, error: OSError) -> RipwrapError:
+    return RipwrapError(
+        HintedText(f"the index {shown(str(path))}: {error.strerror}: make it readable, or ", OTHER_LOCATION)
+    )
+
+
+def _unwritable_error(folder: Path, number: int | None, why: str) -> RipwrapError:
+    advice = HintedText(
+        "free some space, or "
+        if number in _FULL
+        else "make its folder writable, or "
+        if number in _NO_WRITING
+        else "try again, or ",
+        OTHER_LOCATION,
+    )
+    return RipwrapError(HintedText(f"the index {shown(str(folder))}: {why}: ", advice))

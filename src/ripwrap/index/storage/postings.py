@@ -1,0 +1,555 @@
+"""Full-text search of chunks: documents in a directory of tantivy, which belongs to the database of the index.
+
+A document has the number of a chunk, the number of its content, and its words; nothing that is shown. The database is
+what counts: a number that it does not have is dropped. The order of writes keeps both in step when a process is killed:
+
+1. Documents of new contents are committed in tantivy, while the lock for writing of the database is held.
+2. The transaction of the database is committed, with the new contents, and with the removed ones noted in `stale`.
+3. Documents of `stale` contents are deleted in tantivy, and then the note.
+
+Killed after 1, documents are left whose contents have numbers above all in the database; killed after 2, those of
+`stale` contents. The next refresh removes both before it adds any. Numbers are never used twice, so that a document
+that is left never stands for another chunk.
+
+A new index would rank the same. tantivy's BM25 counts deleted documents until it merges their segment, in three places.
+The number of documents, and of those that have a word, make the weight of the word; here it is set to what it is
+without deleted documents. The mean length of documents does not change: each content has more documents, of no chunk
+and with nothing but a filler in them, so that the mean of all its documents is `_MEAN_WORDS`.
+"""
+
+import math
+import re
+import secrets
+import unicodedata
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from ripwrap._ranking.query import fts_text, is_unspaced
+from ripwrap._ranking.scoring import PATH_WEIGHT
+from ripwrap.errors import RipwrapError
+from ripwrap.index.storage.database import BUSY, READONLY, check, code_of, read_transaction, write_transaction
+from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors, remove_folder
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from tantivy import Document, IndexWriter, Schema, Searcher, TextAnalyzer
+    from tantivy import Query as EngineQuery
+
+POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
+"""Names of directories of full-text search, and of trigrams, in an index; the database says which ones are used."""
+
+TOKENIZER = "words, english stemmer 1"
+"""Version of the rules that make words of a text, besides `fts_text()`."""
+
+_SCORE_DIGITS = 3
+"""Digits of a score behind the point. Sums of the same 32-bit numbers in another order differ behind them."""
+_MEAN_WORDS = 128
+"""Words of a document in the mean, for BM25: those of a usual chunk, with its path."""
+_EXACT_WORDS = 40
+_FILLER = "\1"
+"""Word that is in no text."""
+_MIN_WASTE = 5_000
+"""Deleted documents from which on an index is rebuilt, if they are also half of all."""
+_FILES_PER_THREAD = 500
+_MAX_THREADS = 2
+"""Threads of tantivy. One keeps up with the thread that splits files; see the architecture page."""
+
+
+class PostingsState(NamedTuple):
+    """Row of the database about its directory of tantivy.
+
+    Attributes:
+        folder: Name of the directory.
+        state: A random number that changes with the documents.
+        documents: Number of chunks in the database.
+    """
+
+    folder: str
+    state: int
+    documents: int
+
+
+def state_of(database: "Connection") -> PostingsState:
+    """Return the state of full-text search.
+
+    Raises:
+        RebuildError: There is none.
+    """
+    row = database.execute("SELECT folder, state, documents FROM postings").fetchone()
+    if row is None:
+        raise RebuildError("it does not name its full-text search")
+    return PostingsState(*row)
+
+
+def count_documents(database: "Connection", more: int) -> None:
+    """Change the number of documents, and the state."""
+    database.execute("UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
+
+
+class Postings:
+    """Full-text search of an index, for one thread at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        """Name the folder; nothing is opened.
+
+        Args:
+            folder: Folder of the index.
+        """
+        self._folder = folder
+        self._opened: EngineFolder | None = None
+        self._last: tuple[Searcher, PostingsState, PostingsReader] | None = None
+
+    def reset(self, database: "Connection") -> None:
+        """Begin a new directory, in the transaction that clears the content; other processes read the old one."""
+        name = f"postings-{secrets.token_hex(8)}"
+        self._engine(name).make()
+        database.execute("DELETE FROM stale")
+        database.execute("DELETE FROM postings")
+        database.execute("INSERT INTO postings VALUES (?, ?, 0)", (name, secrets.randbits(62)))
+
+    @property
+    def opened(self) -> str | None:
+        """Name of the directory that was used last."""
+        return None if self._opened is None else self._opened.path.name
+
+    def is_replaced(self, database: "Connection", name: str | None) -> bool:
+        """Return whether the database names another directory than this one."""
+        found = database.execute("SELECT folder FROM postings").fetchone()
+        return found is not None and found[0] != name
+
+    def remove_others(self, database: "Connection") -> None:
+        """Remove the directories of earlier states, and of killed processes, unless another process writes now.
+
+        Those of trigrams (`trigrams.py`) are removed, too.
+        """
+        with _transaction_if_free(database) as free:
+            if free:
+                keep = database.execute("SELECT folder FROM postings UNION SELECT folder FROM trigrams").fetchall()
+                for path in self._folder.iterdir():
+                    if POSTINGS_NAME.fullmatch(path.name) and (path.name,) not in keep:
+                        with suppress(OSError):  # a process on Windows reads it
+                            remove_folder(path)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._opened = self._last = None
+
+    @contextmanager
+    def reading(self, database: "Connection") -> "Generator[PostingsReader]":
+        """Hold a transaction that reads, with the documents that belong to it.
+
+        Documents are deleted after the transaction that removes their contents, and added before that. So the state of
+        the database before a searcher is opened and after that is the same only if the searcher has all documents of
+        that state; otherwise another process has written, and both are opened again.
+
+        Raises:
+            RebuildError: The directory is missing or damaged, or lacks documents.
+            RipwrapError: It cannot be read.
+        """
+        while True:
+            check()
+            before = state_of(database)
+            try:
+                searcher = self._engine(before.folder).searcher()
+            except RebuildError:
+                if state_of(database) == before:
+                    raise
+                continue
+            with read_transaction(database):
+                if state_of(database) == before:
+                    reader = self._reader_of(searcher, before, database)
+                    if reader.count != before.documents:
+                        raise RebuildError("its full-text search has other chunks than there are")
+                    yield reader
+                    return
+
+    @contextmanager
+    def writing(self, database: "Connection", files: int) -> "Generator[PostingsWriter]":
+        """Write documents in a transaction that writes; they are committed at the end of the block.
+
+        Args:
+            database: The index, in a transaction that writes.
+            files: Number of files to index.
+
+        Raises:
+            RebuildError: The directory is missing or damaged.
+            RipwrapError: The disk is full, or the directory cannot be written.
+        """
+        writer = PostingsWriter(self._engine(state_of(database).folder), database, files)
+        try:
+            yield writer
+            writer.commit()
+        except BaseException:
+            writer.abandon()
+            raise
+
+    def clean(self, database: "Connection") -> None:
+        """Delete documents that the database does not have, unless another process writes now, which then does it."""
+        with self.reading(database) as reader:
+            if reader.is_clean and database.execute("SELECT 1 FROM stale").fetchone() is None:
+                return
+        with _transaction_if_free(database) as free:
+            if free:
+                with self.writing(database, 0) as writer:
+                    writer.delete_left_over()
+
+    def check(self, database: "Connection") -> tuple[int, str]:
+        """Return the number of documents, and what is wrong with them, or an empty string; read all files."""
+        try:
+            with Postings(self._folder).reading(database) as reader:
+                return reader.count, ""
+        except (RebuildError, RipwrapError) as error:
+            return 0, str(error)
+
+    def _reader_of(self, searcher: "Searcher", state: PostingsState, database: "Connection") -> "PostingsReader":
+        """Return the reader of a state; it counts documents, which takes some milliseconds for a million."""
+        if self._last is None or self._last[0] is not searcher or self._last[1] != state:
+            self._last = searcher, state, PostingsReader(self._folder / state.folder, searcher, database)
+        return self._last[2]
+
+    def _engine(self, name: str) -> EngineFolder:
+        path = self._folder / name
+        if self._opened is None or self._opened.path != path:
+            self._opened = EngineFolder(path, _schema, {"words": _analyzer()})
+        return self._opened
+
+
+@contextmanager
+def _transaction_if_free(database: "Connection") -> Generator[bool]:
+    """Hold a transaction that writes, and yield True; yield False if another process writes, or if none can."""
+    import sqlite3
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(write_transaction(database, patience=0))
+        except sqlite3.OperationalError as error:
+            if code_of(error) not in (BUSY, READONLY):
+                raise
+            yield False
+        else:
+            yield True
+
+
+class PostingsWriter:
+    """Writer of documents, opened when it is first used."""
+
+    def __init__(self, engine: EngineFolder, database: "Connection", files: int) -> None:
+        """Read from the database what is left over of processes that were killed.
+
+        Args:
+            engine: The directory.
+            database: The index, in a transaction that writes.
+            files: Number of files to index.
+        """
+        self._engine = engine
+        self._database = database
+        self._threads = max(1, min(files // _FILES_PER_THREAD, _MAX_THREADS))
+        self._writer: IndexWriter | None = None
+        self._left = _left_over(database)
+
+    def add(self, blob: int, first: int, path: str, texts: Iterable[str]) -> None:
+        """Add the chunks of a content.
+
+        Args:
+            blob: Number of the content.
+            first: Number of its first chunk; the others follow.
+            path: Path of the file.
+            texts: Texts of the chunks.
+        """
+        writer = self._begin()
+        lengths: list[int] = []
+        words = f"{_words(path)} " * round(PATH_WEIGHT)
+        with engine_errors(self._engine.path, writing=True):
+            for number, text in enumerate(texts, first):
+                of_chunk = words + _words(text)
+                length = len(of_chunk.split())
+                lengths.append(next_length(length))
+                document = _document(blob, of_chunk + f" {_FILLER}" * (lengths[-1] - length))
+                document.add_integer("chunk", number)
+                document.add_integer("is_chunk", 1)
+                writer.add_document(document)
+            for length in filling_lengths(lengths):
+                document = _document(blob, f"{_FILLER} " * length)
+                document.add_integer("is_chunk", 0)
+                writer.add_document(document)
+
+    def delete_left_over(self) -> None:
+        """Delete documents that the database does not have; `add()` does it, too."""
+        self._begin()
+
+    def _begin(self) -> "IndexWriter":
+        if self._writer is None:
+            self._writer = self._engine.writer(self._threads)
+            with engine_errors(self._engine.path, writing=True):
+                self._writer.delete_documents_by_query(self._left)
+            self._database.execute("DELETE FROM stale")
+            count_documents(self._database, 0)
+        return self._writer
+
+    def commit(self) -> None:
+        """Commit the documents, and close the writer."""
+        if self._writer is not None:
+            with engine_errors(self._engine.path, writing=True):
+                self._writer.commit()
+                self._writer.wait_merging_threads()
+            self._writer = None
+
+    def abandon(self) -> None:
+        """Drop the documents, and close the writer."""
+        if self._writer is not None:
+            self._engine.abandon(self._writer)
+            self._writer = None
+
+
+def _document(blob: int, words: str) -> "Document":
+    from tantivy import Document
+
+    document = Document()
+    document.add_integer("blob", blob)
+    document.add_text("words", words)
+    return document
+
+
+def next_length(words: int) -> int:
+    """Return the next number of words that tantivy stores in its byte for it, and does not round.
+
+    It rounds down to 24 plus a number with four significant bits, and adds the rounded numbers when it merges segments
+    (https://docs.rs/tantivy/latest/src/tantivy/fieldnorm/code.rs.html).
+    """
+    if words <= _EXACT_WORDS:
+        return words
+    step = 1 << (words - 24).bit_length() - 4
+    return 24 + -(-(words - 24) // step) * step
+
+
+def _last_length(words: int) -> int:
+    """Return the highest number up to this one that tantivy does not round; see `next_length()`."""
+    if words <= _EXACT_WORDS:
+        return words
+    step = 1 << (words - 24).bit_length() - 4
+    return 24 + (words - 24) // step * step
+
+
+def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
+    """Yield the lengths of more documents, so that the mean of all is `_MEAN_WORDS`; none is rounded."""
+    lacking = len(lengths) * _MEAN_WORDS - sum(lengths)
+    while lacking <= -_MEAN_WORDS:
+        yield 0
+        lacking += _MEAN_WORDS
+    while lacking >= _MEAN_WORDS:  # each takes at least 7/8 of it
+        yield (length := _last_length(_MEAN_WORDS + lacking))
+        lacking -= length - _MEAN_WORDS
+    if lacking:  # a short document has the rest of the division by the step of a longer one
+        yield (length := _last_length(2 * _MEAN_WORDS + lacking))
+        yield 2 * _MEAN_WORDS + lacking - length
+
+
+class PostingsReader:
+    """Documents of one state of the database.
+
+    Attributes:
+        count: Number of documents of chunks.
+        is_clean: True if there are no documents of contents that the database does not have.
+    """
+
+    def __init__(self, path: Path, searcher: "Searcher", database: "Connection") -> None:
+        """Count the documents.
+
+        Args:
+            path: Path of the directory.
+            searcher: Searcher.
+            database: The index, in a transaction.
+        """
+        from tantivy import Query
+
+        self._path = path
+        self._searcher = searcher
+        with engine_errors(path, writing=False):
+            self._left = _left_over(database)
+            self.is_clean: bool = not _count(searcher, self._left)
+            chunks = Query.term_query(_schema(), "is_chunk", 1)
+            self.count: int = _count(searcher, chunks if self.is_clean else _without(chunks, self._left))
+        self._counted = searcher.doc_freq("is_chunk", 0) + searcher.doc_freq("is_chunk", 1)
+
+    def check_waste(self) -> None:
+        """Check how many deleted documents take space, because tantivy has not merged their segments yet.
+
+        Raises:
+            RebuildError: They are so many that the index is better rebuilt.
+        """
+        deleted = self._counted - self._searcher.num_docs
+        if deleted >= _MIN_WASTE and deleted * 2 >= self._counted:
+            raise RebuildError("its full-text search has too many deleted documents")
+
+    def match(self, words: Sequence[str]) -> "Match":
+        """Return the documents that have any of the words."""
+        left = None if self.is_clean else self._left
+        return Match(self._path, self._searcher, words, (self.count, self._counted), left)
+
+
+class Match:
+    """Documents that have any of some words.
+
+    Attributes:
+        having: Number of documents that have each word.
+        total: Number of documents that have any.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        searcher: "Searcher",
+        words: Sequence[str],
+        sizes: tuple[int, int],
+        left: "EngineQuery | None",
+    ) -> None:
+        """Prepare the search.
+
+        Args:
+            path: Path of the directory.
+            searcher: Searcher.
+            words: Words of a query.
+            sizes: Number of documents of chunks, and of all documents that tantivy counts.
+            left: Documents of contents that the database does not have; `None` if there are none.
+        """
+        from tantivy import Occur, Query
+
+        self._path = path
+        self._searcher = searcher
+        self._sizes = sizes
+        self._left = left
+        self.having: dict[str, int] = {}
+        parts: list[tuple[Occur, EngineQuery]] = []
+        with engine_errors(path, writing=False):
+            for word in words:
+                query, self.having[word] = self._word_query(word)
+                parts.append((Occur.Should, query))
+            self._query = Query.boolean_query(parts)
+            self.total: int = self._count(self._query)
+
+    def best(self, limit: int) -> list[tuple[int, float]]:
+        """Return the chunks with the highest BM25, the best first."""
+        if not self.total:
+            return []
+        return self._rows(self._query, min(limit, self.total))
+
+    def of_blobs(self, blobs: Collection[int]) -> list[tuple[int, float]]:
+        """Return the chunks of some contents with their BM25."""
+        from tantivy import Occur, Query
+
+        if not blobs:
+            return []
+        some = Query.boost_query(Query.const_score_query(Query.term_set_query(_schema(), "blob", list(blobs)), 0), 0)
+        query = Query.boolean_query([(Occur.Must, some), (Occur.Must, self._query)])
+        with engine_errors(self._path, writing=False):
+            count = self._count(query)
+        return self._rows(query, count) if count else []
+
+    def _rows(self, query: "EngineQuery", limit: int) -> list[tuple[int, float]]:
+        with engine_errors(self._path, writing=False):
+            if self._left is not None:
+                query = _without(query, self._left)
+            hits = self._searcher.search(query, limit=limit, count=True).hits
+            numbers = self._searcher.fast_field_values("chunk", [address for _, address in hits])
+        return [
+            (int(number), round(score, _SCORE_DIGITS))
+            for (score, _), number in zip(hits, numbers, strict=True)
+            if number is not None
+        ]
+
+    def _word_query(self, word: str) -> "tuple[EngineQuery, int]":
+        """Return the query for a word, and the number of chunks that have it."""
+        from tantivy import Occur, Query
+
+        schema, (count, counted) = _schema(), self._sizes
+        if len(word) == 1 and is_unspaced(word):  # each character of such a script begins a word; see `fts_text()`
+            query = Query.regex_query(schema, "words", f"{word}.*")
+            having = self._count(query)
+            return Query.boost_query(query, _idf(count, having)), having
+        terms = _analyzer().analyze(_words(word))
+        if len(terms) != 1:
+            every = [Query.term_query(schema, "words", term, "freq") for term in terms]
+            query = Query.boolean_query([(Occur.Must, term) for term in every])
+            return query, self._count(query)
+        query = Query.term_query(schema, "words", terms[0], "freq")
+        having = self._count(query)
+        weight = _idf(counted, self._searcher.doc_freq("words", terms[0]))
+        return Query.boost_query(query, _idf(count, having) / weight), having
+
+    def _count(self, query: "EngineQuery") -> int:
+        return _count(self._searcher, query if self._left is None else _without(query, self._left))
+
+
+def _left_over(database: "Connection") -> "EngineQuery":
+    """Return the query for documents of removed contents, and of contents that were never committed."""
+    from tantivy import FieldType, Occur, Query
+
+    found = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'blob'").fetchone()
+    last = 0 if found is None else int(found[0])
+    stale = [blob for (blob,) in database.execute("SELECT blob FROM stale")]
+    schema = _schema()
+    parts = [
+        Query.range_query(schema, "blob", FieldType.Integer, last, include_lower=False, use_inverted_index=True),
+        *([Query.term_set_query(schema, "blob", stale)] if stale else []),
+    ]
+    return Query.boolean_query([(Occur.Should, part) for part in parts])
+
+
+def _without(query: "EngineQuery", left: "EngineQuery") -> "EngineQuery":
+    from tantivy import Occur, Query
+
+    return Query.boolean_query([(Occur.Must, query), (Occur.MustNot, left)])
+
+
+def _count(searcher: "Searcher", query: "EngineQuery") -> int:
+    """Return the number of documents that match and are not deleted."""
+    return int(cast("Any", searcher.search(query, limit=1, count=True)).count)
+
+
+def _idf(total: int, having: int) -> float:
+    """Return the weight of a word in tantivy's BM25."""
+    return math.log(1 + (total - having + 0.5) / (having + 0.5))
+
+
+@cache
+def _schema() -> "Schema":
+    from tantivy import SchemaBuilder
+
+    builder = SchemaBuilder()
+    builder.add_integer_field("chunk", fast=True)
+    builder.add_integer_field("blob", indexed=True)
+    builder.add_integer_field("is_chunk", indexed=True)  # 1 or 0
+    builder.add_text_field("words", tokenizer_name="words", index_option="freq")
+    return builder.build()
+
+
+@cache
+def _analyzer() -> "TextAnalyzer":
+    from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
+
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.stemmer("english")).build()
+
+
+class _WordCharacters(dict[int, str]):
+    """Table for `str.translate()`: letters, digits, marks and private characters stay, as in `TOKENIZE`."""
+
+    def __missing__(self, code: int) -> str:
+        kind = unicodedata.category(chr(code))
+        self[code] = found = chr(code) if kind[0] in "LNM" or kind == "Co" else " "
+        return found
+
+
+_WORD_CHARACTERS = _WordCharacters()
+_ASCII_WORD_CHARACTERS = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
+
+
+def _words(text: str) -> str:
+    """Return the words of a text in lower case, separated by blanks."""
+    text = fts_text(text)
+    if text.isascii():
+        return text.translate(_ASCII_WORD_CHARACTERS)
+    return text.translate(_WORD_CHARACTERS).lower()

@@ -1,0 +1,388 @@
+"""Trigrams of files, for `Index.grep()`: which files may have some literals.
+
+A document in a directory of tantivy has the number of a content and its trigrams: of its bytes, one character of
+Latin-1 for each, with folded case (`_ripgrep/literals.py`). A file that has a literal has all trigrams of the literal.
+The column `trigrams` of the table `blob` says which contents have a document. Any other file is always a candidate:
+
+- without a text in the index: binary or unreadable;
+- larger than `MAX_WHOLE_BYTES`, or with a NUL behind the part that is a text in the index;
+- with a byte order mark of UTF-16, because rg searches another text than the bytes;
+- changed since the refresh, so that the content of the index cannot be read any more.
+
+Documents are committed before their contents are marked. A process that is killed in between leaves documents that
+nothing refers to, or a second one for a content; both can only add a candidate. The directory is made when it is first
+needed, and made again if it is damaged or lacks documents.
+"""
+
+import codecs
+import logging
+import secrets
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from ripwrap._ripgrep.literals import AllOf, Required, fold
+from ripwrap._text import shown
+from ripwrap.errors import RipwrapError
+from ripwrap.index.file_state import read_file
+from ripwrap.index.storage.database import check, decode_text, read_transaction, write_transaction
+from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors
+from ripwrap.index.storage.store import Store
+from ripwrap.index.storage.tables import View, number_of
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+    from tantivy import Document, IndexWriter, Query, Schema, Searcher, TextAnalyzer
+
+_LOGGER = logging.getLogger("ripwrap")
+
+_FILES_PER_TRANSACTION = 10_000
+_FILES_PER_THREAD = 500
+_MAX_THREADS = 2
+_MAX_TERMS = 64
+"""Trigrams of a literal that are looked up."""
+_MIN_WASTE = 2_000
+"""Documents without a content from which on the directory is made again, if they are also a half of all."""
+_ATTEMPTS = 3
+_ROWS_PER_STATEMENT = 500
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_ANYTHING = b"any"
+_INDEXED, _NEVER = 1, 0
+"""Values of the column `trigrams`, which is NULL for a content that was not read yet."""
+
+_SELECT_MISSING = (
+    "SELECT blob.id, blob.path, blob.digest FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = ?"
+    " WHERE blob.trigrams IS NULL AND blob.id > ? ORDER BY blob.id LIMIT ?"
+)
+_SELECT_UNSURE = (
+    "SELECT path FROM tree WHERE view = :view AND note IS NOT NULL AND blob IS NULL UNION"
+    " SELECT tree.path FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = :view"
+    " WHERE blob.trigrams IS NULL UNION"
+    " SELECT tree.path FROM blob CROSS JOIN tree ON tree.blob = blob.id AND tree.view = :view"
+    " WHERE blob.trigrams = 0"
+)
+_SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
+
+
+class TrigramState(NamedTuple):
+    """Row of the database about its directory of trigrams.
+
+    Attributes:
+        folder: Name of the directory.
+        state: A random number that changes with the documents.
+        documents: Number of documents that the directory has at least.
+    """
+
+    folder: str
+    state: int
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFiles:
+    """Files of a view that may have some literals.
+
+    Attributes:
+        total: Number of files of the view.
+        named: Text files that may have the literals; `None` if nothing is known, and all files are candidates.
+        unsure: Files that the index does not know well enough.
+    """
+
+    total: int
+    named: tuple[str, ...] | None
+    unsure: tuple[str, ...]
+
+
+class Trigrams:
+    """Trigrams of the files of an index, for one thread at a time."""
+
+    def __init__(self, store: Store) -> None:
+        """Name the index; nothing is opened."""
+        self._store = store
+        self._opened: EngineFolder | None = None
+
+    def find(self, view: View, required: Required | None) -> FoundFiles | None:
+        """Index what a view has new, and return the files that may have what is required.
+
+        Args:
+            view: The view.
+            required: Literals; `None` if each file may have a match. Nothing is indexed then.
+
+        Returns:
+            The files; `None` if the index does not have the view.
+
+        Raises:
+            RipwrapError: The index cannot be read or written.
+            TimeoutError: The caller is cancelled.
+        """
+        return self._store.run(lambda database: self._find(database, view, required))
+
+    def update(self, view: View) -> None:
+        """Index what a view has new; raise as `find()` does."""
+        self.find(view, _ANYTHING)
+
+    def prune(self, database: "Connection") -> None:
+        """Delete the documents of removed contents."""
+        try:
+            self._delete_unused(database)
+        except RebuildError as error:
+            self._reset(database, str(error))
+
+    def close(self) -> None:
+        """Close the files."""
+        self._opened = None
+
+    def _find(self, database: "Connection", view: View, required: Required | None) -> FoundFiles | None:
+        if required is None:
+            with read_transaction(database):
+                return _all_files(database, view)
+        for _ in range(_ATTEMPTS):
+            try:
+                if not self._store.is_read_only:
+                    self._update(database, view)
+                with self._reading(database) as searcher:
+                    return _found_files(database, view, searcher, required)
+            except RebuildError as error:
+                if self._store.is_read_only:
+                    return self._find(database, view, None)
+                self._reset(database, str(error))
+        folder = shown(str(self._store.folder))
+        raise RipwrapError(f"the trigrams in {folder} were damaged {_ATTEMPTS} times in a row; check the disk")
+
+    def _update(self, database: "Connection", view: View) -> None:
+        """Index the contents of a view that have no document, in a transaction for every few thousand files."""
+        number, last = number_of(database, view), 0
+        while database.execute(_SELECT_MISSING, (number, last, 1)).fetchone():
+            with write_transaction(database):
+                # Another process may have indexed some meanwhile.
+                rows = database.execute(_SELECT_MISSING, (number, last, _FILES_PER_TRANSACTION)).fetchall()
+                texts = ((blob, _read(view, decode_text(path), digest)) for blob, path, digest in rows)
+                self._write(database, ((blob, text) for blob, text in texts if text is not None), len(rows))
+                last = rows[-1][0] if rows else last
+            self._store.postings.remove_others(database)
+
+    def _write(self, database: "Connection", texts: Iterable[tuple[int, bytes]], files: int) -> None:
+        """Write a document for each content, and mark the contents, in a transaction that writes."""
+        writer: IndexWriter | None = None
+        marks: list[tuple[int, int]] = []
+        engine: EngineFolder | None = None
+        try:
+            for blob, text in texts:
+                check()
+                marks.append((_NEVER if text.startswith(_UTF_16) or b"\0" in text else _INDEXED, blob))
+                if marks[-1][0] == _NEVER:
+                    continue
+                if engine is None or writer is None:
+                    engine = self._engine_to_write(database)
+                    writer = engine.writer(max(1, min(files // _FILES_PER_THREAD, _MAX_THREADS)))
+                with engine_errors(engine.path, writing=True):
+                    writer.add_document(_document(blob, text))
+            if engine is not None and writer is not None:
+                with engine_errors(engine.path, writing=True):
+                    writer.commit()
+                    writer.wait_merging_threads()
+        except BaseException:
+            if engine is not None and writer is not None:
+                engine.abandon(writer)
+            raise
+        database.executemany("UPDATE blob SET trigrams = ? WHERE id = ?", marks)
+        _count_documents(database, sum(value == _INDEXED for value, _ in marks))
+
+    def _engine_to_write(self, database: "Connection") -> EngineFolder:
+        """Return the directory, made if it is missing or has too many documents without a content."""
+        state = _state_of(database)
+        if state is not None:
+            (used,) = database.execute("SELECT count(*) FROM blob WHERE trigrams = ?", (_INDEXED,)).fetchone()
+            if state.documents - used < max(_MIN_WASTE, used):
+                return self._engine(state.folder)
+            _forget(database)
+        name = f"trigrams-{secrets.token_hex(8)}"
+        engine = self._engine(name)
+        engine.make()
+        database.execute("INSERT INTO trigrams VALUES (?, ?, 0)", (name, secrets.randbits(62)))
+        return engine
+
+    @contextmanager
+    def _reading(self, database: "Connection") -> "Generator[Searcher | None]":
+        """Hold a transaction that reads, with the documents of all contents that are marked in it.
+
+        Documents are added before their contents are marked, and deleted after these are removed. So if the state of
+        the database is the same before and after the searcher is opened, the searcher has all documents of that state.
+
+        Raises:
+            RebuildError: The directory is missing or damaged, or lacks documents.
+            RipwrapError: It cannot be read.
+        """
+        while True:
+            check()
+            before = _state_of(database)
+            try:
+                searcher = None if before is None else self._engine(before.folder).searcher()
+            except RebuildError:
+                if _state_of(database) == before:
+                    raise
+                continue
+            with read_transaction(database):
+                if _state_of(database) == before:
+                    if before is not None and searcher is not None and searcher.num_docs < before.documents:
+                        raise RebuildError("it lacks documents")
+                    yield searcher
+                    return
+
+    def _delete_unused(self, database: "Connection") -> None:
+        if _state_of(database) is None:
+            return
+        with write_transaction(database):
+            state = _state_of(database)
+            if state is None:
+                return
+            engine = self._engine(state.folder)
+            used = {blob for (blob,) in database.execute("SELECT id FROM blob WHERE trigrams = ?", (_INDEXED,))}
+            unused = _every_blob(engine) - used
+            if not unused:
+                return
+            writer = engine.writer(1)
+            try:
+                with engine_errors(engine.path, writing=True):
+                    for blob in unused:
+                        writer.delete_documents_by_term("blob", blob)
+                    writer.commit()
+                    writer.wait_merging_threads()
+            except BaseException:
+                engine.abandon(writer)
+                raise
+            _count_documents(database, engine.searcher().num_docs - state.documents)
+
+    def _reset(self, database: "Connection", why: str) -> None:
+        """Forget all trigrams, unless another process has done so."""
+        damaged = None if self._opened is None else self._opened.path.name
+        with write_transaction(database):
+            state = _state_of(database)
+            if state is None or state.folder != damaged:
+                return
+            folder = shown(str(self._store.folder))
+            _LOGGER.warning("the trigrams of the index in %s are rebuilt: %s", folder, why, extra={"rebuilt": True})
+            _forget(database)
+        self._opened = None
+        self._store.postings.remove_others(database)
+
+    def _engine(self, name: str) -> EngineFolder:
+        path = self._store.folder / name
+        if self._opened is None or self._opened.path != path:
+            self._opened = EngineFolder(path, _schema, {"trigrams": _analyzer()})
+        return self._opened
+
+
+def _state_of(database: "Connection") -> TrigramState | None:
+    row = database.execute("SELECT folder, state, documents FROM trigrams").fetchone()
+    return None if row is None else TrigramState(*row)
+
+
+def _count_documents(database: "Connection", more: int) -> None:
+    """Change the number of documents, and the state."""
+    database.execute("UPDATE trigrams SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
+
+
+def _forget(database: "Connection") -> None:
+    """Remove the marks of all contents, and the name of the directory."""
+    database.execute("UPDATE blob SET trigrams = NULL WHERE trigrams IS NOT NULL")
+    database.execute("DELETE FROM trigrams")
+
+
+def _all_files(database: "Connection", view: View) -> FoundFiles | None:
+    number = number_of(database, view)
+    return None if number is None else FoundFiles(_count_files(database, number), None, ())
+
+
+def _count_files(database: "Connection", number: int) -> int:
+    return int(database.execute("SELECT count(*) FROM tree WHERE view = ?", (number,)).fetchone()[0])
+
+
+def _found_files(
+    database: "Connection", view: View, searcher: "Searcher | None", required: Required
+) -> FoundFiles | None:
+    number = number_of(database, view)
+    if number is None:
+        return None
+    unsure = {decode_text(path) for (path,) in database.execute(_SELECT_UNSURE, {"view": number})}
+    blobs = [] if searcher is None else _matching_blobs(searcher, required)
+    named = [path for path in _paths_of(database, number, blobs) if path not in unsure]
+    return FoundFiles(_count_files(database, number), tuple(sorted(named)), tuple(sorted(unsure)))
+
+
+def _paths_of(database: "Connection", number: int, blobs: Sequence[int]) -> Iterator[str]:
+    for first in range(0, len(blobs), _ROWS_PER_STATEMENT):
+        check()
+        some = blobs[first : first + _ROWS_PER_STATEMENT]
+        statement = _SELECT_PATHS.format(",".join("?" * len(some)))
+        for (path,) in database.execute(statement, (number, *some)):
+            yield decode_text(path)
+
+
+def _matching_blobs(searcher: "Searcher", required: Required) -> list[int]:
+    """Return the numbers of the contents with all trigrams of what is required."""
+    limit = max(searcher.num_docs, 1)
+    hits = searcher.search(_query(required), limit, count=False, order_by_field="blob").hits
+    return sorted({int(blob) for blob, _ in hits})
+
+
+def _every_blob(engine: EngineFolder) -> set[int]:
+    from tantivy import Query
+
+    searcher = engine.searcher()
+    limit = max(searcher.num_docs, 1)
+    hits = searcher.search(Query.all_query(), limit, count=False, order_by_field="blob").hits
+    return {int(blob) for blob, _ in hits}
+
+
+def _query(required: Required) -> "Query":
+    from tantivy import Occur, Query
+
+    if isinstance(required, bytes):
+        text = required.decode("latin-1")
+        terms = dict.fromkeys(text[start : start + 3] for start in range(min(len(text) - 2, _MAX_TERMS)))
+        parts = [Query.term_query(_schema(), "text", term, index_option="basic") for term in terms]
+        return Query.boolean_query([(Occur.Must, part) for part in parts])
+    occur = Occur.Must if isinstance(required, AllOf) else Occur.Should
+    return Query.boolean_query([(occur, _query(part)) for part in required.parts])
+
+
+@cache
+def _schema() -> "Schema":
+    from tantivy import SchemaBuilder
+
+    builder = SchemaBuilder()
+    builder.add_integer_field("blob", fast=True, indexed=True)
+    builder.add_text_field("text", tokenizer_name="trigrams", index_option="basic")
+    return builder.build()
+
+
+@cache
+def _analyzer() -> "TextAnalyzer":
+    from tantivy import TextAnalyzerBuilder, Tokenizer
+
+    return TextAnalyzerBuilder(Tokenizer.ngram(3, 3, False)).build()
+
+
+def _document(blob: int, text: bytes) -> "Document":
+    from tantivy import Document
+
+    document = Document()
+    document.add_integer("blob", blob)
+    document.add_text("text", fold(text).decode("latin-1"))
+    return document
+
+
+def _read(view: View, path: str, digest: bytes) -> bytes | None:
+    """Return the bytes of a file that has the content of that digest; `None` if it has another one by now.
+
+    A file that is too large for trigrams counts as one with a NUL.
+    """
+    with suppress(OSError):
+        found = read_file(view.root, path, follow=view.follows)
+        if found.digest == digest and found.source is not None:
+            return b"\0" if found.whole is None else found.whole
+    return None

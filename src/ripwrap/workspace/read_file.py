@@ -1,0 +1,192 @@
+"""Tool `read_file`: numbered lines of a text file, as many as the budget has room for."""
+
+import io
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from ripwrap._concurrency import CANCELLED
+from ripwrap._ripgrep.runner import Runner
+from ripwrap._safe_open import open_regular_file
+from ripwrap._text import BOMS, in_seconds, is_binary, plural, shown
+from ripwrap.workspace.arguments import LineRange, ReadFileArguments
+from ripwrap.workspace.budget import shortened, snippet
+from ripwrap.workspace.results import LineBlock, ReadFileResult
+from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.scope import Settings
+
+_BINARY_CHECK_BYTES = 8_192
+_PIECE_CHARS = 65_536
+"""Characters that are read at a time where their text is not needed."""
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """What was read of a file.
+
+    Attributes:
+        lines: Lines of the ranges, each cut, as many as an answer may have room for.
+        total: Number of all lines; `None` if the time was too short to count them.
+        encoding: Encoding of the file.
+    """
+
+    lines: list[_Line]
+    total: int | None
+    encoding: str
+
+
+async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArguments) -> ReadFileResult:
+    """Read ranges of lines.
+
+    Raises:
+        IsADirectoryError: The path is a directory.
+        ValueError: The file is binary, or has no line in the ranges.
+    """
+    ranges = arguments.line_ranges()
+    location = settings.sandbox.locate(arguments.path)
+    if not location.is_file:
+        raise IsADirectoryError(f"{location.name} is a directory; ls lists its files")
+    found = await run.call(partial(_read, settings, location, ranges))
+    if not found.lines and found.total:
+        first = min(one.start for one in ranges)
+        has = f"{location.name} has {plural(found.total, 'line')}"
+        raise ValueError(f"{has}, so there is no line {first}; it may have changed since; pass a smaller start_line")
+    return shortened(lambda count: _answer(location, ranges, found, count), len(found.lines), settings.max_chars)
+
+
+def _answer(location: Location, ranges: Sequence[LineRange], found: _Lines, count: int) -> ReadFileResult:
+    """Return the answer with the first lines."""
+    lines = found.lines[:count]
+    last, total = lines[-1].number if lines else 0, found.total
+    rest = [LineRange(max(one.start, last + 1), one.end) for one in ranges if one.end is None or one.end > last]
+    missing = [one for one in rest if total is None or one.start <= total]
+    return ReadFileResult(
+        root=shown(location.cwd),
+        path=location.name,
+        blocks=tuple(_blocks(lines)),
+        total_lines=total,
+        encoding=found.encoding,
+        truncated=bool(missing),
+        next_offset=missing[0].start if missing else None,
+        message=_message(lines, missing, total),
+    )
+
+
+def _message(lines: Sequence[_Line], missing: Sequence[LineRange], total: int | None) -> str:
+    if total == 0:
+        return "The file is empty."
+    if total is not None and len(lines) == total:
+        return f"All {total} lines." if total > 1 else "The only line."
+    spans = [LineRange(block.start_line, block.start_line + len(block.lines) - 1) for block in _blocks(lines)]
+    shown_lines = ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in spans)
+    noun = "Line" if len(lines) == 1 else "Lines"
+    said = f"{noun} {shown_lines} of {'many' if total is None else total}." if lines else "No line fits."
+    if not missing:
+        return said
+    if len(missing) > 1:
+        return f'{said} ranges="{",".join(map(str, missing))}" gives the rest.'
+    (rest,) = missing
+    end = total if rest.end is None else rest.end if total is None else min(rest.end, total)
+    much = "More lines follow" if end is None else f"{plural(end - rest.start + 1, 'more line')}"
+    upto = "" if rest.end is None else f" and end_line={rest.end}"
+    return f"{said} {much}: start_line={rest.start}{upto} gives them."
+
+
+def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
+    """Yield blocks of consecutive lines."""
+    start = 0
+    for at in range(1, len(lines) + 1):
+        if at == len(lines) or lines[at].number != lines[at - 1].number + 1:
+            yield LineBlock(start_line=lines[start].number, lines=tuple(line.text for line in lines[start:at]))
+            start = at
+
+
+def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _Lines:
+    """Read lines of a file; its size and the length of a line do not matter for the memory that this takes."""
+    path = location.paths[0]
+    deadline = _Deadline(settings.timeout)
+    with open(open_regular_file(location.cwd, path, follow=False), "rb") as file:
+        start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
+        if is_binary(start):
+            size = os.fstat(file.fileno()).st_size
+            raise ValueError(f"{location.name} is binary ({size:,} bytes); read_file shows text only")
+        mark, encoding = next(((mark, name) for mark, name in BOMS if start.startswith(mark)), (b"", "utf-8"))
+        file.read(len(mark))
+        with io.TextIOWrapper(file, encoding, errors="replace", newline="\n") as text:
+            lines, total = _read_text(text, settings.max_line, settings.max_chars, ranges, deadline)
+        return _Lines(lines, total, encoding)
+
+
+def _read_text(
+    text: io.TextIOWrapper, max_line: int, max_chars: int, ranges: Sequence[LineRange], deadline: "_Deadline"
+) -> tuple[list[_Line], int | None]:
+    """Return the lines, and the number of all lines, if the time is enough to count them."""
+    lines: list[_Line] = []
+    number, room = 0, max_chars
+    try:
+        for one in ranges:
+            while number + 1 < one.start:
+                if not _skip_line(text, deadline):
+                    return lines, number
+                number += 1
+            while room > 0 and (one.end is None or number < one.end):
+                piece = text.readline(max_line + 1)
+                if not piece:
+                    return lines, number
+                number += 1
+                lines.append(_Line(number, snippet(piece, 1, max_line)))
+                room -= len(lines[-1].text) + 1
+                if not piece.endswith("\n"):
+                    _skip_line(text, deadline)
+        last = "\n"
+        while piece := text.read(_PIECE_CHARS):
+            deadline.check()
+            number += piece.count("\n")
+            last = piece[-1]
+    except TimeoutError:
+        if CANCELLED.get().is_set() or not lines:
+            raise
+        return lines, None
+    return lines, number + (last != "\n")
+
+
+def _skip_line(text: io.TextIOWrapper, deadline: "_Deadline") -> bool:
+    """Read the rest of a line; return False at the end of the file."""
+    piece = text.readline(_PIECE_CHARS)
+    found = bool(piece)
+    while piece and not piece.endswith("\n"):
+        piece = text.readline(_PIECE_CHARS)
+        deadline.check()
+    deadline.check_sometimes()
+    return found
+
+
+class _Deadline:
+    """Time limit of a reading."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self._timeout = timeout
+        self._end = None if timeout is None else time.monotonic() + timeout
+        self._calls = 0
+
+    def check(self) -> None:
+        """Raise `TimeoutError` if the time is up or the call is cancelled."""
+        if CANCELLED.get().is_set():
+            raise TimeoutError("the reading was cancelled")
+        if self._end is not None and time.monotonic() > self._end:
+            seconds = in_seconds(self._timeout or 0)
+            raise TimeoutError(f"the lines were not reached within {seconds}; search the file with grep_content")
+
+    def check_sometimes(self) -> None:
+        """Check in one call of a thousand."""
+        self._calls += 1
+        if self._calls % 1_000 == 0:
+            self.check()

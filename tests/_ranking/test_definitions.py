@@ -1,0 +1,77 @@
+"""Tests of the names that a text defines: all of them at once are those that are found one by one."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripwrap._ranking.definitions import DEFINITION_PREFIX, defined_names, definition_lines, has_definition
+
+_MODIFIERS = (
+    r"export|default|declare|public|private|fileprivate|protected|internal|abstract|final|sealed|static|async|unsafe|extern"
+    r"|inline|virtual|partial|data|open|override|case|local|const|constexpr|typedef|implicit|lazy|readonly|suspend|inner|value"
+    r"|pub(?:\([\w:]+\))?"
+)
+
+
+def lines_by_one_pattern(text: str, name: str) -> Iterator[int]:
+    """Find the definitions of one name with one pattern, which says the rules at a glance, but is slow to compile."""
+    end = r"(?![\w$])"
+    in_code = rf"{end}(?=[!?]?\(|[ \t]*[\[{{<=;]|[ \t]+(?:extends|implements)\b)"
+    at_the_start = (
+        rf"{end}(?=[!?]?[ \t]*(?:[:(].*)?\r?$|[ \t]+(?:with|where|final|private|struct|interface|func|map|chan)\b"
+        r"|[ \t]+\*?[\w.\[\]]+[ \t]*\r?$)"
+    )
+    pattern = re.compile(
+        rf"{DEFINITION_PREFIX}{name}{in_code}"
+        rf"|^[ \t]*(?:(?:{_MODIFIERS})[ \t]+)*{DEFINITION_PREFIX}{name}{at_the_start}"
+        rf"|#[ \t]*define[ \t]+{name}{end}"
+        rf"|^[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?{name}\s*[:=]\s*"
+        rf"(?:async\s+)?(?:function\b|class\b|\([^()\n]*\)\s*=>|\w+\s*=>)"
+        rf"|^{name}\s*(?::[^=\n]+)?=(?!=)"
+        rf"|^[\w:&*<>,\[\] \t]+[ \t*&](?:\w+::)*{name}\s*\([^;{{}}]*\)[\w\s]*\{{",
+        re.MULTILINE,
+    )
+    for found in pattern.finditer(text):
+        yield text.count("\n", 0, found.end())
+
+
+NAMES = ("Jar", "jar", "Öl", "x1")
+WORDS = "class def fn function function* struct typedef static const let sub export pub(crate) async extends if for"
+MARKS = "# define => = == : :: . , ; { } ( ) [ ] < > & * $ ! ?"
+BLANKS = (" ", " ", " ", "\t", "\n", "\n", "\n    ", "\r\n")
+TEXTS = ("get_", "int ", "x = ", "(self)", "() {", "#define ")
+PIECES = st.sampled_from([*NAMES, *WORDS.split(), *MARKS.split(), *BLANKS, *TEXTS])
+
+
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_names_of_a_text_are_those_that_one_pattern_for_each_name_finds(text: str) -> None:
+    names = defined_names(text)
+    for name in NAMES:
+        lines = list(lines_by_one_pattern(text, name))
+        assert list(definition_lines(text, name)) == lines
+        assert (name in names) == has_definition(text, name) == bool(lines)
+
+
+def test_several_names_in_one_chunk() -> None:
+    text = "class Shop:\n    def add(self): ...\n\nTOTAL: int = 1\n#define MAX_ITEMS 2\nexports.sell = async (x) => x\n"
+    assert defined_names(text) == {"Shop", "add", "TOTAL", "MAX_ITEMS", "sell"}
+    assert defined_names("static int shop_open(struct shop *s,\n    int door)\n{\n") == {"shop_open"}
+    assert defined_names("class Shop::Door: public Thing {\n") == {"Shop", "Door"}
+    assert defined_names("class nai\u0308ve: pass") == {"na\u00efve"}
+    assert defined_names("") == defined_names("def 1x(): pass\n") == set()
+
+
+def test_body_of_a_statement_is_no_definition_of_its_keyword() -> None:
+    text = "int sell(int item) {\n    if (item) {\n        while (open(item)) {\n"
+    assert defined_names(text) == {"sell"}
+
+
+HOSTILE = ("static ", "sub (", "a.a.a.", "f (a) (b)", "x = (", "  static a:b", "async = ", "( ) ", "class a.b::c ")
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_long_line_takes_time_in_proportion_to_its_length(piece: str) -> None:
+    defined_names(piece * 100_000)  # minutes and more, were it not so

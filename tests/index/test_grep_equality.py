@@ -1,0 +1,105 @@
+"""`Index.grep()` has the same answer as `grep()`, for any pattern and while files change."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from ripwrap import GrepResult, sync
+from ripwrap.binary import RgBinary
+from ripwrap.errors import RipwrapError
+from support.grep import same
+from support.patterns import NOISE, Sample, samples
+
+PATTERNS = int(os.environ.get("RIPWRAP_PATTERNS", "20"))
+"""Number of generated patterns; `nox -s stress` takes 2,000."""
+
+VISIBLE = {"hidden": False, "follow": False}
+_NAMES = ("a.txt", "sub/b.py", "sub/deep/c.c", "d.bin", "-e", "f \u00e9.txt", os.fsdecode(b"\xff.txt"), ".h", "i.log")
+_ENCODINGS = st.sampled_from(["utf-8", "utf-8", "latin-1", "utf-16", "utf-8-sig", "NUL", "late NUL", "long", "crlf"])
+
+
+def _encoded(text: str, encoding: str) -> bytes:
+    raw = text.encode("utf-8")
+    match encoding:
+        case "NUL":
+            return b"\0" + raw
+        case "late NUL":
+            return raw + b"\n" + (b"x" * 99 + b"\n") * 1_000 + b"\0" + raw
+        case "long":
+            return (b"x" * 999 + b"\n") * 1_010 + raw
+        case "crlf":
+            return raw.replace(b"\n", b"\r\n")
+        case _:
+            return text.encode(encoding, "replace")
+
+
+_flags = st.fixed_dictionaries(
+    {},
+    optional={
+        name: st.booleans()
+        for name in (
+            "ignore_case", "smart_case", "fixed_strings", "word_regexp", "line_regexp", "invert_match", "multiline",
+            "crlf", "no_unicode", "text", "binary", "null_data", "stop_on_nonmatch",
+        )
+    },
+)  # fmt: skip
+_others = st.one_of(
+    st.just({}),
+    st.just({}),
+    st.sampled_from(
+        [
+            {"max_count": 1}, {"context": 0}, {"limit": 1, "offset": 1}, {"max_files": 1}, {"glob": "*.txt"},
+            {"pcre2": True}, {"engine": "auto"}, {"encoding": "latin1"}, {"hidden": True}, {"replace": "x"},
+        ]
+    ),
+)  # fmt: skip
+
+
+@pytest.mark.timeout(1800)
+def test_index_grep_equals_grep_for_any_pattern(tmp_path: Path, rg: RgBinary) -> None:
+    root = tmp_path / "tree"
+    (root / "sub" / "deep").mkdir(parents=True)
+    (root / ".gitignore").write_text("*.log\n")
+
+    @st.composite
+    def contents(draw: st.DrawFn, texts: list[str]) -> bytes:
+        parts = draw(st.lists(st.one_of(st.sampled_from(texts), NOISE), max_size=3))
+        return _encoded("\n".join(parts), draw(_ENCODINGS))
+
+    @settings(max_examples=PATTERNS, suppress_health_check=list(HealthCheck))
+    @given(data=st.data(), found=st.lists(samples(), min_size=1, max_size=2), flags=_flags, others=_others)
+    def compare(data: st.DataObject, found: list[Sample], flags: dict[str, bool], others: dict[str, Any]) -> None:
+        texts = [text for sample in found for text in (*sample, sample[1].swapcase())]
+        patterns, options = [pattern for pattern, _ in found], {**VISIBLE, **flags, **others}
+        for _ in range(2):
+            files = data.draw(st.dictionaries(st.sampled_from(_NAMES), contents(texts)))
+            for name in _NAMES:
+                if name in files:
+                    (root / name).write_bytes(files[name])
+                else:
+                    (root / name).unlink(missing_ok=True)
+            expected, result = (
+                _answer(sync.grep, patterns, {**options, "cwd": root}),
+                _answer(opened.grep, patterns, options),
+            )
+            if isinstance(expected, GrepResult) and isinstance(result, GrepResult):
+                assert same(result, expected)
+                if result.candidates is not None and result.files_total is not None:
+                    event(f"found {bool(result)}, fewer candidates {result.candidates < result.files_total}")
+            else:
+                assert result == expected
+
+    with sync.Index(root, location=tmp_path / "index", chunker="windows", rg=rg.path) as opened:
+        compare()
+
+
+def _answer(grep: Callable[..., GrepResult], patterns: list[str], options: dict[str, Any]) -> GrepResult | type:
+    try:
+        return grep(patterns, **options)
+    except RipwrapError as error:
+        return type(error)
