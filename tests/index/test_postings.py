@@ -23,6 +23,7 @@ from index.test_store import many, paths, postings_of, unprivileged
 from ripwrap import RipwrapError, sync
 from ripwrap.index import Index
 from ripwrap.index.storage.database import APPLICATION_ID
+from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors
 from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.postings import filling_lengths, next_length
 
@@ -420,7 +421,11 @@ def test_full_disk_is_named_as_the_cause_of_an_error_of_tantivy(tmp_path: Path) 
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
     error, count = done.stdout.splitlines()
-    assert error.startswith(f"the index {tmp_path}/words: ") and "free some space, or pass another location" in error
+    assert re.fullmatch(
+        rf"the index {tmp_path}/words: (File too large|could not be written, usually because the disk is full): "
+        "free some space, or pass another location=",
+        error,
+    )
     assert count == "0"
 
 
@@ -462,6 +467,34 @@ def test_unreadable_directory_raises_and_is_not_rebuilt(plant: Plant, home: Path
         folder.chmod(0o700)
     assert postings_of(home) == folder
     assert unprivileged(root, home, sync.resolve().path) == ["['a.py']", "['a.py']"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows removes no file that is open")
+def test_a_directory_that_is_removed_while_it_is_written_is_made_again(tmp_path: Path) -> None:
+    """Another process rebuilds the index: that is no full disk."""
+    schema = tantivy.SchemaBuilder().add_text_field("words", tokenizer_name="raw").build()
+    folder = EngineFolder(tmp_path / "words", lambda: schema, {})
+    folder.make()
+    writer = folder.writer(1)
+    shutil.rmtree(folder.path)
+    with pytest.raises(RebuildError), engine_errors(folder.path, writing=True):
+        writer.add_document(tantivy.Document(words="word"))
+        writer.commit()
+        writer.wait_merging_threads()
+    folder.abandon(writer)
+
+
+@pytest.mark.anyio
+async def test_rebuild_leaves_a_directory_that_another_process_writes(index: Index) -> None:
+    """It adds files while they are removed, so that the directory cannot be removed."""
+    await index.refresh()
+    (old,) = index.location.glob("postings-*")
+    (old / ".tmpabcdef").mkdir()  # a name of tantivy's, and not removed as a file
+    await index.refresh(rebuild=True)
+    assert await paths(index) == {"a.py", "b.md"}
+    (old / ".tmpabcdef").rmdir()
+    await index.refresh(rebuild=True)
+    assert not old.exists()
 
 
 @given(st.lists(st.integers(0, 2_000), max_size=60))

@@ -306,10 +306,12 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
             raise RipwrapError(busy) from error
         if number in _FULL | _NO_WRITING | _TRANSIENT:
             raise _unwritable_error(folder, number, os.strerror(number)) from error
-        if "DoesNotExist" in str(error) or not writing:
+        gone = number == errno.ENOENT or not (folder / _META).exists()  # another process rebuilds the index
+        if "DoesNotExist" in str(error) or gone or not writing:
             raise RebuildError(f"its full-text search cannot be opened ({error})") from error
-        # The cause of an error in a thread is not told; usually the disk is full.
-        raise _unwritable_error(folder, errno.ENOSPC, str(error)) from error
+        # tantivy does not tell the cause of an error in one of its threads.
+        why = "could not be written, usually because the disk is full"
+        raise _unwritable_error(folder, errno.ENOSPC, why) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
