@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from ripwrap import GrepResult, sync
 from ripwrap.binary import RgBinary
@@ -219,6 +220,13 @@ async def test_async_grep_answers_as_grep(tree: Path, tmp_path: Path) -> None:
     async with Index(tree, location=tmp_path / "index") as index:
         found = await index.grep("needle", limit=3)
     assert same(found, sync.grep("needle", cwd=tree, limit=3, hidden=False, follow=False))
+
+
+@pytest.mark.parametrize("name", ["paths", "path", "cwd"])
+def test_an_unknown_option_is_not_said_to_mean_an_argument_of_grep(index: sync.Index, name: str) -> None:
+    options: dict[str, Any] = {name: "sub"}
+    with pytest.raises(ValidationError, match=rf"unknown option {name}(?! *;)"):
+        index.grep("needle", **options)
 
 
 def test_explain_says_what_grep_says(index: sync.Index) -> None:

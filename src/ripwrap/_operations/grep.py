@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar, Unpack, cast
@@ -12,7 +12,7 @@ from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
-from ripwrap._ripgrep.command import Command, search_command
+from ripwrap._ripgrep.command import ARGUMENTS, Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_order
@@ -180,8 +180,9 @@ def grep_request(
     options: SearchOptions,
     *,
     explain: bool,
+    arguments: Collection[str] = ARGUMENTS,
 ) -> GrepRequest:
-    """Return the checked request of `grep()`."""
+    """Return the checked request of `grep()`, or of a caller that takes other arguments beside the options."""
     limit, options = _with_old_names(limit, options)
     query = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
     if not isinstance(paths, (str, bytes, os.PathLike)):
@@ -190,7 +191,7 @@ def grep_request(
         options = {**options, "context": _DEFAULT_CONTEXT}
     page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
-    command = search_command(query, cwd, paths, options)
+    command = search_command(query, cwd, paths, options, arguments=arguments)
     return GrepRequest(command, query, paths, options, page, max_files, timeout, explain)
 
 

@@ -139,15 +139,18 @@ def search_command(
     mode: Mode = "json",
     *,
     include_zero: bool = False,
+    arguments: Collection[str] = ARGUMENTS,
 ) -> Command:
     """Return the command for a search that prints JSON, counts or paths.
+
+    `arguments` are those that the caller takes beside the options, for hints about unknown names.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
         ValueError: There is no pattern, or a pattern, path or option has a NUL or a lone surrogate.
         TypeError: A pattern is not a string, or a path neither a string nor an `os.PathLike` of one.
     """
-    checked = _fill_contexts(_validate(_SEARCH_OPTIONS, _SEARCH_FLAGS, options))
+    checked = _fill_contexts(_validate(_SEARCH_OPTIONS, _SEARCH_FLAGS, options, arguments))
     patterns = _patterns(pattern)
     flag = f"--{mode}"
     if _lists_by_counts(mode, checked):
@@ -157,8 +160,8 @@ def search_command(
     framing = () if mode == "json" else ("--null", "--with-filename")
     zero = ("--include-zero",) if include_zero else ()
     regexps = (f"--regexp={one}" for one in patterns)
-    arguments = (flag, *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *regexps)
-    return _make_command(arguments, cwd, paths, patterns, tuple(_required_versions(checked, mode)))
+    flags = (flag, *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *regexps)
+    return _make_command(flags, cwd, paths, patterns, tuple(_required_versions(checked, mode)))
 
 
 def words_command(

@@ -80,6 +80,7 @@ _UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
 """Seconds for which a journal is trusted, because some changes have no event; see `journal.py`."""
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg")
+_GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explain", "refresh", "max_age")
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 _ORDER_FLAGS = ("--sort=", "--sortr=", "--threads=")  # do not affect which files are listed
 
@@ -444,7 +445,18 @@ class BaseIndex:
         explain: bool,
     ) -> GrepRequest:
         merged: SearchOptions = {**self._file_options, **options}
-        return grep_request(pattern, self._root, (), limit, max_files, offset, timeout, merged, explain=explain)
+        return grep_request(
+            pattern,
+            self._root,
+            (),
+            limit,
+            max_files,
+            offset,
+            timeout,
+            merged,
+            explain=explain,
+            arguments=_GREP_ARGUMENTS,
+        )
 
     async def _grep(self, run: Runner, request: GrepRequest, *, refresh: bool, max_age: float | None) -> GrepResult:
         """Search the candidates for a pattern, or all files if the options choose others than those of the index."""

@@ -342,9 +342,8 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
         if "DoesNotExist" in str(error) or gone or not writing:
             raise RebuildError(f"its full-text search cannot be opened ({error})") from error
         # tantivy does not report the cause of an error in one of its threads.
-        raise _unwritable_error(
-            folder, errno.ENOSPC, "could not be written, usually because the disk is full"
-        ) from error
+        why = "could not be written, usually because the disk is full"
+        raise _unwritable_error(folder, errno.ENOSPC, why) from error
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise

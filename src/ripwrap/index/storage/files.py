@@ -165,7 +165,7 @@ class IndexFiles:
             for name in _FILES:  # the database first: the other files are useless without it
                 (self.folder / name).unlink(missing_ok=True)
             for folder in self._postings():
-                with suppress(OSError):  # another process writes or (on Windows) reads it; a later refresh removes it
+                with suppress(OSError):  # another process writes it, or reads it on Windows; a later refresh removes it
                     remove_folder(folder)
         except PermissionError as error:
             import sqlite3
