@@ -379,9 +379,12 @@ with sync.Index(root, location=home, chunker="windows") as index:
 
 @pytest.mark.parametrize("size", [20_000, 250_000, 600_000])
 def test_full_disk_raises_one_error_and_keeps_the_old_state(plant: Plant, home: Path, size: int) -> None:
-    """A limit of the size of files stands for the end of the disk: tantivy or SQLite meets it first."""
+    """A limit of the size of files stands for the end of the disk: tantivy or SQLite meets it first.
+
+    Python would cut off the bytecode of modules that it imports under the limit, for all later tests; `-B` writes none.
+    """
     root = plant({"a.py": "def cookies(): ...\n"})
-    command = [sys.executable, "-c", FULL, str(root), str(home), str(size)]
+    command = [sys.executable, "-B", "-c", FULL, str(root), str(home), str(size)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
     *errors, old, new = done.stdout.splitlines()
@@ -417,7 +420,7 @@ print(folder.searcher().num_docs)
 
 
 def test_full_disk_is_named_as_the_cause_of_an_error_of_tantivy(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WRITE_TOO_MUCH, str(tmp_path / "words")]
+    command = [sys.executable, "-B", "-c", WRITE_TOO_MUCH, str(tmp_path / "words")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
     error, count = done.stdout.splitlines()
