@@ -19,6 +19,8 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
 
 _BINARY_CHECK_BYTES = 8_192
+_COUNT_SECONDS = 1.0
+"""Seconds for counting the lines after those that are shown."""
 _PIECE_CHARS = 65_536
 """Characters to read at a time while lines are skipped or counted."""
 
@@ -146,6 +148,7 @@ def _read_text(
                 room -= len(lines[-1].text) + 1
                 if not piece.endswith("\n"):
                     _skip_line(text, deadline)
+        deadline.shorten(_COUNT_SECONDS)
         last = "\n"
         while piece := text.read(_PIECE_CHARS):
             deadline.check()
@@ -184,6 +187,11 @@ class _Deadline:
         if self._end is not None and time.monotonic() > self._end:
             seconds = in_seconds(self._timeout or 0)
             raise TimeoutError(f"the first line was not read within {seconds}; search the file with grep_content")
+
+    def shorten(self, seconds: float) -> None:
+        """Let the time be up after so many seconds from now, if it is not up sooner."""
+        end = time.monotonic() + seconds
+        self._end = end if self._end is None else min(self._end, end)
 
     def check_sometimes(self) -> None:
         """Check the time in each thousandth call."""
