@@ -112,6 +112,21 @@ def test_documents_of_a_killed_writer_are_removed_although_no_file_differs(plant
     assert documents_of(home) == documents
 
 
+def test_file_of_a_writer_killed_between_two_writes_of_tantivy_is_removed(plant: Plant, tmp_path: Path) -> None:
+    """tantivy writes first a file of deletions and then the list of files; the next commit wants the same file name."""
+    root, home, copy = plant(many(3)), tmp_path / "home", tmp_path / "copy"
+    answers(root, home)
+    plant({"src/1.py": "cookies\n"})
+    assert killed_at(4, root, home)[-1] == "BEGIN IMMEDIATE"  # documents are added, and none is deleted yet
+    shutil.copytree(home, copy)
+    after = answers(root, home)
+    (deletions,) = postings_of(home).glob("*.del")
+    for name in (deletions.name, ".managed.json"):
+        shutil.copyfile(postings_of(home) / name, postings_of(copy) / name)
+    assert answers(root, copy) == after
+    assert documents_of(copy) == documents_of(home)
+
+
 def test_prune_removes_documents_of_a_killed_writer(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "cookies\n"})
     answers(root, home)

@@ -192,11 +192,14 @@ class EngineFolder:
             while True:
                 check()
                 try:
-                    return index.writer(_HEAP_BYTES * threads, threads)
+                    writer = index.writer(_HEAP_BYTES * threads, threads)
+                    break
                 except ValueError as error:
                     if "LockBusy" not in str(error) or time.monotonic() > deadline:
                         raise
                 time.sleep(0.01)
+            writer.garbage_collect_files()  # a killed process may have left a file whose name this writer will choose
+            return writer
 
     def abandon(self, writer: "IndexWriter") -> None:
         """Drop what was written since the last commit, and close the writer, which releases tantivy's lock."""
