@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from ripwrap._code.outline import Outline, Section
 from ripwrap._code.patterns.definition import ScannedFile, indentation
-from ripwrap._code.patterns.languages import Document, Indented, language_patterns
 from ripwrap._code.patterns.scanner import DIRECTIVE, scan_lines
 
 _HEAD_COST = 2
@@ -53,6 +52,10 @@ class LineSpan(NamedTuple):
         """Return True if a line is one of these."""
         return isinstance(number, int) and self.first <= number <= self.last
 
+    def overlaps(self, other: "LineSpan") -> bool:
+        """Return True if both have a line in common."""
+        return self.first <= other.last and other.first <= self.last
+
     def joined(self, other: "LineSpan") -> "LineSpan":
         """Return the smallest span with the lines of both."""
         return LineSpan(min(self.first, other.first), max(self.last, other.last))
@@ -89,6 +92,8 @@ def definition_kind(path: str, section: Section) -> str:
     It is `function`, the word of the language (`class`, `struct`, `interface`), or for documents `heading`, `table` or
     `key`; empty if the line does not tell.
     """
+    from ripwrap._code.patterns.languages import Document, language_patterns  # late: patterns of all languages
+
     language = language_patterns(path, ())
     if isinstance(language, Document) and language.format in _KINDS:
         return _KINDS[language.format]
@@ -115,6 +120,8 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
         lines: Lines of the file, with or without their ends.
         span: The lines to look around.
     """
+    from ripwrap._code.patterns.languages import Indented, language_patterns  # late: patterns of all languages
+
     language = language_patterns(path, lines)
     source = scan_lines(lines, None if language is None else language.opener)
     words = isinstance(language, Indented) and not language.plain

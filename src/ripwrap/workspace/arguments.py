@@ -31,6 +31,7 @@ from ripwrap.options import ALIASES, suggest
 
 OutputMode: TypeAlias = Literal["content", "files_with_matches", "count"]
 FileOrder: TypeAlias = Literal["path", "newest"]
+Expand: TypeAlias = Literal["none", "definition"]
 EntryType: TypeAlias = Literal["file", "directory", "any"]
 
 MAX_NUMBER = 1_000_000
@@ -64,6 +65,7 @@ class GrepContentOptions(_VisibilityOptions, total=False):
     output_mode: OutputMode
     offset: int
     sections: bool
+    expand: Expand
 
 
 class FindFilesOptions(_VisibilityOptions, total=False):
@@ -235,6 +237,7 @@ class GrepContentArguments(ToolArguments, frozen=True):
     include_hidden: bool = False
     include_ignored: bool = False
     sections: bool = False
+    expand: Expand = "none"
 
     @model_validator(mode="before")
     @classmethod

@@ -161,6 +161,7 @@ class Workspace:
         include_hidden: bool = False,
         include_ignored: bool = False,
         sections: bool = False,
+        expand: Literal["none", "definition"] = "none",
     ) -> str:
         r"""Search the contents of files with a regular expression (ripgrep), and show the lines that match.
 
@@ -187,6 +188,7 @@ class Workspace:
             include_hidden (bool): Search hidden files and directories, too.
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
             sections (bool): Name for each match the definition that encloses it, and the lines of that.
+            expand (str): `definition` shows each match in its definition, as far as there is room; default `none`.
         """
         try:
             return self.text(
@@ -208,6 +210,7 @@ class Workspace:
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
                     sections=sections,
+                    expand=expand,
                 )
             )
         except TOOL_ERRORS as error:

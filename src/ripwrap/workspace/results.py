@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from ripwrap._code.outline import Section
 from ripwrap._text import plural
-from ripwrap.workspace.arguments import OutputMode
+from ripwrap.workspace.arguments import Expand, OutputMode
 
 Engine: TypeAlias = Literal["rg", "python"]
 Layout: TypeAlias = Literal["ls", "tree"]
@@ -78,7 +78,7 @@ class ContentMatch(BaseModel, frozen=True):
         match: Matching line without its terminator; with `multiline`, several lines joined by newlines. `…` marks a
             place where a long line was cut.
         after: Lines of context after the match.
-        section: Definition that encloses the match, if `sections` was set.
+        section: Definition that encloses the match, if `sections` or `expand` was set.
     """
 
     file: str
@@ -115,6 +115,7 @@ class GrepContentResult(ToolResult, frozen=True):
     Attributes:
         query: Pattern.
         output_mode: Output mode, as in the arguments.
+        expand: Kind of lines that the context of matches was expanded to, as in the arguments.
         matches: Matches of this page, by file and line. They are chosen round robin, the first of each file, then the
             second, so that no file fills the page. Empty unless `output_mode` is `content`.
         files: Files with a match on this page. In mode `content`, the first page also has further files with matches,
@@ -126,6 +127,7 @@ class GrepContentResult(ToolResult, frozen=True):
 
     query: str
     output_mode: OutputMode
+    expand: Expand = "none"
     matches: tuple[ContentMatch, ...] = ()
     files: tuple[FileHits, ...] = ()
     total_matches: int | None = None
@@ -165,37 +167,48 @@ class GrepContentResult(ToolResult, frozen=True):
             yield from ("", "---", "") if shown else ()
             shown.add(file)
             yield f"File: {printable(file)}"
-            yield from _file_lines(matches)
+            yield from _file_lines(matches, expanded=self.expand != "none")
         others = [f"{printable(file.path)} ({file.count})" for file in self.files if file.path not in shown]
         if others:
             yield from ("", "---", "") if shown else ()
             yield f"{'Also matching' if shown else 'Matching files'}, not shown: {', '.join(others)}"
 
 
-def _file_lines(matches: Iterator[ContentMatch]) -> Iterator[str]:
+def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[str]:
     rows: list[tuple[int, str]] = []
     section: Section | None = None
     last = 0
     for match in matches:
-        if rows and match.line - len(match.before) > rows[-1][0] + 1:
+        first = match.line - len(match.before)
+        apart = not rows or first > rows[-1][0] + 1
+        if rows and apart:
             rows.append((rows[-1][0], "  --"))
         rows += ((number, f"  {number}{mark} {text}".rstrip()) for number, mark, text in match.lines())
         if match.section != section:
             # Context of the match before may be in this definition already.
-            begin = min(max(_first_line(match, section), last + 1), match.line)
+            begin = first if expanded and apart else min(max(_first_line(match, section), last + 1), match.line)
             place = bisect_left(rows, begin, key=lambda row: row[0])
-            rows.insert(place, (rows[place][0], _heading(match.section, match.line)))
+            plain = expanded and match.section is not None and rows[place][0] <= match.section.line
+            rows.insert(place, (rows[place][0], _heading(match.section, match.line, with_text=not plain)))
         section, last = match.section, match.line + match.match.count("\n")
     yield from (text for _, text in rows)
 
 
-def _heading(section: Section | None, line: int) -> str:
-    """Return the line above the lines of a definition, with its qualified name if its own line lacks it."""
+def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
+    """Return the line above the lines of a definition.
+
+    It has the qualified name of the definition if the text of its own line lacks that.
+
+    Args:
+        section: The definition.
+        line: Number of the match.
+        with_text: True if the definition's own line is not shown below.
+    """
     if section is None:
         return "  outside of definitions:"
     name = "" if section.name in section.text else f"{printable(section.name)}, "
     first = min(section.line, line)  # a match in a decorator or comment above the definition
-    return f"  in {name}lines {first}-{section.end_line}: {section.text}"
+    return f"  in {name}lines {first}-{section.end_line}:{f' {section.text}' if with_text else ''}"
 
 
 def _first_line(match: ContentMatch, before: Section | None) -> int:
