@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ripwrap import binary, sync
     from ripwrap._operations.counts import count, count_matches, file_types, files_with_matches, files_without_match
+    from ripwrap._operations.expand import expand
     from ripwrap._operations.files import files
     from ripwrap._operations.grep import grep
     from ripwrap._operations.rank import rank
@@ -87,7 +88,7 @@ if TYPE_CHECKING:
         TreeEntry,
     )
     from ripwrap.options import FileOptions, SearchOptions, StrPath
-    from ripwrap.results import FileMatches, GrepMatch, GrepResult, RankedChunk, Tree
+    from ripwrap.results import Expansion, FileMatches, GrepMatch, GrepResult, NumberedLine, RankedChunk, Tree
     from ripwrap.workspace import Workspace
 
 __all__ = [
@@ -103,6 +104,7 @@ __all__ = [
     "Elapsed",
     "EmbeddingError",
     "End",
+    "Expansion",
     "ExtractionFailedError",
     "FileCount",
     "FileMatches",
@@ -113,6 +115,7 @@ __all__ = [
     "Hint",
     "Match",
     "Message",
+    "NumberedLine",
     "PathError",
     "PatternError",
     "Range",
@@ -134,6 +137,7 @@ __all__ = [
     "binary",
     "count",
     "count_matches",
+    "expand",
     "file_types",
     "files",
     "files_with_matches",
@@ -153,6 +157,7 @@ _SUBMODULES = ("binary", "errors", "index", "models", "options", "results", "syn
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
     "files": "_operations.files",
+    "expand": "_operations.expand",
     "search": "_operations.search",
     "search_messages": "_operations.search",
     "count": "_operations.counts",
@@ -198,9 +203,11 @@ _MODULE_OF = {
     "FileOptions": "options",
     "SearchOptions": "options",
     "StrPath": "options",
+    "Expansion": "results",
     "FileMatches": "results",
     "GrepMatch": "results",
     "GrepResult": "results",
+    "NumberedLine": "results",
     "RankedChunk": "results",
     "Tree": "results",
     "Workspace": "workspace",
