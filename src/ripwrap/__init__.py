@@ -22,17 +22,18 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 Public names are loaded at first use, which takes 0.2 s. `from ripwrap import search` at the top of a module loads them
 before an event loop runs.
 
-General layout: eight layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
+General layout: nine layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
 Names with an underscore are private.
 
     cli
     mcp, sync
     workspace
-    index, _operations
+    index
+    _operations
     _ripgrep, _ranking
-    binary, results, _code
+    binary, results, _code, _ignore
     _display
-    models, options, errors, _text, _subprocess, _safe_open, _concurrency
+    models, options, errors, _text, _subprocess, _safe_open, _concurrency, _windows
 """
 
 import logging
