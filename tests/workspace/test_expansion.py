@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ripwrap import sync
 from ripwrap.workspace import GrepContentResult
-from support.opening import before_opening
+from support.opening import before_opening, on_open
 from support.tools import APIS, Asked
 
 Plant = Callable[..., Path]
@@ -213,12 +213,10 @@ def test_long_definition_and_changed_file_are_shown_as_they_were_found(plant: Pl
             if len(opened) == 2:
                 change()
 
-    from support.opening import on_open
-
     with on_open(second_time):
         found = sync.Workspace(root).codebase_search_result("brew tea kettles")
     assert len(opened) == 2
-    for place in found.places:
-        if (place.file, place.start_line) in {(one.path, one.start_line) for one in ranked.values()}:
-            chunk = ranked[place.file]
-            assert (place.end_line, place.snippet) == (chunk.end_line, chunk.text.removesuffix("\n"))
+    for path in ("long.py", "tea.py"):
+        chunk = ranked[path]
+        (place,) = (one for one in found.places if (one.file, one.start_line) == (path, chunk.start_line))
+        assert (place.end_line, place.snippet) == (chunk.end_line, chunk.text.removesuffix("\n"))

@@ -12,6 +12,7 @@ from ripwrap._ripgrep.round_robin import shares
 from ripwrap._text import has_text, in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
+from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult, printable
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
@@ -50,8 +51,8 @@ class Page:
     names: int
 
 
-def content_matches(file: FileMatches, name: str, max_line: int) -> list[ContentMatch]:
-    """Return the matches of a file, with lines clipped around the match."""
+def content_matches(file: FileMatches, name: str, max_line: int, *, anchors: bool = False) -> list[ContentMatch]:
+    """Return the matches of a file, with lines clipped around the match, and their anchors if these are wanted."""
     return [
         ContentMatch(
             file=name,
@@ -59,9 +60,14 @@ def content_matches(file: FileMatches, name: str, max_line: int) -> list[Content
             before=tuple(_clipped(line, max_line) for line in match.before),
             match=_clipped(match, max_line),
             after=tuple(_clipped(line, max_line) for line in match.after),
+            anchors=_hashes((*match.before, match, *match.after)) if anchors else (),
         )
         for match in file.matches
     ]
+
+
+def _hashes(lines: Iterable[Match | Context]) -> tuple[str, ...]:
+    return line_hashes(text for line in lines for text in line.lines.rstrip("\r\n").split("\n"))
 
 
 def fit_to_budget(
@@ -179,7 +185,9 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
 def _alone(match: ContentMatch, length: int) -> ContentMatch:
     """Return the first characters of a match that is too long for an answer."""
     text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
-    return match.model_copy(update={"before": (), "after": (), "section": None, "match": text})
+    before = len(match.before)
+    anchors = match.anchors[before : before + text.count("\n") + 1]
+    return match.model_copy(update={"before": (), "after": (), "section": None, "match": text, "anchors": anchors})
 
 
 def _with_matches(

@@ -13,6 +13,7 @@ from ripwrap._text import in_seconds, plural, shown
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError
 from ripwrap.results import RankedChunk
+from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.arguments import CodebaseSearchArguments
 from ripwrap.workspace.budget import notes_of, shortened, snippet
 from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, grown_chunks, read_source_file
@@ -102,7 +103,7 @@ def _fit_to_budget(
             path=scope.location.name,
             query=query,
             ranking=ranking,
-            places=tuple(_code_place(chunk, scope, lines, settings.max_line) for chunk in places),
+            places=tuple(_code_place(chunk, scope, lines, settings) for chunk in places),
             truncated=bool(left_out),
             next_offset=None,
             message=f"{much}, ranked {how}.{way}",
@@ -134,7 +135,10 @@ def _fit_to_budget(
     return fitted if grown == best else answer(grown, MAX_DEFINITION_LINES, left_out)
 
 
-def _code_place(chunk: RankedChunk, scope: Scope, lines: int, max_line: int) -> CodePlace:
+def _code_place(chunk: RankedChunk, scope: Scope, lines: int, settings: Settings) -> CodePlace:
+    max_line = settings.max_line
+    text = snippet(chunk.text, lines, max_line)
+    shown_lines = chunk.text.split("\n")[: text.count("\n") + 1] if text else []
     return CodePlace(
         file=scope.location.shown(chunk.path),
         start_line=chunk.start_line,
@@ -142,5 +146,6 @@ def _code_place(chunk: RankedChunk, scope: Scope, lines: int, max_line: int) -> 
         symbol=None if chunk.symbol is None else snippet(chunk.symbol, 1, max_line),
         score=chunk.score,
         why=tuple(snippet(reason, 1, max_line) for reason in chunk.reasons),
-        snippet=snippet(chunk.text, lines, max_line),
+        snippet=text,
+        anchors=line_hashes(shown_lines) if settings.anchors else (),
     )

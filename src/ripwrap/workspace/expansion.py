@@ -8,6 +8,7 @@ from ripwrap._code.enclosing import LineSpan, definition_at, share_lines
 from ripwrap._code.outline import Outline
 from ripwrap._operations.expand import read_lines
 from ripwrap.results import FileMatches, RankedChunk
+from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.budget import snippet
 from ripwrap.workspace.results import ContentMatch
 from ripwrap.workspace.sandbox import Location
@@ -82,6 +83,7 @@ def grown_matches(
             update={
                 "before": tuple(_shown_lines(file, shown.first, place.first, max_line)),
                 "after": tuple(_shown_lines(file, place.last + 1, shown.last + 1, max_line)),
+                "anchors": line_hashes(file.lines[shown.first - 1 : shown.last]) if match.anchors else (),
             }
         )
         for match, place, shown in zip(matches, places, share_lines(places, windows), strict=True)

@@ -302,7 +302,9 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
     """Return the answer within its budget, with sections or whole definitions if they are wanted."""
     location, settings = query.scope.location, query.settings
     files = {location.shown(file.path): file for file in page.files if file.matches}
-    found = {name: content_matches(file, name, settings.max_line) for name, file in files.items()}
+    found = {
+        name: content_matches(file, name, settings.max_line, anchors=settings.anchors) for name, file in files.items()
+    }
     fitted = fit_to_budget(page, found, answer, settings.max_chars)
     grows = query.arguments.expand == "definition"
     if not query.arguments.sections and not grows:

@@ -49,6 +49,7 @@ class Settings:
     timeout: float | None
     max_chars: int
     max_line: int
+    anchors: bool = False
 
 
 @dataclass(frozen=True, slots=True)
