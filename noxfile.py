@@ -89,9 +89,9 @@ def lowest(session: nox.Session) -> None:
 def windows(session: nox.Session) -> None:
     """Run `tests/windows` with CPython for Windows under Wine; arguments go to pytest.
 
-    Wine comes from Debian, Python and its packages come from PyPI (`scripts/wine_leg.py`).
+    Wine comes from Debian, Python and its packages come from PyPI (`scripts/windows_tests.py`).
     """
-    session.run("python", "scripts/wine_leg.py", *session.posargs)
+    session.run("python", "scripts/windows_tests.py", *session.posargs)
 
 
 @nox.session
