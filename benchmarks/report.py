@@ -81,18 +81,16 @@ def verdict(measured: Measured, budget: Budget) -> Verdict | None:
     """Compare a budget with the median of the rounds; a ratio is that of two runs of the same round."""
     if budget.corpus not in (None, measured.corpus):
         return None
-    took = measured.value(budget.case, budget.contestant, budget.metric)
-    if budget.to is None:
-        figures = took
-    else:
+    figures = measured.value(budget.case, budget.contestant, budget.metric)
+    if budget.to is not None:
         other = measured.value(budget.to_case or budget.case, budget.to, budget.to_metric or budget.metric)
-        pairs = zip(took, other, strict=False)
+        pairs = zip(figures, other, strict=False)
         figures = [mine - its if budget.minus else mine / its for mine, its in pairs]
     return Verdict(budget, median(figures) * budget.factor) if figures else None
 
 
 def verdicts(measured: Measured) -> list[Verdict]:
-    """Compare every budget that has figures."""
+    """Compare every budget with its figures; skip those that were not measured."""
     judged = (verdict(measured, budget) for budget in BUDGETS)
     return [one for one in judged if one]
 
@@ -129,11 +127,11 @@ def _rows(measured: Measured) -> Iterator[tuple[str, ...]]:
 
 def _cell(measured: Measured, case: Case, contestant: str, metric: str) -> str:
     """Return the median, and in brackets the ratio to the baseline if both are large enough."""
-    took, base = measured.value(case.name, contestant, metric), measured.value(case.name, case.baseline, metric)
-    figure = f"{median(took) / 1e6:,.0f} MB" if metric == "memory" else _seconds(median(took))
-    if contestant == case.baseline or min(base) < _LEAST[metric] or min(took) < _LEAST[metric]:
+    figures, base = measured.value(case.name, contestant, metric), measured.value(case.name, case.baseline, metric)
+    figure = f"{median(figures) / 1e6:,.0f} MB" if metric == "memory" else _seconds(median(figures))
+    if contestant == case.baseline or min(base) < _LEAST[metric] or min(figures) < _LEAST[metric]:
         return figure
-    return f"{figure} ({median(mine / its for mine, its in zip(took, base, strict=True)):.2f})"
+    return f"{figure} ({median(mine / its for mine, its in zip(figures, base, strict=True)):.2f})"
 
 
 def _seconds(seconds: float) -> str:
@@ -169,9 +167,9 @@ def printed(folder: Path, corpora: Container[str]) -> str:
 def _about(measured: Measured) -> str:
     about = measured.about
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    made = f"{about['date']}, commit {about['commit']}; {about['machine']}; {about['python']}; rg {about['rg']}"
+    environment = f"{about['date']}, commit {about['commit']}; {about['machine']}; {about['python']}; rg {about['rg']}"
     without = "".join(f" SKIPPED: {peer} ({why})." for peer, why in about.get("left_out", {}).items())
-    return f"{made}; {about['rounds']} rounds; {versions}.{without}"
+    return f"{environment}; {about['rounds']} rounds; {versions}.{without}"
 
 
 def page(folder: Path) -> str:

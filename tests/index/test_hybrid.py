@@ -31,8 +31,8 @@ import anyio
 import numpy as np
 import psutil
 
-from retrieval.judged import Corpus, Judged
-from retrieval.run import ask
+from retrieval.queries import Corpus, Query
+from retrieval.run import measure_method
 from ripwrap import EmbeddingError, RankedChunk, RipwrapError, sync
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap.index import Index, Progress
@@ -1170,7 +1170,7 @@ def test_offline_embedder_works_without_a_network(plant: Plant, home: Path) -> N
 @pytest.mark.parametrize("method", ["index+syntax", "hybrid"])
 def test_benchmark_methods_with_extras_rank_the_relevant_file_first(method: str, plant: Plant) -> None:
     root = plant({"jar.py": "class Jar:\n    cookie = 1\n", "b.py": "cookie = 1\n", "c.py": "x = 1\n"})
-    _, (first,) = ask(Corpus("shop", root, (Judged("cookie jar", ("jar.py",), ""),)), method, rounds=1)
+    _, (first,) = measure_method(Corpus("shop", root, (Query("cookie jar", ("jar.py",), ""),)), method, rounds=1)
     assert (first.ndcg, first.hit, first.rr, first.recall) == (1, 1, 1, 1)
 
 
