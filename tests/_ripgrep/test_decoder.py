@@ -410,8 +410,8 @@ def test_path_over_the_limit_is_rejected() -> None:
         paths.feed(half)
 
 
-def test_path_that_windows_cannot_have_raises_decode_error() -> None:
-    def strict(raw: bytes) -> str:  # `os.fsdecode` there
+def test_path_that_is_not_utf8_raises_decode_error_on_windows() -> None:
+    def strict(raw: bytes) -> str:  # as `os.fsdecode` does on Windows
         return raw.decode("utf-8", "surrogatepass")
 
     assert decode_path("ä\ud800".encode("utf-8", "surrogatepass"), strict) == "ä\ud800"
