@@ -113,9 +113,8 @@ class Server:
         return 0 if self._state == "shut down" else 1
 
     async def _next(self) -> bytes | None:
-        return await anyio.to_thread.run_sync(
-            self._read, abandon_on_cancel=True
-        )  # otherwise Ctrl-C would wait for a message
+        # Without `abandon_on_cancel`, Ctrl-C would wait for a message.
+        return await anyio.to_thread.run_sync(self._read, abandon_on_cancel=True)
 
     def _read(self) -> bytes | None:
         """Read the next message; `None` at the end of the stream."""
@@ -149,9 +148,8 @@ class Server:
             elif number in self._running:
                 raise ValueError(f"request {number} is already running")
             elif method is not None and number is not None:
-                self._running[number] = (
-                    anyio.CancelScope()
-                )  # set here, so that a request can be cancelled before its task starts
+                # Set here, so that a request can be cancelled before its task starts.
+                self._running[number] = anyio.CancelScope()
                 group.start_soon(self._answer, number, method, params)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             self._refuse(None, INVALID_REQUEST, repr(error))

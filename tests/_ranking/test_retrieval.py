@@ -32,9 +32,7 @@ def query(*answers: str) -> Query:
 def test_ndcg_is_1_for_the_best_order_and_less_for_a_later_rank() -> None:
     shown = [result("a"), result("a"), result("b"), result("c")]
     assert score(shown, query("a"), NO_TIME).ndcg == 1
-    assert score(shown, query("a", "b"), NO_TIME).ndcg == pytest.approx(
-        1
-    )  # the rank of a file is that of its first result
+    assert score(shown, query("a", "b"), NO_TIME).ndcg == pytest.approx(1)  # b ranks second: a file counts once
     assert score(shown, query("b"), NO_TIME).ndcg == pytest.approx(1 / math.log2(3))
     assert score(shown, query("b", "x"), NO_TIME).ndcg == pytest.approx((1 / math.log2(3)) / (1 + 1 / math.log2(3)))
     assert score([], query("a"), NO_TIME).ndcg == 0

@@ -586,9 +586,8 @@ def test_rg_buffers_with_sort_or_one_thread_unless_line_buffered(
     argv = [rg.path, "--no-config", "--json", *flags, "needle", "a", "fifo"]
     with subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as searching:
         assert searching.stdout is not None
-        writing = os.open(
-            folder / "fifo", os.O_WRONLY
-        )  # blocks until rg opens it too; then one thread has finished `a`
+        # Blocks until rg opens it too; then one thread has finished `a`.
+        writing = os.open(folder / "fifo", os.O_WRONLY)
         try:
             if at_once:
                 assert searching.stdout.readline().startswith(b'{"type":"begin"')

@@ -1,4 +1,4 @@
-"""`grep_then_read.py` lets a model search and read, within a folder, until it has an answer."""
+"""`grep_then_read.py` lets a model search and read in a folder until it answers."""
 
 import asyncio
 from collections.abc import Callable
