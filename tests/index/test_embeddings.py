@@ -156,7 +156,7 @@ async def test_redirect_from_a_local_server_is_not_followed(openai: Embedder, pr
 async def test_redirect_from_a_remote_server_is_not_followed(
     name: str, path: str, status: int, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = provider.url.replace("127.0.0.1", "0.0.0.0")  # not recognised as this machine
+    address = provider.url.replace("127.0.0.1", "0.0.0.0")  # ripwrap takes this for another machine
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)

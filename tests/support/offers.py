@@ -109,7 +109,7 @@ def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, st
 
 
 def check_snapshot(framework: str, offers: Mapping[str, Offer]) -> None:
-    """Compare a framework's tools with its snapshot in `tests/data/frameworks/`, written as CONTRIBUTING.md describes."""
+    """Compare a framework's tools with its snapshot in `tests/data/frameworks/`; see CONTRIBUTING.md."""
     snapshot = SNAPSHOTS / f"{framework}.json"
     # Since Python 3.13 docstrings have no indentation.
     made = {
