@@ -152,6 +152,16 @@ def scope_notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool, e
     return (*notes_of(errors, ended_after, scope.location), *notes)
 
 
+def denied_note(number: int) -> Iterator[str]:
+    """Yield a note with the number of denied files and directories that are left out, if there are any."""
+    if number:
+        yield (
+            f"{plural(number, 'denied file')} or directories not listed."
+            if number > 1
+            else ("1 denied file or directory not listed.")
+        )
+
+
 def _path_error_text(error: PathError) -> str:
     """Return the text of an error without quoted lines: an ignore file may be a link to a file outside of the roots."""
     line = re.match(r"line \d{1,10}(?=: )", error.message)
