@@ -12,6 +12,7 @@ from ripwrap._ripgrep.round_robin import shares
 from ripwrap._text import has_text, in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
+from ripwrap.workspace.redact import Redacted, Redactor
 from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult, printable
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
@@ -50,15 +51,17 @@ class Page:
     names: int
 
 
-def content_matches(file: FileMatches, name: str, max_line: int) -> list[ContentMatch]:
-    """Return the matches of a file, with lines clipped around the match."""
+def content_matches(
+    file: FileMatches, name: str, max_line: int, redactor: Redactor | None = None
+) -> list[ContentMatch]:
+    """Return the matches of a file, with secrets masked, and with lines clipped around the match."""
     return [
         ContentMatch(
             file=name,
             line=match.line_number or 0,
-            before=tuple(_clipped(line, max_line) for line in match.before),
-            match=_clipped(match, max_line),
-            after=tuple(_clipped(line, max_line) for line in match.after),
+            before=tuple(_clipped(line, max_line, redactor) for line in match.before),
+            match=_clipped(match, max_line, redactor),
+            after=tuple(_clipped(line, max_line, redactor) for line in match.after),
         )
         for match in file.matches
     ]
@@ -244,12 +247,13 @@ def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[Co
     return [match for _, _, match in sorted(ranked, key=lambda one: one[:2])]
 
 
-def _clipped(line: Match | Context, max_line: int) -> str:
+def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
     """Return the text of a line or of several, each cut around its first hit if it is long."""
-    text = line.lines
+    redacted = redactor(line.lines, line.line_number or 1) if redactor else Redacted(line.lines, ())
+    text = redacted.text
     if len(text) <= max_line:
         return _harmless(text.rstrip("\r\n"))
-    spans = line.spans() if isinstance(line, Match) else ()
+    spans = [redacted.moved(span) for span in line.spans()] if isinstance(line, Match) else ()
     pieces: list[str] = []
     start = 0
     for part in text.rstrip("\r\n").split("\n"):

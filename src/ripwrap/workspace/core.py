@@ -110,6 +110,7 @@ class Workspace:
         index: bool | StrPath = False,
         deny: str | Sequence[str] = (),
         show_denied: ShowDenied = "hide",
+        redact: bool = False,
     ) -> None:
         """Set the directories that the tools may use, and the limits of their answers.
 
@@ -133,6 +134,7 @@ class Workspace:
                 `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has those of usual files with secrets.
             show_denied: Denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a note, or
                 `"name"` them. Their contents and sizes are never shown.
+            redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`.
 
         Raises:
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
@@ -147,6 +149,7 @@ class Workspace:
             max_chars,
             max_line,
             show_denied=show_denied,
+            redact=redact,
         )
         self._tools = ToolDispatcher(settings, index, AsyncRunner(rg))
 

@@ -19,6 +19,7 @@ from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.deny import DeniedPaths, ShowDenied
 from ripwrap.workspace.guard import guard_limits, home, mounted
+from ripwrap.workspace.redact import Redactor, file_redactor
 from ripwrap.workspace.sandbox import Location, Sandbox
 
 Progress: TypeAlias = Callable[[int], None]
@@ -52,6 +53,18 @@ class Settings:
     max_line: int
     show_denied: ShowDenied = "hide"
     redact: bool = False
+
+    def redactor(self, location: Location, path: str) -> Redactor | None:
+        """Return the function that masks secrets in lines of a file, which it reads; `None` to show them.
+
+        Args:
+            location: Location of the search.
+            path: Path of the file, relative to the directory that rg runs in, or absolute.
+        """
+        if not self.redact:
+            return None
+        relative = os.path.relpath(os.path.join(location.cwd, path), location.cwd)
+        return file_redactor(location.cwd, relative, follow=self.follow, roots=location.paths)
 
 
 @dataclass(frozen=True, slots=True)
