@@ -112,7 +112,7 @@ def test_private_key_keeps_its_lines(indent: str) -> None:
 
 def test_private_key_on_one_line_is_masked() -> None:
     line = f'{{"private_key": "{KEY.replace(chr(10), chr(92) + "n")}\\n", "x": 1}}'
-    assert redact(line).text == f'{{"private_key": "{KEY_MASK}\\n", "x": 1}}'
+    assert redact(line).text == f'{{"private_key": "{KEY_MASK}", "x": 1}}'
 
 
 def test_key_without_an_end_stops_at_a_line_of_code() -> None:
@@ -167,17 +167,46 @@ def test_masks_keep_lines_and_hide_secrets(lines: list[str]) -> None:
 
 
 def test_span_in_a_secret_becomes_its_mask() -> None:
-    redacted = Redacted("a [redacted: x] b", (Mask(2, 5, "x"),))
+    redacted = Redacted("a [redacted: x] b", (Mask(2, 5, "x"),), (2,))
     assert redacted.moved((3, 4)) == (2, 15)
     assert redacted.moved((0, 1)) == (0, 1)
     assert redacted.moved((6, 7)) == (16, 17)
 
 
 @pytest.mark.timeout(300)  # quadratic time would take far longer, and linear time takes a fraction of a second
-@pytest.mark.parametrize("piece", ["a", "A_", "password", "ey.", "sk-", "://a:", "=", " ", "-----BEGIN PRIVATE KEY"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(
+            "a",
+            "A_",
+            "password",
+            "ey.",
+            "sk-",
+            "://a:",
+            "=",
+            " ",
+            "-----BEGIN PRIVATE KEY",
+            'password="',
+            "password:1a",
+        ),
+        *(
+            "password:1a",
+            "-----BEGIN PRIVATE KEY-----+",
+            "+",
+            "\\",
+            "AKIAABCDEFGHIJKLMNOP ",
+            "ghp_",
+            "a.ey",
+            "aws=",
+            "://a@",
+        ),
+    ],
+)
 def test_rules_take_linear_time(piece: str) -> None:
-    text = piece * (400_000 // len(piece))
-    assert redact(text).text.count("\n") == 0
+    line = piece * (400_000 // len(piece))
+    for text in (line, f'{line}"', f"-----BEGIN PRIVATE KEY-----\n{line}!"):
+        assert redact(text).text.count("\n") == text.count("\n")
 
 
 @pytest.fixture
@@ -233,9 +262,9 @@ def test_redacted_answers_have_the_same_lines_and_counts(tree: Path) -> None:
         assert [match["match"].count("\n") for match in one["matches"]] == [
             match["match"].count("\n") for match in other["matches"]
         ]
-    one, other = (workspace.read_file_result("key.txt") for workspace in (plain, masked))
-    assert [len(block.lines) for block in one.blocks] == [len(block.lines) for block in other.blocks]
-    assert one.total_lines == other.total_lines
+    files = [workspace.read_file_result("key.txt") for workspace in (plain, masked)]
+    assert [[len(block.lines) for block in file.blocks] for file in files] == [[9 + 2]] * 2
+    assert [file.total_lines for file in files] == [11] * 2
 
 
 @pytest.mark.parametrize("before", range(0, 60, 7))
@@ -245,6 +274,18 @@ def test_secret_across_the_end_of_a_cut_line_is_masked(plant: Plant, before: int
     workspace = sync.Workspace(root, redact=True, max_line=40)
     for text in (workspace.read_file("a.txt"), workspace.grep_content("y{200}"), workspace.grep_content("^x|ghp")):
         assert not any(token[at : at + 8] in text for at in range(len(token) - 8))
+
+
+@pytest.mark.parametrize("before", [0, 500_000, 2_000_000])
+def test_secret_in_a_very_long_line_is_masked(plant: Plant, before: int) -> None:
+    token = SECRETS["github-token"][0]
+    root = plant({"a.js": f"{'x;' * (before // 2)} {token} needle {token}{';y' * 500_000}\n"})
+    for pattern in ("needle", "ghp_", "^x|needle", "[a-z]+$"):
+        found = sync.Workspace(root, redact=True).grep_content_result(pattern)
+        (match,) = found.matches
+        assert token not in match.match
+        assert len(match.match) <= 502
+    assert "[redacted: github-token] needle" in sync.Workspace(root, redact=True).grep_content("needle")
 
 
 def test_large_file_is_judged_line_by_line_at_its_end(plant: Plant) -> None:

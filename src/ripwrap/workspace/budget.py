@@ -12,7 +12,7 @@ from ripwrap._ripgrep.round_robin import shares
 from ripwrap._text import has_text, in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
-from ripwrap.workspace.redact import Redacted, Redactor
+from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult, printable
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
@@ -249,11 +249,17 @@ def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[Co
 
 def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
     """Return the text of a line or of several, each cut around its first hit if it is long."""
-    redacted = redactor(line.lines, line.line_number or 1) if redactor else Redacted(line.lines, ())
-    text = redacted.text
+    text = line.lines
+    spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(text) > max_line else ()
+    if redactor is not None:
+        start, end = _neighbourhood(text, spans[0] if spans else (0, 0), max_line)
+        redacted = redactor(text[start:end], line.line_number or 1)
+        text = redacted.text
+        spans = [
+            redacted.moved((first - start, min(last, end) - start)) for first, last in spans if start <= first < end
+        ]
     if len(text) <= max_line:
         return _harmless(text.rstrip("\r\n"))
-    spans = [redacted.moved(span) for span in line.spans()] if isinstance(line, Match) else ()
     pieces: list[str] = []
     start = 0
     for part in text.rstrip("\r\n").split("\n"):
@@ -263,6 +269,14 @@ def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) ->
         pieces.append(_harmless(_around(part, hit, max_line)))
         start += len(part) + 1
     return "\n".join(pieces)
+
+
+def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
+    """Return the part of a text to look for secrets in: all of several lines; of a very long one what may be shown."""
+    margin = max_line + MAX_SECRET_CHARS
+    if len(text) <= 4 * margin or "\n" in text[:-1]:
+        return 0, len(text)
+    return max(hit[0] - margin, 0), min(hit[0] + max_line + margin, len(text))
 
 
 def _harmless(text: str) -> str:

@@ -10,6 +10,7 @@ time.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, TypeAlias
@@ -29,7 +30,7 @@ _MARKER = r"-{{4,5}} ?{} (?:[A-Z0-9]{{1,20}} ){{0,4}}PRIVATE KEY(?: BLOCK)? ?-{{
 _BEGIN = re.compile(_MARKER.format("BEGIN"))
 _END = re.compile(_MARKER.format("END"))
 _INSIDE = re.compile(
-    r"""[\s"'`+#/*>|-]*(?:[A-Za-z0-9+/]*={0,2}|[A-Z][A-Za-z-]{1,30}: .{0,200})(?:\\[nr]|[\s"'`,;+)\\])*"""
+    r"""[\s"'`+#/*>|-]*+(?:[A-Z][A-Za-z-]{1,30}: .{0,200}|[A-Za-z0-9+/]*+={0,2}(?:\\[nr]|[\s"'`,;+)\\])*+)"""
 )
 """Line inside of a key: base64 or a header of RFC 1421 or RFC 4880, also in quotes, in a comment or in a diff."""
 
@@ -108,11 +109,11 @@ RULES: tuple[Rule, ...] = tuple(
         (
             "password",
             _NAME_WORDS,
-            rf"{_NAME}[\"']?\s{{0,9}}[:=]\s{{0,9}}((?=[^\s\d]{{0,99}}\d)[^\s\"'`(){{}}\[\]<>$,;]{{8,}})\s*$",
+            rf"{_NAME}[\"']?\s{{0,9}}[:=]\s{{0,9}}((?=[^\s\d]{{0,99}}\d)[^\s\"'`(){{}}\[\]<>$,;]{{8,200}})\s*$",
         ),
     )
 )
-"""Rules for one line, in the order in which they are tried; of two secrets that overlap, the first one counts."""
+"""Rules for one line. Of two that find a secret at the same place, the first one gives it its name."""
 
 
 class Mask(NamedTuple):
@@ -133,10 +134,6 @@ class Mask(NamedTuple):
         """Text that replaces it."""
         return f"[redacted: {self.name}]"
 
-    def overlaps(self, others: Iterable["Mask"]) -> bool:
-        """Return whether a character is also in one of the others."""
-        return any(self.start < other.end and other.start < self.end for other in others)
-
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
@@ -145,24 +142,25 @@ class Redacted:
     Attributes:
         text: Text.
         masks: Masks, in order, with offsets in the text before.
+        starts: Offset of each mask in the masked text.
     """
 
     text: str
-    masks: tuple[Mask, ...]
+    masks: tuple[Mask, ...] = ()
+    starts: tuple[int, ...] = ()
 
     def moved(self, span: Span) -> Span:
         """Return the span in the masked text of a span in the text before; a part of a secret becomes its mask."""
         return self._moved(span[0], is_end=False), self._moved(span[1], is_end=True)
 
     def _moved(self, offset: int, *, is_end: bool) -> int:
-        shift = 0
-        for mask in self.masks:
-            if offset <= mask.start:
-                break
-            if offset < mask.end:
-                return mask.start + shift + is_end * len(mask.text)
-            shift += len(mask.text) - (mask.end - mask.start)
-        return offset + shift
+        at = bisect_left(self.masks, offset, key=lambda mask: mask.start) - 1  # the last one that starts before it
+        if at < 0:
+            return offset
+        mask, start = self.masks[at], self.starts[at]
+        if offset < mask.end:
+            return start + is_end * len(mask.text)
+        return start + len(mask.text) + offset - mask.end
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,17 +193,19 @@ def redact(text: str, first: int = 1, keys: KeyLines = UNKNOWN_KEYS) -> Redacted
     """
     scanner = _KeyScanner()
     masks: list[Mask] = []
+    starts: list[int] = []
     pieces: list[str] = []
-    start = done = 0
+    start = done = length = 0
     for number, line in enumerate(text.split("\n"), first):
-        found = list(_key_masks(scanner, line, number, keys))
-        found += [mask for mask in _secrets(line) if not mask.overlaps(found)]
-        for mask in sorted(found):
+        for mask in _merged([*_key_masks(scanner, line, number, keys), *_secrets(line)]):
             masks.append(Mask(mask.start + start, mask.end + start, mask.name))
+            length += masks[-1].start - done
+            starts.append(length)
             pieces += text[done : masks[-1].start], mask.text
+            length += len(mask.text)
             done = masks[-1].end
         start += len(line) + 1
-    return Redacted("".join((*pieces, text[done:])), tuple(masks))
+    return Redacted("".join((*pieces, text[done:])), tuple(masks), tuple(starts))
 
 
 def key_lines(file: BinaryIO) -> KeyLines:
@@ -285,14 +285,24 @@ def _content(line: str) -> Span:
 
 
 def _secrets(line: str) -> Iterator[Mask]:
-    """Yield the secrets of a line, without overlaps."""
+    """Yield the secrets of a line, those of each rule in turn."""
     lower = line.lower()
-    found: list[Mask] = []
     for rule in RULES:
-        if not any(word in lower for word in rule.words):
-            continue
-        for match in rule.pattern.finditer(line):
-            mask = Mask(*match.span(min(1, rule.pattern.groups)), rule.name)
-            if not mask.overlaps(found):
-                found.append(mask)
-    return iter(found)
+        if any(word in lower for word in rule.words):
+            group = min(1, rule.pattern.groups)
+            yield from (Mask(*match.span(group), rule.name) for match in rule.pattern.finditer(line))
+
+
+def _merged(masks: Iterable[Mask]) -> Iterator[Mask]:
+    """Yield the masks in order; join those that overlap, under the name of the one that starts first."""
+    last: Mask | None = None
+    for mask in sorted(masks, key=lambda mask: mask.start):
+        if last is None:
+            last = mask
+        elif mask.start < last.end:
+            last = last._replace(end=max(last.end, mask.end))
+        else:
+            yield last
+            last = mask
+    if last is not None:
+        yield last
