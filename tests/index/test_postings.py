@@ -520,7 +520,7 @@ def test_filling_documents_make_the_mean_length_constant(lengths: list[int]) -> 
     stored = [next_length(length) for length in lengths]
     assert all(0 <= new - old <= old // 8 for new, old in zip(stored, lengths, strict=True))
     every = [*stored, *filling_lengths(stored)]
-    assert sum(every) == 128 * len(every)
+    assert sum(every) == 112 * len(every)
     assert every == [next_length(length) for length in every]
 
 

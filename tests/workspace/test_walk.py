@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ripwrap import GlobError, sync
+from ripwrap._ignore import globs
+from ripwrap._ignore.rules import KINDS, outer_rules
 from ripwrap.binary import RgBinary
-from ripwrap.workspace import globs
-from ripwrap.workspace.ignore_files import KINDS, outer_rules
 from ripwrap.workspace.walk import walk
 from support import rgs
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from ripwrap._windows import IS_WINDOWS
 
 if TYPE_CHECKING:
-    from ripwrap.workspace.ignore_files import Rule
+    from ripwrap._ignore.rules import Rule
 
 ShowDenied: TypeAlias = Literal["hide", "count", "name"]
 
@@ -191,7 +191,7 @@ def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
 
 
 def _rule(glob: str, given: str) -> "Rule":
-    from ripwrap.workspace.ignore_files import Rule  # pathspec, only now
+    from ripwrap._ignore.rules import Rule  # pathspec, only now
 
     try:
         rule = Rule.parse(f"!{glob}", allow_unclosed=False, ignore_case=True)  # with `!`, as `#` would begin a comment
@@ -213,7 +213,7 @@ def _spellings(glob: str) -> Iterable[str]:
 
 def _texts(path: str) -> Iterator[str]:
     """Yield the texts of a path that are compared with globs."""
-    from ripwrap.workspace.ignore_files import match_text
+    from ripwrap._ignore.rules import match_text
 
     yield match_text(path)
     if not path.isascii():

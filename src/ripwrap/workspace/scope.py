@@ -166,7 +166,7 @@ def _holds(sandbox: Sandbox, cwd: str, path: str) -> bool:
 def _outer_rules(location: Location) -> str:
     if location.paths[0] == os.curdir:
         return ""
-    from ripwrap.workspace.ignore_files import outer_rules  # pathspec, only now
+    from ripwrap._ignore.rules import outer_rules  # pathspec, only now
 
     return outer_rules(location.cwd, location.paths[0])
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from ripwrap._concurrency import CANCELLED
+from ripwrap._ignore.rules import IgnoreStack, Rule, Rules, match_text
 from ripwrap._ripgrep.stderr import path_error
 from ripwrap.errors import GlobError
 from ripwrap.models import PathError
 from ripwrap.options import EXCLUDED, FileOptions
-from ripwrap.workspace.ignore_files import IgnoreStack, Rule, Rules, match_text
 from ripwrap.workspace.scope import Scope, escaped
 
 NAME_SURROGATE_TAG = 0x20000000

@@ -11,7 +11,7 @@ from typing import Any
 
 from pathspec import Pattern, RegexPattern
 
-from ripwrap.workspace.globs import byte_text, glob_pattern
+from ripwrap._ignore.globs import byte_text, glob_pattern
 
 KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
 """Kinds of ignore files; the first that has a rule for a path decides."""
