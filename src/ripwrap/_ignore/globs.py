@@ -37,32 +37,38 @@ MAX_NESTED_GROUPS = 50
 class SteppingPattern(Pattern):
     """Pattern that keeps the set of positions that a match can have reached, because a regex would backtrack."""
 
-    __slots__ = ("_tokens",)
+    __slots__ = ("_flags", "_tokens")
 
-    def __init__(self, tokens: Tokens, *, include: bool) -> None:
+    def __init__(self, tokens: Tokens, *, include: bool, flags: re.RegexFlag = re.NOFLAG) -> None:
         super().__init__(include)
         self._tokens = tokens
+        self._flags = flags
 
     def match_file(self, file: str) -> bool | None:
         """Return True if all of `file` matches, else `None`."""
-        return len(file) in _ends(self._tokens, file, {0}) or None
+        return len(file) in _ends(self._tokens, file, {0}, self._flags) or None
 
 
-def glob_pattern(glob: str, *, include: bool, allow_unclosed: bool) -> RegexPattern | SteppingPattern:
+def glob_pattern(
+    glob: str, *, include: bool, allow_unclosed: bool, ignore_case: bool = False
+) -> RegexPattern | SteppingPattern:
     """Return the pattern of a glob for whole paths.
 
     Args:
         glob: Glob, without the marks of an ignore file.
         include: True if a match is ignored; False if it is brought back, as by `!`.
         allow_unclosed: True if an unclosed `[` is literal, as in ignore files; for `--glob` it is an error.
+        ignore_case: Ignore case in ASCII, as after `--iglob`.
 
     Raises:
         ValueError: The glob does not parse; the text is rg's.
     """
+    flags = re.IGNORECASE | re.ASCII if ignore_case else re.NOFLAG
     tokens = parse_glob(f"{glob}/*" if glob.endswith("/**") else glob, allow_unclosed=allow_unclosed)
     if _count_choices(tokens) > MAX_REGEX_CHOICES:
-        return SteppingPattern(tokens, include=include)
-    return RegexPattern(re.compile(rf"\A(?s:{'.*' if tokens == [_PREFIX] else token_regex(tokens)})\Z"), include)
+        return SteppingPattern(tokens, include=include, flags=flags)
+    regex = rf"\A(?s:{'.*' if tokens == [_PREFIX] else token_regex(tokens)})\Z"
+    return RegexPattern(re.compile(regex, flags), include)
 
 
 def byte_text(raw: bytes) -> str:
@@ -206,15 +212,15 @@ def _count_choices(tokens: Tokens) -> int:
     return sum(token in _REPEATS if isinstance(token, str) else 1 + sum(map(_count_choices, token)) for token in tokens)
 
 
-def _ends(tokens: Tokens, path: str, starts: set[int]) -> set[int]:
+def _ends(tokens: Tokens, path: str, starts: set[int], flags: re.RegexFlag) -> set[int]:
     """Return the positions where a match can end that starts at one of `starts`."""
     for token in tokens:
         if isinstance(token, tuple):
-            starts = set[int]().union(*(_ends(branch, path, starts) for branch in token))
+            starts = set[int]().union(*(_ends(branch, path, starts, flags) for branch in token))
         elif token in _REPEATS:
             starts = set(_reached(token, path, starts))
         else:
-            matches = (re.compile(token, re.DOTALL).match(path, start) for start in starts)
+            matches = (re.compile(token, re.DOTALL | flags).match(path, start) for start in starts)
             starts = {match.end() for match in matches if match}
     return starts
 

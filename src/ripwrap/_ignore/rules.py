@@ -42,7 +42,7 @@ class Rule:
     only_folders: bool
 
     @classmethod
-    def parse(cls, line: str, *, allow_unclosed: bool = True) -> "Rule | None":
+    def parse(cls, line: str, *, allow_unclosed: bool = True, ignore_case: bool = False) -> "Rule | None":
         """Return the rule of a line, or `None` for a comment or an empty line.
 
         Raises:
@@ -64,7 +64,8 @@ class Rule:
             glob = glob[:-1].removesuffix("\\")
         if not anchored and "/" not in glob:
             glob = "**" if glob in ("", "**") else f"**/{glob}"
-        return cls(glob, glob_pattern(glob, include=not negated, allow_unclosed=allow_unclosed), only_folders)
+        pattern = glob_pattern(glob, include=not negated, allow_unclosed=allow_unclosed, ignore_case=ignore_case)
+        return cls(glob, pattern, only_folders)
 
 
 class Rules:
