@@ -120,6 +120,7 @@ __all__ = [
     "Workspace",
     "count",
     "count_matches",
+    "coverage",
     "file_types",
     "files",
     "files_with_matches",
@@ -132,6 +133,7 @@ __all__ = [
     "search_messages",
     "tree",
     "tree_text",
+    "why",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of these
@@ -167,6 +169,7 @@ TARGETS = (
                 "count_matches",
                 "file_types",
             ],
+            "ripwrap._operations.coverage": ["coverage", "why"],
             "ripwrap._operations.files": ["files"],
             "ripwrap._operations.rank": ["rank"],
             "ripwrap._operations.tree": ["tree", "tree_text", "_yield_entries"],

@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ripwrap import binary, sync
     from ripwrap._operations.counts import count, count_matches, file_types, files_with_matches, files_without_match
+    from ripwrap._operations.coverage import coverage, why
     from ripwrap._operations.files import files
     from ripwrap._operations.grep import grep
     from ripwrap._operations.rank import rank
@@ -87,7 +88,7 @@ if TYPE_CHECKING:
         TreeEntry,
     )
     from ripwrap.options import FileOptions, SearchOptions, StrPath
-    from ripwrap.results import FileMatches, GrepMatch, GrepResult, RankedChunk, Tree
+    from ripwrap.results import Coverage, FileMatches, GrepMatch, GrepResult, RankedChunk, Reason, SkippedFiles, Tree
     from ripwrap.workspace import Workspace
 
 __all__ = [
@@ -98,6 +99,7 @@ __all__ = [
     "CapabilityError",
     "ChecksumMismatchError",
     "Context",
+    "Coverage",
     "DecodeError",
     "DownloadFailedError",
     "Elapsed",
@@ -117,11 +119,13 @@ __all__ = [
     "PatternError",
     "Range",
     "RankedChunk",
+    "Reason",
     "Rg",
     "RgBinary",
     "RipwrapError",
     "SearchError",
     "SearchOptions",
+    "SkippedFiles",
     "Stats",
     "StrPath",
     "Submatch",
@@ -134,6 +138,7 @@ __all__ = [
     "binary",
     "count",
     "count_matches",
+    "coverage",
     "file_types",
     "files",
     "files_with_matches",
@@ -146,6 +151,7 @@ __all__ = [
     "sync",
     "tree",
     "tree_text",
+    "why",
 ]
 
 # A public name is loaded when it is first used, as Pydantic's are: a search needs none of the agents' tools.
@@ -163,6 +169,8 @@ _MODULE_OF = {
     "tree": "_operations.tree",
     "tree_text": "_operations.tree",
     "grep": "_operations.grep",
+    "coverage": "_operations.coverage",
+    "why": "_operations.coverage",
     "rank": "_operations.rank",
     "RgBinary": "binary",
     "Rg": "binary.resolver",
@@ -198,10 +206,13 @@ _MODULE_OF = {
     "FileOptions": "options",
     "SearchOptions": "options",
     "StrPath": "options",
+    "Coverage": "results",
     "FileMatches": "results",
     "GrepMatch": "results",
     "GrepResult": "results",
     "RankedChunk": "results",
+    "Reason": "results",
+    "SkippedFiles": "results",
     "Tree": "results",
     "Workspace": "workspace",
 }
