@@ -483,3 +483,11 @@ async def test_async_why_and_coverage_answer_as_the_blocking_ones(plant: Plant, 
     root = plant({"a": "", ".b": ""})
     assert await ripwrap.why(".b", cwd=root, rg=rg15, hidden=False) == sync.why(".b", cwd=root, rg=rg15, hidden=False)
     assert await ripwrap.coverage(cwd=root, rg=rg15) == sync.coverage(cwd=root, rg=rg15)
+
+
+def test_invalid_ignore_line_makes_no_file_unreadable(plant: Plant) -> None:
+    """rg's note about the line begins with the path of the ignore file, as an error about that path does."""
+    root = plant({".gitignore": "{\n*\n", "a": ""})
+    (ignored,) = sync.coverage(cwd=root, rg=rg15).skipped
+    assert (ignored.kind, ignored.files) == ("ignored", 2)
+    assert str(ignored.examples[0]) == "ignored by .gitignore:2 `*`; no_ignore=True searches it"

@@ -232,7 +232,7 @@ def _count(request: CoverageRequest, types: FileTypes, found: _NulCollector, dea
         stopped = stopped or cancelled.is_set() or time.monotonic() > deadline
         return stopped
 
-    tally, unreadable = _Tally(), {error.path or "": error.message for error in found.errors}
+    tally, unreadable = _Tally(), {error.path or "": error.message for error in found.errors if error.kind != "other"}
     named = set(map(found.key, request.command.paths))
     for path, has_nul in found.searched.items():
         if has_nul and request.may_be_binary and path not in named:  # in a named file rg reads on (rg-facts 20)
@@ -315,7 +315,7 @@ def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKi
     """Return the reason for a file that was left out; `error` is rg's, if it could not read the file."""
     if kind == "binary":
         return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
-    if kind == "other" or error:
+    if kind == "other" or (kind == "unreadable" and error):
         return Reason(path=path, kind=kind, matched=path, detail=error)
     return _reason(request, types, path)
 
