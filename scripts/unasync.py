@@ -121,6 +121,7 @@ __all__ = [
     "count",
     "count_matches",
     "expand",
+    "coverage",
     "file_types",
     "files",
     "files_with_matches",
@@ -133,6 +134,7 @@ __all__ = [
     "search_messages",
     "tree",
     "tree_text",
+    "why",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of these
@@ -169,6 +171,7 @@ TARGETS = (
                 "file_types",
             ],
             "ripwrap._operations.expand": ["expand"],
+            "ripwrap._operations.coverage": ["coverage", "why"],
             "ripwrap._operations.files": ["files"],
             "ripwrap._operations.rank": ["rank"],
             "ripwrap._operations.tree": ["tree", "tree_text", "_yield_entries"],
