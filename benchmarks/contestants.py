@@ -260,7 +260,7 @@ def _cpu(who: int) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _peak() -> int:
+def peak_memory() -> int:
     """Return the peak of this process's resident memory so far, in bytes."""
     if sys.platform != "linux":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -280,7 +280,7 @@ def measure(items: Callable[[], Items]) -> dict[str, float]:
             first = first or time.perf_counter()
             count += item if isinstance(item, int) else 1
 
-    memory, own, of_children = _peak(), _cpu(resource.RUSAGE_SELF), _cpu(resource.RUSAGE_CHILDREN)
+    memory, own, of_children = peak_memory(), _cpu(resource.RUSAGE_SELF), _cpu(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
     iterator = items()
     if isinstance(iterator, AsyncIterator):
@@ -295,7 +295,7 @@ def measure(items: Callable[[], Items]) -> dict[str, float]:
         "first": first - start if first else 0.0,
         "cpu": _cpu(resource.RUSAGE_SELF) - own,
         "child_cpu": _cpu(resource.RUSAGE_CHILDREN) - of_children,
-        "memory": _peak() - memory,
+        "memory": peak_memory() - memory,
         "count": count,
     }
 

@@ -120,6 +120,8 @@ __all__ = [
     "Workspace",
     "count",
     "count_matches",
+    "expand",
+    "coverage",
     "file_types",
     "files",
     "files_with_matches",
@@ -132,6 +134,7 @@ __all__ = [
     "search_messages",
     "tree",
     "tree_text",
+    "why",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of these
@@ -167,6 +170,8 @@ TARGETS = (
                 "count_matches",
                 "file_types",
             ],
+            "ripwrap._operations.expand": ["expand"],
+            "ripwrap._operations.coverage": ["coverage", "why"],
             "ripwrap._operations.files": ["files"],
             "ripwrap._operations.rank": ["rank"],
             "ripwrap._operations.tree": ["tree", "tree_text", "_yield_entries"],

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 from rich.console import Console
 
-from ripwrap import CapabilityError, GrepResult, Match, Message, Tree, sync
+from ripwrap import CapabilityError, Coverage, GrepResult, Match, Message, Reason, Tree, sync
 from ripwrap._display.html import MAX_HTML
 from ripwrap.binary import RgBinary
 from ripwrap.models import FileCount, TreeEntry
@@ -320,6 +320,8 @@ def schemas() -> Any:
         "GrepResult": GrepResult,
         "TreeEntry": TreeEntry,
         "FileCount": FileCount,
+        "Coverage": Coverage,
+        "Reason": Reason,
     }
     modes: tuple[JsonSchemaMode, ...] = ("validation", "serialization")
     return {

@@ -5,7 +5,6 @@ CPU time includes that of child processes: rg and the parser.
 
 import argparse
 import json
-import resource
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -20,6 +19,7 @@ from pydantic import TypeAdapter
 
 sys.path.append(str(Path(__file__).parent.parent))
 
+from contestants import peak_memory
 from corpora import linux
 from retrieval.clock import Timing, percentile, timed
 from ripwrap import sync
@@ -110,7 +110,7 @@ def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str
     text = sum((root / path).lstat().st_size for path in sync.files(cwd=root))
     with TemporaryDirectory() as folder, sync.Index(root, location=folder, chunker="windows") as index:
         _, build = timed(index.refresh)
-        memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory = peak_memory()
         status = index.status()
         _, refresh = _median(index.refresh)
         index.search(queries[0], refresh=False)  # the first query imports modules and opens files

@@ -53,6 +53,34 @@ def test_search_and_files_print_raw_bytes_into_a_pipe(plant: Plant) -> None:
     assert run("files", cwd=folder).stdout == b"\xff\n"
 
 
+def test_why_prints_the_reason_in_flags(plant: Plant) -> None:
+    folder = plant({".gitignore": "build/\n", "build/.a": "", "b.py": "x\0", "c": ""})
+    ignored = "its directory build is ignored by .gitignore:1 `build/`; --no-ignore, --hidden search it\n"
+    assert output("why", "build/.a", "--no-hidden", cwd=folder, code=1) == ignored
+    assert output("why", "b.py", "-d1", "-tmd", cwd=folder, code=1) == (
+        "not of type md; searched with --text and without --type\n"
+    )
+    assert output("why", "c", cwd=folder) == "searched\n"
+    assert output("why", "c", "build", cwd=folder, code=1) == "outside of the searched paths\n"
+    assert json.loads(output("why", "c", "--json", cwd=folder))["kind"] == "searched"
+    missing = run("why", "gone", cwd=folder, code=2).stderr.decode()
+    assert missing == "ripwrap: no such file or directory; correct FILE or --cwd: 'gone'\n"
+
+
+def test_search_prints_coverage_to_stderr(plant: Plant) -> None:
+    folder = plant({".gitignore": "b\n", "a": "x", "b": "x", ".c": "x"})
+    done = run("search", "x", "--coverage", "--no-hidden", "-l", cwd=folder)
+    assert done.stdout == b"a\n"
+    assert done.stderr.decode().splitlines() == [
+        "ripwrap: 1 file searched; 3 not: 2 hidden, 1 ignored.",
+        "ripwrap: .c: hidden; --hidden searches it",
+        "ripwrap: b: ignored by .gitignore:1 `b`; --no-ignore searches it",
+    ]
+    *_, last = run("search", "x", "--coverage", "--json", cwd=folder).stdout.splitlines()
+    assert json.loads(last)["searched"] == 3
+    assert run("search", "gone", "--coverage", "src", "a", cwd=folder, code=2).stderr.count(b"1 file searched") == 1
+
+
 def test_search_marks_gaps_between_context_lines(plant: Plant) -> None:
     folder = plant({"f": "needle\n2\n3\n4\nneedle\n"})
     assert output("search", "needle", "-C1", cwd=folder) == ("f:1:needle\nf-2-2\n--\nf-4-4\nf:5:needle\n")

@@ -9,7 +9,7 @@ from ripwrap.cli import run
 from ripwrap.cli.app import app
 from ripwrap.options import SearchOptions, flag_of
 
-COMMANDS = ("search", "files", "tree", "types", "rank", "doctor", "install", "mcp")
+COMMANDS = ("search", "files", "tree", "types", "rank", "why", "doctor", "install", "mcp")
 INDEX_COMMANDS = tuple(f"index {one}" for one in ("build", "status", "check", "prune", "search", "watch"))
 HINTS = get_type_hints(SearchOptions, include_extras=True)
 

@@ -401,7 +401,7 @@ def without_segments(file: Path) -> None:
 
 DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "no contents": ("DELETE FROM blob", "rebuild"),
-    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, 0, x'00', NULL, '')", "rebuild"),
+    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, 0, x'00', NULL)", "rebuild"),
     "names of nothing": ("INSERT INTO definition VALUES ('Jar', 99)", "rebuild"),
     "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "rebuild"),
     "files of nothing": ("INSERT INTO tree VALUES (99, 'x', NULL, 0, 0, 0, NULL)", "rebuild"),
@@ -416,7 +416,7 @@ DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "a version": ("UPDATE meta SET value = '99' WHERE key = 'schema'", "refresh"),
     "a chunker": ("UPDATE meta SET value = 'other' WHERE key = 'chunker'", "refresh"),
     "vectors": ("INSERT INTO vec VALUES (x'00', 'model', x'0000')", "prune"),
-    "unused contents": ("INSERT INTO blob (path, digest) VALUES ('x', x'00')", "prune"),
+    "unused contents": ("INSERT INTO blob (path, digest, names) VALUES ('x', x'00', x'')", "prune"),
 }
 
 
