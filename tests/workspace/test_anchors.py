@@ -264,3 +264,26 @@ def test_resolve_is_described_to_models() -> None:
     assert "`42·k7q: …`" in description
     assert arguments["required"] == ["anchor"]
     assert "#" in arguments["properties"]["anchor"]["description"]
+
+
+def test_hash_of_a_masked_line_tells_nothing_of_its_secret(plant: Plant) -> None:
+    texts = [f'def log_in():\n    password = "hunter-{number}-secret"\n    return password\n' for number in (1, 2)]
+    shown: list[str] = []
+    for text in texts:
+        asked = sync.Workspace(plant({"a.py": text}), anchors=True, redact=True)
+        answers = (
+            asked.read_file("a.py"),
+            asked.grep_content("return", context_lines=1),
+            asked.grep_content("return", expand="definition"),
+            asked.codebase_search("log in password"),
+        )
+        assert all("hunter" not in answer and "[redacted: password]" in answer for answer in answers)
+        (anchor,) = {
+            f"{number}·{digits}"
+            for answer in answers
+            for number, digits, _, _ in LABEL.findall(answer)
+            if number == "2"
+        }
+        shown += [*answers, asked.resolve(f"a.py#{anchor}")]
+        assert "(Line 2 is unchanged.)" in shown[-1] and "hunter" not in shown[-1]
+    assert shown[:5] == shown[5:]

@@ -220,3 +220,21 @@ def test_long_definition_and_changed_file_are_shown_as_they_were_found(plant: Pl
         chunk = ranked[path]
         (place,) = (one for one in found.places if (one.file, one.start_line) == (path, chunk.start_line))
         assert (place.end_line, place.snippet) == (chunk.end_line, chunk.text.removesuffix("\n"))
+
+
+@pytest.mark.parametrize("index", [False, True])
+@pytest.mark.slow
+def test_lines_of_definitions_have_their_secrets_masked(index: bool, plant: Plant, home: Path) -> None:
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKB\n" * 3
+    body = f'{LONG}    token = "hunter-2-secret"\n    key = """{key}-----END PRIVATE KEY-----"""\n    return kettle\n'
+    root = plant({"tea.py": f"def brew_tea():\n{body}", ".env": "tea = 1\n"})
+    asked = sync.Workspace(root, redact=True, deny=[".env"], index=home if index else False)
+    if index:
+        asked.index_codebase()
+    for text in (
+        asked.grep_content("return kettle", expand="definition"),
+        asked.codebase_search("where is brew_tea defined"),
+    ):
+        assert "[redacted: private-key]" in text and "[redacted: password]" in text
+        assert "MIIE" not in text and "hunter" not in text
+        assert "def brew_tea" in text and "return kettle" in text

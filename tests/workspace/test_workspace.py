@@ -63,6 +63,7 @@ def test_grep_content_result_has_its_fields_and_survives_json(rg: RgBinary, shop
             "match": "    # TODO: taxes",
             "after": ["    return sum(items)"],
             "section": None,
+            "anchors": [],
         }
     ]
     assert (told["total_matches"], told["truncated"], told["next_offset"]) == (2, True, 1)

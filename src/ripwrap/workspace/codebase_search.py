@@ -18,6 +18,7 @@ from ripwrap.workspace.arguments import CodebaseSearchArguments
 from ripwrap.workspace.budget import notes_of, shortened, snippet
 from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, grown_chunks, read_source_file
 from ripwrap.workspace.grep_content import spell_as_argument
+from ripwrap.workspace.redact import redact
 from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.scope import Scope, Settings, open_scope
 
@@ -60,6 +61,8 @@ async def run_codebase_search(
             errors: list[PathError] = []
             chunks = await _rank(run, scope, query, limit + 1, errors)
             notes = [*notes_of(errors, None, scope.location), *notes]
+        if settings.redact:
+            chunks = await run.call(partial(_redacted, settings, scope, chunks))
         return await run.call(partial(_fit_to_budget, settings, scope, query, chunks, limit, ranking, notes))
 
 
@@ -77,6 +80,16 @@ async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[
         report=errors.extend,
     )
     return await run_rank(run, request)
+
+
+def _redacted(settings: Settings, scope: Scope, chunks: Sequence[RankedChunk]) -> list[RankedChunk]:
+    """Return the chunks with secrets masked."""
+    masked: list[RankedChunk] = []
+    for chunk in chunks:
+        redactor = settings.redactor(scope.location, chunk.path) or redact
+        symbol = None if chunk.symbol is None else redact(chunk.symbol).text
+        masked.append(chunk.model_copy(update={"text": redactor(chunk.text, chunk.start_line).text, "symbol": symbol}))
+    return masked
 
 
 def _fit_to_budget(
@@ -126,7 +139,9 @@ def _fit_to_budget(
 
     def read(path: str) -> SourceFile | None:
         late = CANCELLED.get().is_set() or time.monotonic() > deadline
-        return None if late else read_source_file(settings, scope.location, path)
+        if late:
+            return None
+        return read_source_file(settings, scope.location, path, settings.redactor(scope.location, path))
 
     def fits(grown: Sequence[RankedChunk]) -> bool:
         return len(str(answer(grown, MAX_DEFINITION_LINES, left_out))) <= settings.max_chars

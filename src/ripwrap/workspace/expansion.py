@@ -1,15 +1,16 @@
 """Grow what a tool shows to the definitions around it: matches of `grep_content`, results of `codebase_search`."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ripwrap._code.enclosing import LineSpan, definition_at, share_lines
-from ripwrap._code.outline import Outline
+from ripwrap._code.outline import MAX_NAME_CHARS, Outline, Section
 from ripwrap._operations.expand import read_lines
 from ripwrap.results import FileMatches, RankedChunk
 from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.budget import snippet
+from ripwrap.workspace.redact import Redactor, redact
 from ripwrap.workspace.results import ContentMatch
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
@@ -28,24 +29,43 @@ class SourceFile:
     Attributes:
         lines: All lines, without terminators.
         outline: Its definitions.
+        redactor: Function that masks secrets in lines; `None` to show them.
     """
 
     lines: Sequence[str]
     outline: Outline
+    redactor: Redactor | None = None
 
     def has(self, span: LineSpan, text: str) -> bool:
         """Return True if lines have the text that a search found there."""
         wanted = text.removesuffix("\n").split("\n")
         return [*self.lines[span.first - 1 : span.last]] == [line.removesuffix("\r") for line in wanted]
 
+    def text(self, span: LineSpan) -> str:
+        """Return lines as they may be shown, with secrets masked; the last line has no end."""
+        text = "\n".join(self.lines[span.first - 1 : span.last])
+        return self.redactor(text, span.first).text if self.redactor else text
 
-def read_source_file(settings: Settings, location: Location, path: str) -> SourceFile | None:
+    def section_at(self, line: int) -> Section | None:
+        """Return the definition around a line, with secrets masked, or None at the top level."""
+        section = self.outline.enclosing(line)
+        if section is None or self.redactor is None:
+            return section
+        redacted = self.redactor(self.lines[section.line - 1], section.line)
+        if not redacted.masks:
+            return section
+        text = redacted.text.strip()[:MAX_NAME_CHARS]
+        return section.model_copy(update={"text": text, "name": redact(section.name).text})
+
+
+def read_source_file(settings: Settings, location: Location, path: str, redactor: Redactor | None) -> SourceFile | None:
     """Return the lines and definitions of a file; `None` if it is large, cannot be read or may not be shown.
 
     Args:
         settings: Settings of the workspace.
         location: Location of the search.
         path: Path of the file, as rg prints it.
+        redactor: Function that masks secrets in its lines; `None` to show them.
     """
     if not settings.sandbox.holds(os.path.join(location.cwd, path)):
         return None
@@ -57,7 +77,7 @@ def read_source_file(settings: Settings, location: Location, path: str) -> Sourc
         return None
     from ripwrap._code.patterns.outline import PatternOutline  # late: it compiles the patterns of all languages
 
-    return SourceFile(lines, PatternOutline(path, lines))
+    return SourceFile(lines, PatternOutline(path, lines), redactor)
 
 
 def grown_matches(
@@ -81,9 +101,9 @@ def grown_matches(
     return [
         match.model_copy(
             update={
-                "before": tuple(_shown_lines(file, shown.first, place.first, max_line)),
-                "after": tuple(_shown_lines(file, place.last + 1, shown.last + 1, max_line)),
-                "anchors": line_hashes(file.lines[shown.first - 1 : shown.last]) if match.anchors else (),
+                "before": _shown_lines(file, LineSpan(shown.first, place.first - 1), max_line),
+                "after": _shown_lines(file, LineSpan(place.last + 1, shown.last), max_line),
+                "anchors": line_hashes(file.text(shown).split("\n")) if match.anchors else (),
             }
         )
         for match, place, shown in zip(matches, places, share_lines(places, windows), strict=True)
@@ -99,8 +119,10 @@ def _window(file: SourceFile, match: ContentMatch, place: LineSpan, reach: int) 
     return near.joined(place)
 
 
-def _shown_lines(file: SourceFile, first: int, end: int, max_line: int) -> Iterator[str]:
-    return (snippet(line, 1, max_line) for line in file.lines[first - 1 : end - 1])
+def _shown_lines(file: SourceFile, span: LineSpan, max_line: int) -> tuple[str, ...]:
+    if span.last < span.first:
+        return ()
+    return tuple(snippet(line, 1, max_line) for line in file.text(span).split("\n"))
 
 
 def grown_chunks(
@@ -113,7 +135,7 @@ def grown_chunks(
     A result that overlaps with the lines of a better one becomes a part of that one.
 
     Args:
-        chunks: Results, the best first.
+        chunks: Results, the best first, with secrets masked.
         read: Function that reads a file.
         fits: Function that returns False if results are too long.
     """
@@ -138,8 +160,8 @@ def grown_chunks(
             span = span.joined(_lines_of(shown[number]))
         if any(number < at for number in beside) or span.last - span.first >= MAX_DEFINITION_LINES:
             continue
-        text = "".join(f"{line}\n" for line in file.lines[span.first - 1 : span.last])
-        whole = chunk.model_copy(update={"start_line": span.first, "end_line": span.last, "text": text})
+        lines = {"start_line": span.first, "end_line": span.last, "text": f"{file.text(span)}\n"}
+        whole = chunk.model_copy(update=lines)
         grown = [whole if number == at else one for number, one in enumerate(shown) if number not in beside]
         if fits(grown):
             shown = grown
@@ -153,7 +175,7 @@ def _lines_of(chunk: RankedChunk) -> LineSpan:
 def _definition_lines(file: SourceFile, chunk: RankedChunk) -> LineSpan | None:
     """Return the lines of a result and of the definition that it names; `None` if the result has them all."""
     place = _lines_of(chunk)
-    if not file.has(place, chunk.text):
+    if file.text(place) != chunk.text.replace("\r\n", "\n").removesuffix("\n"):
         return None
     found = definition_at(file.outline, place, chunk.symbol)
     if found is None or found[0].name != chunk.symbol:

@@ -302,8 +302,10 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
     """Return the answer within its budget, with sections or whole definitions if they are wanted."""
     location, settings = query.scope.location, query.settings
     files = {location.shown(file.path): file for file in page.files if file.matches}
+    redactors = {name: settings.redactor(location, file.path) for name, file in files.items()}
     found = {
-        name: content_matches(file, name, settings.max_line, anchors=settings.anchors) for name, file in files.items()
+        name: content_matches(file, name, settings.max_line, redactors[name], anchors=settings.anchors)
+        for name, file in files.items()
     }
     fitted = fit_to_budget(page, found, answer, settings.max_chars)
     grows = query.arguments.expand == "definition"
@@ -318,13 +320,13 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
                 update={"notes": (*answer.notes, "There was not enough time to name all definitions.")}
             )
             break
-        source = read_source_file(settings, location, files[name].path)
+        source = read_source_file(settings, location, files[name].path, redactors[name])
         if source is None:
             continue
         sources[name] = source
         shown = list(matches)
         found[name][: len(shown)] = [
-            match.model_copy(update={"section": source.outline.enclosing(match.line)}) for match in shown
+            match.model_copy(update={"section": source.section_at(match.line)}) for match in shown
         ]
     fitted = fit_to_budget(page, found, answer, settings.max_chars)
     return _fit_expanded(query, page, answer, fitted, files, sources) if grows else fitted

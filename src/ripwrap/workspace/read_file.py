@@ -16,6 +16,7 @@ from ripwrap._text import BOMS, in_seconds, is_binary, plural, shown
 from ripwrap.workspace.anchors import HASHED_CHARS, line_hash
 from ripwrap.workspace.arguments import LineRange, ReadFileArguments
 from ripwrap.workspace.budget import shortened, snippet
+from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines, redact
 from ripwrap.workspace.results import LineBlock, ReadFileResult
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
@@ -122,14 +123,16 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
 def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _Lines:
     """Read lines of a file, in bounded memory for files and lines of any size."""
     deadline = Deadline(settings.timeout, "the first line was not read")
-    with open_text(location, "read_file") as (text, encoding):
-        lines, total = _read_text(text, settings, ranges, deadline)
+    with open_text(settings, location, "read_file") as (text, encoding, redactor):
+        lines, total = _read_text(text, settings, redactor, ranges, deadline)
     return _Lines(lines, total, encoding)
 
 
 @contextmanager
-def open_text(location: Location, tool: str) -> Generator[tuple[io.TextIOWrapper, str]]:
-    """Open a text file as rg reads it, and yield it with the name of its encoding.
+def open_text(
+    settings: Settings, location: Location, tool: str
+) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
+    """Open a text file as rg reads it, and yield it with the name of its encoding, and what masks secrets in it.
 
     Raises:
         FileNotFoundError: The file is gone, or is not a regular file.
@@ -137,6 +140,8 @@ def open_text(location: Location, tool: str) -> Generator[tuple[io.TextIOWrapper
         ValueError: The file is binary.
     """
     with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
+        redactor = partial(redact, keys=key_lines(file)) if settings.redact else None
+        file.seek(0)
         start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
         if is_binary(start):
             size = os.fstat(file.fileno()).st_size
@@ -144,16 +149,20 @@ def open_text(location: Location, tool: str) -> Generator[tuple[io.TextIOWrapper
         mark, encoding = next(((mark, name) for mark, name in BOMS if start.startswith(mark)), (b"", "utf-8"))
         file.read(len(mark))
         with io.TextIOWrapper(file, encoding, errors="replace", newline="\n") as text:
-            yield text, encoding
+            yield text, encoding, redactor
 
 
 def _read_text(
-    text: io.TextIOWrapper, settings: Settings, ranges: Sequence[LineRange], deadline: "Deadline"
+    text: io.TextIOWrapper,
+    settings: Settings,
+    redactor: Redactor | None,
+    ranges: Sequence[LineRange],
+    deadline: "Deadline",
 ) -> tuple[list[_Line], int | None]:
     """Return the lines, and the number of all lines, or `None` if counting them takes too long."""
     lines: list[_Line] = []
-    number, room, max_line = 0, settings.max_chars, settings.max_line
-    size = max(max_line, HASHED_CHARS if settings.anchors else 0) + 1
+    number, room = 0, settings.max_chars
+    most = max(settings.max_line, HASHED_CHARS if settings.anchors else 0) + 1 + (MAX_SECRET_CHARS if redactor else 0)
     try:
         for one in ranges:
             while number + 1 < one.start:
@@ -161,11 +170,13 @@ def _read_text(
                     return lines, number
                 number += 1
             while room > 0 and (one.end is None or number < one.end):
-                piece = text.readline(size)
+                piece = text.readline(most)
                 if not piece:
                     return lines, number
                 number += 1
-                lines.append(_Line(number, snippet(piece, 1, max_line), line_hash(piece) if settings.anchors else ""))
+                shown = redactor(piece, number).text if redactor else piece
+                digits = line_hash(shown) if settings.anchors else ""
+                lines.append(_Line(number, snippet(shown, 1, settings.max_line), digits))
                 room -= len(lines[-1].text) + 1
                 if not piece.endswith("\n"):
                     skip_line(text, deadline)

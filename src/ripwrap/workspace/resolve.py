@@ -10,6 +10,7 @@ from ripwrap.workspace.anchors import HASHED_CHARS, Anchor, line_hash, parse_pla
 from ripwrap.workspace.arguments import ResolveArguments
 from ripwrap.workspace.budget import snippet
 from ripwrap.workspace.read_file import Deadline, open_text, skip_line
+from ripwrap.workspace.redact import MAX_SECRET_CHARS
 from ripwrap.workspace.results import ResolveResult
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
@@ -80,9 +81,11 @@ def _find(settings: Settings, location: Location, anchor: Anchor) -> _Found:
     deadline = Deadline(settings.timeout, "the file was not read")
     lines: list[tuple[int, str]] = []
     count = number = 0
-    with open_text(location, "resolve") as (text, _):
-        while piece := _read_line(text, deadline):
+    with open_text(settings, location, "resolve") as (text, _, redactor):
+        while piece := _read_line(text, deadline, HASHED_CHARS + 1 + (MAX_SECRET_CHARS if redactor else 0)):
             number += 1
+            if redactor is not None:
+                piece = redactor(piece, number).text
             if line_hash(piece) == anchor.hash:
                 if number == anchor.line:
                     return _Found([(number, piece)], 1, number)
@@ -97,9 +100,9 @@ def _nearest(lines: list[tuple[int, str]], anchor: Anchor) -> list[tuple[int, st
     return sorted(lines, key=lambda line: (abs(line[0] - anchor.line), line[0]))[: _MAX_OTHERS + 1]
 
 
-def _read_line(text: io.TextIOWrapper, deadline: Deadline) -> str:
+def _read_line(text: io.TextIOWrapper, deadline: Deadline, most: int) -> str:
     """Return the beginning of the next line, as much as is hashed and shown; empty at the end of the file."""
-    piece = text.readline(HASHED_CHARS + 1)
+    piece = text.readline(most)
     if piece and not piece.endswith("\n"):
         skip_line(text, deadline)
     deadline.check_sometimes()
