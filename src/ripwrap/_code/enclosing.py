@@ -2,7 +2,8 @@
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ripwrap._code.outline import Outline, Section
@@ -144,21 +145,27 @@ def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
     def cost(number: int) -> tuple[int, int]:
         if number in place:
             return -1, number
-        near = min(abs(number - place.first), abs(number - place.last))
-        return min(near, (number - span.first) * _HEAD_COST, (span.last - number) * _TAIL_COST), number
+        away = min(abs(number - place.first), abs(number - place.last))
+        return min(away, (number - span.first) * _HEAD_COST, (span.last - number) * _TAIL_COST), number
 
-    return sorted(sorted(range(span.first, span.last + 1), key=cost)[: max(max_lines, 1)])
+    # No line that is further from all of these is kept.
+    near = {
+        *range(max(place.first - max_lines, span.first), min(place.last + max_lines, span.last) + 1),
+        *range(span.first, min(span.first + max_lines, span.last) + 1),
+        *range(max(span.last - max_lines, span.first), span.last + 1),
+    }
+    return sorted(sorted(near, key=cost)[: max(max_lines, 1)])
 
 
-def runs_of(numbers: Iterable[int]) -> list[LineSpan]:
-    """Return numbers of lines, in order, as spans of consecutive lines."""
-    runs: list[LineSpan] = []
-    for number in numbers:
-        if runs and runs[-1].last == number - 1:
-            runs[-1] = LineSpan(runs[-1].first, number)
-        else:
-            runs.append(LineSpan(number, number))
-    return runs
+def gaps_between(span: LineSpan, kept: Sequence[int]) -> list[LineSpan]:
+    """Return the lines of a span that are not kept, as spans of consecutive lines.
+
+    Args:
+        span: All lines.
+        kept: Numbers of those that are kept, in order.
+    """
+    edges = pairwise((span.first - 1, *kept, span.last + 1))
+    return [LineSpan(before + 1, after - 1) for before, after in edges if after - before > 1]
 
 
 def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list[LineSpan]:

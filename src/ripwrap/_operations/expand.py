@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from ripwrap._code.enclosing import LineSpan, block_at, definition_at, definition_kind, kept_lines, runs_of
+from ripwrap._code.enclosing import LineSpan, block_at, definition_at, definition_kind, gaps_between, kept_lines
 from ripwrap._ripgrep.runner import AsyncRunner, Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import BOMS, plural, raw_bytes, shown, text_of
@@ -196,7 +196,6 @@ def _expand(request: ExpandRequest) -> Expansion:
     span = LineSpan(max(span.first, source.start), min(span.last, source.start + len(source.lines) - 1))
     limit = None if to == "lines" else request.max_lines
     kept = kept_lines(span, place, limit or len(source.lines))
-    missing = set(range(span.first, span.last + 1)).difference(kept)
     return Expansion(
         path=path,
         to=to,
@@ -206,7 +205,7 @@ def _expand(request: ExpandRequest) -> Expansion:
         end_line=span.last,
         match_lines=(place.first, place.last),
         lines=tuple(NumberedLine(number=number, text=source.lines[number - source.start]) for number in kept),
-        elided=tuple((gap.first, gap.last) for gap in runs_of(sorted(missing))),
+        elided=tuple((gap.first, gap.last) for gap in gaps_between(span, kept)),
     )
 
 
