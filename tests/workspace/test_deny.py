@@ -159,6 +159,34 @@ def test_followed_link_shows_no_denied_file(tree: Path) -> None:
     assert {place.file for place in workspace.codebase_search_result("needle").places} == {"ok.py", "sub/ok.py"}
 
 
+PARTS = st.sampled_from(["a", "b", "..", ".", ".env", "SECRETS", "secrets", "k.pem", "x", ""])
+TARGETS = st.lists(PARTS, min_size=1, max_size=4).map("/".join).filter(lambda target: bool(target.strip("/")))
+LINKS = st.dictionaries(st.sampled_from(["a", "b", "x", "a/x", "b/a", "secrets/x", "k.pem", "b/.env"]), TARGETS)
+
+
+@given(links=LINKS, paths=st.lists(TARGETS, max_size=8), follow=st.booleans())
+def test_no_path_through_any_links_shows_a_denied_file(
+    links: dict[str, str], paths: list[str], follow: bool, rg: RgBinary, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    for name in ("a/ok", "b/ok", "a/.env", "b/k.pem", "secrets/in", "a/secrets/in", "b/SECRETS/in"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("shown\n" if name.endswith("ok") else "denied!\n")
+    for name, target in links.items():
+        if not (root / name).exists() and (root / name).parent.is_dir():
+            (root / name).unlink(missing_ok=True)
+            (root / name).symlink_to(target)
+    workspace = sync.Workspace(root, rg=rg.path, deny=GLOBS, follow=follow)
+    everything = {"include_hidden": True, "include_ignored": True}
+    assert "denied!" not in workspace.call("grep_content", {"pattern": "e", **everything})
+    assert "denied!" not in workspace.codebase_search("denied shown")
+    for path in (*paths, *links):
+        assert "denied!" not in workspace.read_file(path)
+        assert "denied!" not in workspace.call("grep_content", {"pattern": "e", "path": path, **everything})
+        for tool in ("ls", "tree", "find_files"):
+            assert "/in\n" not in workspace.call(tool, {"path": path, **everything})
+
+
 def test_roots_have_the_globs_each(tmp_path: Path) -> None:
     for name in ("secrets/one", "two[x]"):
         (tmp_path / name / "top").mkdir(parents=True)
@@ -251,6 +279,14 @@ def test_glob_does_not_bring_denied_files_back(tree: Path) -> None:
         found = workspace.grep_content_result("needle", file_pattern=glob, include_hidden=True, include_ignored=True)
         assert {file.path for file in found.files} <= {"sub/ok.py"}
     assert workspace.grep_content_result("needle", file_type="all").total_matches == 2
+
+
+@pytest.mark.parametrize("glob", [".env", "**/*.pem", "sub/key.pem", "*.py,*.pem", "/secrets/x", "./.env.missing"])
+def test_answer_says_that_a_glob_is_denied_whether_a_file_matches_or_not(tree: Path, glob: str) -> None:
+    workspace = sync.Workspace(tree, deny=GLOBS)
+    for text in (workspace.grep_content("needle", file_pattern=glob), workspace.find_files(glob)):
+        assert f'{glob.rpartition(",")[2]} is denied by "' in text
+        assert "is denied" not in workspace.grep_content("needle", file_pattern="*.py,!*.pem")
 
 
 def test_index_has_no_denied_files_and_a_denied_change_is_no_change(tree: Path, tmp_path: Path, rg: RgBinary) -> None:

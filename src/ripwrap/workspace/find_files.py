@@ -27,6 +27,7 @@ from ripwrap.workspace.scope import (
     Progress,
     Scope,
     Settings,
+    denied_glob_notes,
     entry_globs,
     file_filter,
     open_scope,
@@ -91,7 +92,11 @@ async def run_find_files(
             found = replace(found, total=found.total + len(denied))
         paths = [_shown_entry(location, one) for one in items[offset:end]]
         named = frozenset(_shown_entry(location, one) for one in denied)
-        notes = tuple(denied_note(len(denied))) if settings.show_denied == "count" else ()
+        notes = {
+            "hide": (*denied_glob_notes(scope, arguments.pattern),),
+            "count": (*denied_note(len(denied)),),
+            "name": (),
+        }[settings.show_denied]
         nothing = "" if found.total else await _why_none(run, scope, arguments, found)
 
         def answer(count: int) -> FindFilesResult:
