@@ -29,6 +29,7 @@ from ripwrap.cli.flags import (
     Color,
     CountLines,
     CountMatches,
+    CoverageFlag,
     Cwd,
     Json,
     Limit,
@@ -49,6 +50,7 @@ from ripwrap.cli.index import index
 from ripwrap.cli.output import (
     FAILED,
     FOUND,
+    NOTHING,
     DownloadBar,
     complain,
     count_printer,
@@ -56,8 +58,10 @@ from ripwrap.cli.output import (
     path_printer,
     print_all,
     print_chunk,
+    print_coverage,
     print_entry,
     print_json,
+    print_reason,
     print_types,
     styled_console,
 )
@@ -88,6 +92,12 @@ class RunOptions:
 SETUP_EXIT_CODES = """\
 Exit codes:
   0  success
+  2  an error; stderr says which"""
+
+WHY_EXIT_CODES = """\
+Exit codes:
+  0  a search reads the file
+  1  it does not; the reason is printed
   2  an error; stderr says which"""
 
 app: App = App(
@@ -159,6 +169,7 @@ def _print_results(operation: Operation, show: Callable[[Any], None], wanted: ty
         "ripwrap search -F 'a[0]' -t py           # plain text, in Python files",
         "ripwrap search TODO -g '!tests/**' -C 2  # not in tests; two lines of context",
         "ripwrap search TODO --json               # JSON lines, for programs",
+        "ripwrap search TODO --coverage           # and how many files were searched",
         "ripwrap search -- --pre                  # a pattern that begins with a dash",
     ),
 )
@@ -175,6 +186,7 @@ def search(
     color: Color = "auto",
     max_columns: MaxColumns = 0,
     limit: Limit = None,
+    coverage: CoverageFlag = False,
     run: RunOptions = RunOptions(),
     **options: Unpack[SearchOptions],
 ) -> int:
@@ -193,7 +205,11 @@ def search(
         options["no_line_number"] = False
 
     def ask(operation: Operation, show: Callable[[Any], None], wanted: type) -> int:
-        return _print_results(partial(operation, pattern, paths=paths, limit=limit, **options), show, wanted, run)
+        code = _print_results(partial(operation, pattern, paths=paths, limit=limit, **options), show, wanted, run)
+        if coverage:
+            files = sync.coverage(cwd=run.cwd, paths=paths, timeout=None, rg=run.rg, **options)
+            print_coverage(files, as_json=run.json)
+        return code
 
     if files_with_matches:
         return ask(sync.files_with_matches, path_printer(color), str)
@@ -293,6 +309,31 @@ def rank(
 
 @app.command(
     sort_key=7,
+    usage="ripwrap why [OPTIONS] FILE [PATH]...",
+    help_epilogue=epilogue(
+        "ripwrap why build/out.py",
+        "ripwrap why src/till.py -t md --no-hidden  # with the options of a search",
+        after=WHY_EXIT_CODES,
+    ),
+)
+@flags(SearchOptions)
+def why(file: str, /, *paths: str, run: RunOptions = RunOptions(), **options: Unpack[SearchOptions]) -> int:
+    """Show why a search reads a file, or does not.
+
+    Parameters
+    ----------
+    file
+        File or directory to explain
+    paths
+        Files and directories of the search [default: all]
+    """
+    reason = sync.why(file, cwd=run.cwd, paths=paths, rg=run.rg, **options)
+    print_json(reason) if run.json else print_reason(reason)
+    return FOUND if reason else NOTHING
+
+
+@app.command(
+    sort_key=8,
     usage="ripwrap doctor [OPTIONS]",
     help_epilogue=epilogue("ripwrap doctor", "ripwrap doctor --rg ./rg", after=SETUP_EXIT_CODES),
 )
@@ -325,7 +366,7 @@ def doctor(*, rg: RgPath = None) -> int:
 
 
 @app.command(
-    sort_key=8,
+    sort_key=9,
     usage="ripwrap install [OPTIONS] [VERSION]",
     help_epilogue=epilogue("ripwrap install", "ripwrap install 15.2.0 --dest /usr/local/bin", after=SETUP_EXIT_CODES),
 )
@@ -372,7 +413,7 @@ def install(
 
 
 @app.command(
-    sort_key=9,
+    sort_key=10,
     usage="ripwrap mcp [OPTIONS]",
     help_epilogue=epilogue(
         "ripwrap mcp --root .", "ripwrap mcp --root src --root docs --http --port 8080", after=SETUP_EXIT_CODES

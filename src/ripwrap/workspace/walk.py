@@ -11,13 +11,11 @@ from functools import partial
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ignore.rules import IgnoreStack, Rule, Rules, match_text
 from ripwrap._ripgrep.stderr import path_error
+from ripwrap._windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError
 from ripwrap.models import PathError
 from ripwrap.options import EXCLUDED, FileOptions
 from ripwrap.workspace.scope import Scope, escaped
-
-NAME_SURROGATE_TAG = 0x20000000
-"""Bit of a Windows reparse tag that marks a file that stands for another one (`IsReparseTagNameSurrogate`)."""
 
 
 class ScopeWalk:
