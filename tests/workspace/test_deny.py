@@ -2,7 +2,7 @@
 
 import os
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -306,6 +306,34 @@ def test_index_has_no_denied_files_and_a_denied_change_is_no_change(tree: Path, 
         denying.close()
     names = {os.path.basename(path) for path in opened if path.startswith(str(tree))} - {"a.py"}
     assert not names & {".env", ".ENV", "key.pem", "secrets"}
+
+
+class Recorder:
+    """Embedder that notes the texts it is sent."""
+
+    name = "test:recorder"
+    dimension = 2
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> list[list[float]]:
+        self.texts += texts
+        return [[1.0, 0.0] for _ in texts]
+
+
+@pytest.mark.extra
+def test_embedder_is_sent_no_text_of_a_denied_file_that_another_index_has(plant: Plant, tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    root, recorder = plant({"ok.py": "allowed\n", "key.pem": "denied\n", "secrets/a.py": "denied\n"}), Recorder()
+    with sync.Index(root, location=tmp_path / "home") as shared:
+        assert shared.refresh().added == 3
+    iglob = DeniedPaths(DenyRules(GLOBS)).iglobs()
+    with sync.Index(root, location=tmp_path / "home", embedder=recorder, iglob=iglob) as denying:
+        assert denying.refresh().embedded == 1
+        assert {result.path for result in denying.search("denied allowed")} == {"ok.py"}
+    assert any("allowed" in text for text in recorder.texts)
+    assert {text for text in recorder.texts if "denied" in text} <= {"denied allowed"}
 
 
 def test_unsure_candidates_of_an_index_bring_no_denied_file(plant: Plant, tmp_path: Path, rg: RgBinary) -> None:
