@@ -13,6 +13,8 @@ from ripwrap import AccessDeniedError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace.deny import DeniedPaths, DenyRules
 from ripwrap.workspace.sandbox import Sandbox
+from ripwrap.workspace.scope import Settings, open_scope
+from ripwrap.workspace.tree_collector import find_denied
 from support.opening import on_open
 from support.tools import APIS, Asked
 
@@ -202,6 +204,7 @@ def test_roots_have_the_globs_each(tmp_path: Path) -> None:
     assert workspace.read_file("top/a") == 'Error: top/a is denied by "/top"'
 
 
+@pytest.mark.rg_matrix
 @given(tree=TREES)
 def test_rg_and_python_deny_the_same_paths(
     tree: dict[str, str], rg: RgBinary, tmp_path_factory: pytest.TempPathFactory
@@ -257,6 +260,32 @@ def test_listings_show_denied_files_as_the_user_wants(tree: Path) -> None:
             "(7 entries.)"
         ),
     )
+
+
+def test_denied_files_of_several_roots_are_named(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "secrets").mkdir(parents=True)
+        (tmp_path / name / "k.pem").write_text("")
+        (tmp_path / name / "ok").write_text("")
+    workspace = sync.Workspace(tmp_path / "one", tmp_path / "two", deny=GLOBS, show_denied="name")
+    names = [f"{tmp_path / name / file}" for name in ("one", "two") for file in ("k.pem", "ok")]
+    assert list(workspace.find_files_result().files) == names
+    listed = workspace.ls_result().entries
+    assert {entry.path for entry in listed if entry.denied} == {
+        str(tmp_path / name / file) for name in ("one", "two") for file in ("k.pem", "secrets")
+    }
+
+
+def test_denied_files_that_there_is_no_time_to_find_are_noted(tree: Path) -> None:
+    def found(seconds: float) -> tuple[list[str], bool]:
+        sandbox = Sandbox([tree], deny=GLOBS)
+        settings = Settings(sandbox, False, False, False, seconds, 20_000, 500)
+        with open_scope(settings, ".", hidden=True, ignored=False) as scope:
+            return find_denied(scope, scope.options)
+
+    denied, late = found(60)
+    assert (set(denied), late) == ({"secrets/", "sub/.ENV", "sub/key.pem", ".env"}, False)
+    assert found(-1) == ([], True)
 
 
 def test_named_denied_files_keep_to_the_other_arguments(tree: Path) -> None:
