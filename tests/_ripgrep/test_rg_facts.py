@@ -516,7 +516,7 @@ def test_context_gaps_have_no_record_and_passthru_yields_every_line(rg: RgBinary
     assert by_rg("--context=1") == by_ripwrap(context=1) == around
     every = [("match" if number in (1, 2, 7) else "context", number) for number in range(1, 8)]
     assert by_rg("--passthru") == by_ripwrap(passthru=True) == every
-    # Lines after the last match may be matches too, beyond the limit.
+    # The context after the last match of --max-count may have further matches.
     assert by_rg("--max-count=1", "--after-context=1") == by_ripwrap(max_count=1, after_context=1) == every[:2]
 
 
