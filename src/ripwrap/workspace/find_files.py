@@ -32,6 +32,7 @@ from ripwrap.workspace.scope import (
     open_scope,
     visible_paths,
 )
+from ripwrap.workspace.unsearched import unsearched_notes
 
 EXPLAIN_SECONDS = 5.0
 """Seconds for finding out why no file was found."""
@@ -83,6 +84,10 @@ async def run_find_files(
         items = await run.call(partial(_by_age, location.cwd, found.paths)) if newest else found.paths
         paths = [_shown_entry(location, one) for one in items[offset:end]]
         nothing = "" if found.total else await _why_none(run, scope, arguments, found)
+        notes = scope_notes(scope, found.errors, timed_out=not found.exact, engine=found.engine)
+        if not found.total and found.exact and arguments.entry_type == "file":
+            files = file_filter(scope.location, arguments.pattern)
+            notes += await unsearched_notes(run, scope, files.options, verb="listed")
 
         def answer(count: int) -> FindFilesResult:
             more = found.total > offset + count
@@ -97,7 +102,7 @@ async def run_find_files(
                 truncated=more or not found.exact,
                 next_offset=offset + count if more and count else None,
                 message=nothing or much,
-                notes=scope_notes(scope, found.errors, timed_out=not found.exact, engine=found.engine),
+                notes=notes,
                 engine=found.engine,
             )
 
