@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ripwrap import binary, sync
     from ripwrap._operations.counts import count, count_matches, file_types, files_with_matches, files_without_match
     from ripwrap._operations.coverage import coverage, why
+    from ripwrap._operations.expand import expand
     from ripwrap._operations.files import files
     from ripwrap._operations.grep import grep
     from ripwrap._operations.rank import rank
@@ -88,7 +89,18 @@ if TYPE_CHECKING:
         TreeEntry,
     )
     from ripwrap.options import FileOptions, SearchOptions, StrPath
-    from ripwrap.results import Coverage, FileMatches, GrepMatch, GrepResult, RankedChunk, Reason, SkippedFiles, Tree
+    from ripwrap.results import (
+        Coverage,
+        Expansion,
+        FileMatches,
+        GrepMatch,
+        GrepResult,
+        NumberedLine,
+        RankedChunk,
+        Reason,
+        SkippedFiles,
+        Tree,
+    )
     from ripwrap.workspace import Workspace
 
 __all__ = [
@@ -105,6 +117,7 @@ __all__ = [
     "Elapsed",
     "EmbeddingError",
     "End",
+    "Expansion",
     "ExtractionFailedError",
     "FileCount",
     "FileMatches",
@@ -115,6 +128,7 @@ __all__ = [
     "Hint",
     "Match",
     "Message",
+    "NumberedLine",
     "PathError",
     "PatternError",
     "Range",
@@ -139,6 +153,7 @@ __all__ = [
     "count",
     "count_matches",
     "coverage",
+    "expand",
     "file_types",
     "files",
     "files_with_matches",
@@ -159,6 +174,7 @@ _SUBMODULES = ("binary", "errors", "index", "models", "options", "results", "syn
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
     "files": "_operations.files",
+    "expand": "_operations.expand",
     "search": "_operations.search",
     "search_messages": "_operations.search",
     "count": "_operations.counts",
@@ -206,10 +222,12 @@ _MODULE_OF = {
     "FileOptions": "options",
     "SearchOptions": "options",
     "StrPath": "options",
+    "Expansion": "results",
     "Coverage": "results",
     "FileMatches": "results",
     "GrepMatch": "results",
     "GrepResult": "results",
+    "NumberedLine": "results",
     "RankedChunk": "results",
     "Reason": "results",
     "SkippedFiles": "results",

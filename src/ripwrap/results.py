@@ -329,6 +329,62 @@ class RankedChunk(BaseModel, frozen=True):
     reasons: tuple[str, ...]
 
 
+class NumberedLine(BaseModel, frozen=True):
+    """Line of a file.
+
+    Attributes:
+        number: Its number, from 1.
+        text: Its text without the line terminator.
+    """
+
+    number: int
+    text: Text
+
+
+class Expansion(BaseModel, frozen=True):
+    """Lines around a match, as `expand()` returns them.
+
+    `str()` has the path, the lines with their numbers, and `[N more lines]` where lines are left out; `:` marks the
+    lines of the match, `-` the others.
+
+    Attributes:
+        path: Path of the file, as in the match.
+        to: Reason for the lines: they are a `definition`, a `block`, or the `lines` around the match.
+        kind: Kind of the definition: `function`, the word of the language (`class`, `struct`), or in documents
+            `heading`, `table` or `key`; empty if the line does not tell, or there is no definition.
+        name: Name of the definition, e.g. `Shop.add`; `None` if there is none, or it has no name.
+        start_line: Number of the first line, from 1. Decorators and comments directly above a definition belong to it.
+        end_line: Number of the last line.
+        match_lines: Numbers of the first and the last line of the match.
+        lines: Lines that are shown: all, or at most `max_lines`.
+        elided: First and last number of each run of lines that is left out.
+    """
+
+    path: FsPath
+    to: Literal["definition", "block", "lines"]
+    kind: str = ""
+    name: Text | None = None
+    start_line: int
+    end_line: int
+    match_lines: tuple[int, int]
+    lines: tuple[NumberedLine, ...]
+    elided: tuple[tuple[int, int], ...] = ()
+
+    def __str__(self) -> str:
+        """Return the path, the definition, and the lines with their numbers."""
+        about = " ".join(filter(None, (self.kind, self.name)))
+        rows = [f"{shown(self.path)}:{self.start_line}-{self.end_line}{about and f' {about}'}"]
+        gaps = {last: last - first + 1 for first, last in self.elided}
+        first, last = self.match_lines
+        for line in self.lines:
+            if line.number - 1 in gaps:
+                rows.append(f"  [{plural(gaps[line.number - 1], 'more line')}]")
+            rows.append(f"  {line.number}{':' if first <= line.number <= last else '-'} {line.text}".rstrip())
+        if self.end_line in gaps:
+            rows.append(f"  [{plural(gaps[self.end_line], 'more line')}]")
+        return "\n".join(rows)
+
+
 class Tree(BaseModel, frozen=True):
     """Tree of a directory, as `tree_text()` returns it.
 

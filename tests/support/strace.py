@@ -13,14 +13,14 @@ from support.rgs import CACHE, UnavailableError, extract_debian
 
 _PROCESSES = ("fork", "vfork", "clone", "clone3")
 _SOCKETS = ("socket", "socketpair", "connect")
-# The question mark makes a call optional: not every processor has it.
+# strace ignores calls with a question mark if the processor does not have them.
 _CALLS = f"trace=%file,{','.join(f'?{call}' for call in (*_PROCESSES, *_SOCKETS))}"
 _NEEDS = ("strace", "libunwind8", "liblzma5")
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The calls of one run.
+    """System calls of one run.
 
     Attributes:
         programs: A call for each attempt to execute a program; the first is the traced program itself.

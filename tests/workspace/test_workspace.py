@@ -214,6 +214,17 @@ def test_answer_without_matches_says_which_files_nothing_has_read(
     assert "ot searched" not in Asked(api, root, rg=rg, follow=True).grep_content("needle", output_mode=mode)
 
 
+def test_answer_without_matches_names_no_denied_link(plant: Plant, rg: RgBinary) -> None:
+    root = plant({"a": "x", "secret/b": ""})
+    (root / "secret/link").symlink_to("../a")
+    (root / "Key.pem").symlink_to("a")
+    asked = sync.Workspace(root, deny=["*.pem", "secret/"], rg=rg)
+    assert "ot searched" not in asked.grep_content("needle")
+    assert "Not listed" not in asked.find_files("*.go")
+    (root / "plain").symlink_to("a")
+    assert "Not searched: 1 symbolic link, which is not followed: plain." in asked.grep_content("needle")
+
+
 def test_answer_says_if_no_file_was_searched(rg: RgBinary, plant: Plant) -> None:
     root = plant({"a.py": "x", ".gitignore": "d/\n", "d/e": "x", "empty/.hidden": ""})
     asked = sync.Workspace(root, rg=rg)

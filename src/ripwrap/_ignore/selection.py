@@ -273,7 +273,12 @@ class LeftOut:
 
 
 def walk_left_out(
-    selection: Selection, paths: Sequence[str], is_searched: Callable[[str], bool], stop: Callable[[], bool]
+    selection: Selection,
+    paths: Sequence[str],
+    is_searched: Callable[[str], bool],
+    stop: Callable[[], bool],
+    *,
+    whole: bool,
 ) -> Iterator[LeftOut]:
     """Yield each file below the searched paths that is not searched, also those in folders that are left out.
 
@@ -284,6 +289,7 @@ def walk_left_out(
         paths: Searched paths.
         is_searched: Function that returns True for the path of a file that rg searched.
         stop: Function that is called for each folder; the walk ends when it returns True.
+        whole: Walk through folders that are left out, too. Else such a folder is yielded, and not opened.
     """
     # A stack and not recursion: a tree may be deeper than Python's stack. Each item has the folder above, the name of
     # the folder to read, and the reason if that is left out; a searched path has no folder above.
@@ -303,7 +309,7 @@ def walk_left_out(
             if is_searched(folder.join(name)):
                 continue
             is_folder, left_out = _judge(selection, folder, name, inside)
-            if is_folder:
+            if is_folder and (whole or not left_out.cause):
                 waiting.append((folder, name, left_out if left_out.cause else None))
             else:
                 yield left_out

@@ -138,6 +138,8 @@ class CoverageRequest:
         timeout: Seconds for everything; `None` is no limit.
         path: Argument of `why()`; empty for `coverage()`.
         inside: Real path of the directory that ignore files must be in, links resolved; empty allows any.
+        read: True if rg reads the files, and directories that are left out are walked, too. Else such a directory
+            counts as one entry, and is not opened.
     """
 
     command: Command
@@ -145,6 +147,7 @@ class CoverageRequest:
     timeout: float | None
     path: str = ""
     inside: str = ""
+    read: bool = True
 
     @property
     def may_be_binary(self) -> bool:
@@ -168,13 +171,13 @@ def coverage_request(
         paths: See there.
         options: See there.
         timeout: See there.
-        read: Let rg read the files, to find binary and unreadable ones; else it only lists them.
+        read: See `CoverageRequest`.
         inside: See `CoverageRequest`.
     """
     own = tuple(name for name in ARGUMENTS if name not in ("pattern", "limit"))
     search_command("", cwd, (), options, arguments=own)  # checks all options; the next command has but a few
     command = _nul_command(cwd, paths, options) if read else files_command(cwd, paths, _file_options(options))
-    return CoverageRequest(command, options, check_timeout(timeout), inside=inside)
+    return CoverageRequest(command, options, check_timeout(timeout), inside=inside, read=read)
 
 
 def why_request(
@@ -264,9 +267,13 @@ def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector
             tally.searched += 1
     selection = Selection(request.command.cwd, request.options, types, inside=request.inside)
     for one in walk_left_out(
-        selection, _outermost(request.command), lambda path: found.key(path) in found.searched, stop
+        selection,
+        _outermost(request.command),
+        lambda path: found.key(path) in found.searched,
+        stop,
+        whole=request.read,
     ):
-        unread = one.path in unreadable or _error(request, one.path)
+        unread = one.path in unreadable or (request.read and _error(request, one.path))
         tally.add(one.path, one.cause.kind if one.cause else "unreadable" if unread else "other")
     groups = (
         SkippedFiles(

@@ -69,6 +69,7 @@ from ripwrap.errors import RipwrapError, spell, spell_error
 from ripwrap.models import FileCount, Match, TreeEntry
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.results import RankedChunk
+from ripwrap.workspace.deny import ShowDenied
 
 Exclude = Annotated[
     tuple[str, ...],
@@ -427,6 +428,10 @@ def mcp(
     allowed_host: Annotated[list[str] | None, Parameter(metavar="HOST", negative=())] = None,
     index: Annotated[bool, Parameter(show_default=False)] = False,
     index_location: Annotated[str | None, Parameter(metavar="DIR")] = None,
+    deny: Annotated[list[str] | None, Parameter(metavar="GLOB", negative=())] = None,
+    no_deny: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    show_denied: Annotated[ShowDenied, Parameter(metavar="HOW", show_choices=False)] = "hide",
+    redact: Annotated[bool, Parameter(negative="--no-redact", show_default="on")] = True,
     rg: RgPath = None,
 ) -> int:
     """Serve tools to agents, over MCP.
@@ -447,6 +452,14 @@ def mcp(
         Offer the tools of an index, kept in the user's cache
     index_location
         Keep the index here; project is .ripwrap in each root
+    deny
+        Deny these files, too, as in .gitignore; may be repeated
+    no_deny
+        Deny only the files of --deny, not the usual secrets
+    show_denied
+        Denied files in listings: hide, count or name them
+    redact
+        Mask keys, tokens and passwords in answers
     """
     try:
         from ripwrap import mcp as server
@@ -472,5 +485,8 @@ def mcp(
         allowed_hosts=names,
         rg=rg,
         index=index_location or index,
+        deny=(*(() if no_deny else sync.Workspace.SECRETS), *(deny or ())),
+        show_denied=show_denied,
+        redact=redact,
     )
     return FOUND

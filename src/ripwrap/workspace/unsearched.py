@@ -21,8 +21,8 @@ MAX_NAME_CHARS = 300
 
 _KINDS: dict[SkipKind, tuple[str, str]] = {
     "link": ("symbolic link, which is not followed", "symbolic links, which are not followed"),
-    "max_depth": ("file in a directory that is too deep", "files in directories that are too deep"),
-    "one_file_system": ("file on another file system", "files on other file systems"),
+    "max_depth": ("directory, which is too deep", "directories, which are too deep"),
+    "one_file_system": ("directory, which is on another file system", "directories, which are on other file systems"),
     "special": ("FIFO, socket or device", "FIFOs, sockets or devices"),
 }
 """Texts about one file and several files for the kinds that answers mention nowhere else.
@@ -44,7 +44,7 @@ async def unsearched_notes(run: Runner, scope: Scope, options: Mapping[str, Any]
         verb: What the tool does with files: searched or listed.
     """
     location = scope.location
-    if scope.allowed is not None or location.is_file:
+    if scope.options.get("follow") or location.is_file:
         return ()
     files = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
     chosen = cast("SearchOptions", {**scope.options, **files})
@@ -57,6 +57,7 @@ async def unsearched_notes(run: Runner, scope: Scope, options: Mapping[str, Any]
     if not coverage.exact:
         return ()
     groups = [group for group in coverage.skipped if group.kind in _KINDS]
+    groups = [group for group in groups if scope.allowed is None or scope.allowed(group.examples[0].path)]
     none = (f"No file was {verb}.",) if verb == "searched" and not coverage.searched else ()
     return (*none, *(_sentence(scope.location, group, verb) for group in groups))
 
