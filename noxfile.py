@@ -110,6 +110,16 @@ def frameworks(session: nox.Session) -> None:
 
 
 @nox.session
+def conformance(session: nox.Session) -> None:
+    """Run deepagents' standard tests on the backend, and check the adapters with the types of the frameworks."""
+    _install(session, "typing", "conformance", extras="bin,cli,deepagents,langchain,openai,pydantic-ai")
+    options = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
+    session.run("pytest", *options, "tests/conformance", *session.posargs)
+    # The configuration would skip these types: the environment of the session `types` does not have all of them.
+    session.run("mypy", "--config-file=", "--strict", "src/ripwrap/frameworks", env={"MYPYPATH": "src"})
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """The documentation into `docs/_build`, its pictures made anew, its links followed, two pages as screenshots."""
     _install(session, "docs", extras="bin,cli,mcp")
@@ -143,6 +153,9 @@ def types(session: nox.Session) -> None:
     session.run("mypy", "--platform=win32", "src")
     session.run("pyright")
     session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_subprocess")
+    # The bases of these adapters, without the fifty packages that they need to run.
+    extras = GROUPS["project"]["optional-dependencies"]
+    session.install("--no-deps", *extras["deepagents"], *extras["langchain"])
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")
 
 
