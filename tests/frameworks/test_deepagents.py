@@ -13,7 +13,7 @@ from typing import Any
 
 from deepagents.backends import FilesystemBackend
 from deepagents.backends.protocol import FileDownloadResponse, FileUploadResponse, GrepResult
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ripwrap import sync
@@ -56,6 +56,11 @@ def paths(found: list[Any] | None) -> list[str]:
 
 
 @given(tree=TREES, glob=GLOBS, start=st.sampled_from(["/", "/sub", "/.dot"]))
+@example(tree=[("ü.py",), ("b.py",)], glob="?.py", start="/")  # ripgrep's `?` and sets are of bytes
+@example(tree=[("ü.py",), ("b.py",)], glob="[!a].py", start="/")
+@example(tree=[("a,b.py",), ("b.py",)], glob="a,b.py", start="/")
+@example(tree=[("!x.py",), ("b.py",)], glob="!x.py", start="/")
+@example(tree=[("{y}.py",), ("y.py",)], glob=r"\{y\}.py", start="/")
 @settings(max_examples=40)
 def test_deepagents_glob_finds_what_deepagents_own_backend_finds(
     tmp_path_factory: pytest.TempPathFactory, tree: list[tuple[str, ...]], glob: str, start: str
