@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ripwrap import binary, sync
     from ripwrap._operations.counts import count, count_matches, file_types, files_with_matches, files_without_match
+    from ripwrap._operations.coverage import coverage, why
     from ripwrap._operations.expand import expand
     from ripwrap._operations.files import files
     from ripwrap._operations.grep import grep
@@ -88,7 +89,18 @@ if TYPE_CHECKING:
         TreeEntry,
     )
     from ripwrap.options import FileOptions, SearchOptions, StrPath
-    from ripwrap.results import Expansion, FileMatches, GrepMatch, GrepResult, NumberedLine, RankedChunk, Tree
+    from ripwrap.results import (
+        Coverage,
+        Expansion,
+        FileMatches,
+        GrepMatch,
+        GrepResult,
+        NumberedLine,
+        RankedChunk,
+        Reason,
+        SkippedFiles,
+        Tree,
+    )
     from ripwrap.workspace import Workspace
 
 __all__ = [
@@ -99,6 +111,7 @@ __all__ = [
     "CapabilityError",
     "ChecksumMismatchError",
     "Context",
+    "Coverage",
     "DecodeError",
     "DownloadFailedError",
     "Elapsed",
@@ -120,11 +133,13 @@ __all__ = [
     "PatternError",
     "Range",
     "RankedChunk",
+    "Reason",
     "Rg",
     "RgBinary",
     "RipwrapError",
     "SearchError",
     "SearchOptions",
+    "SkippedFiles",
     "Stats",
     "StrPath",
     "Submatch",
@@ -137,6 +152,7 @@ __all__ = [
     "binary",
     "count",
     "count_matches",
+    "coverage",
     "expand",
     "file_types",
     "files",
@@ -150,6 +166,7 @@ __all__ = [
     "sync",
     "tree",
     "tree_text",
+    "why",
 ]
 
 # A public name is loaded when it is first used, as Pydantic's are: a search needs none of the agents' tools.
@@ -168,6 +185,8 @@ _MODULE_OF = {
     "tree": "_operations.tree",
     "tree_text": "_operations.tree",
     "grep": "_operations.grep",
+    "coverage": "_operations.coverage",
+    "why": "_operations.coverage",
     "rank": "_operations.rank",
     "RgBinary": "binary",
     "Rg": "binary.resolver",
@@ -204,11 +223,14 @@ _MODULE_OF = {
     "SearchOptions": "options",
     "StrPath": "options",
     "Expansion": "results",
+    "Coverage": "results",
     "FileMatches": "results",
     "GrepMatch": "results",
     "GrepResult": "results",
     "NumberedLine": "results",
     "RankedChunk": "results",
+    "Reason": "results",
+    "SkippedFiles": "results",
     "Tree": "results",
     "Workspace": "workspace",
 }

@@ -40,6 +40,7 @@ from ripwrap.errors import BinaryError
 from ripwrap.options import StrPath
 from ripwrap.workspace import Workspace, schemas
 from ripwrap.workspace.arguments import tool_name
+from ripwrap.workspace.deny import DenyRules, ShowDenied
 from ripwrap.workspace.dispatch import TOOL_ERRORS, without_rg
 
 __all__ = ["Transport", "WorkspaceOptions", "serve", "server"]
@@ -93,6 +94,9 @@ class WorkspaceOptions(TypedDict, total=False):
     max_line: int
     rg: Rg
     index: bool | StrPath
+    deny: str | Sequence[str]
+    show_denied: ShowDenied
+    redact: bool
 
 
 class _NoRootsError(ValueError):
@@ -187,7 +191,9 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
 
     Raises:
         OSError: A root is not an existing directory.
+        ValueError: An option of the `Workspace` is invalid.
     """
+    DenyRules(options.get("deny", ()))  # raises now, and not when the client has named its roots
     given = Workspace(*roots, **options) if roots else None
 
     @asynccontextmanager
@@ -342,7 +348,7 @@ def serve(
         options: Options of the `Workspace`.
 
     Raises:
-        ValueError: There are no roots over HTTP.
+        ValueError: There are no roots over HTTP, or an option of the `Workspace` is invalid.
         OSError: A root is not an existing directory, or the server cannot listen at the address.
     """
     logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)

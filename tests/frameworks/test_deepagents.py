@@ -224,6 +224,22 @@ def test_deepagents_errors_have_the_words_of_the_protocol(
     assert getattr(backend, call)(path).error == error
 
 
+def test_deepagents_backend_denies_and_redacts_as_its_workspace(plant: Plant) -> None:
+    token = "ghp_" + "a1B2" * 9
+    root = plant({".env": "TODO hidden words", "a.py": f"TODO {token}\n"})
+    backend = RipwrapBackend(sync.Workspace(root, deny=sync.Workspace.SECRETS, redact=True), hidden=True)
+    assert paths(backend.ls("/").entries) == paths(backend.glob("*").matches) == ["/a.py"]
+    assert backend.glob(".env").matches == []
+    assert backend.read("/.env").error == "File '/.env': permission_denied"
+    assert backend.download_files(["/.env"])[0].error == "permission_denied"
+    matches = backend.grep("TODO").matches
+    assert matches == [{"path": "/a.py", "line": 1, "text": "TODO [redacted: github-token]"}]
+    data = backend.read("/a.py").file_data
+    assert data is not None
+    assert data["content"] == matches[0]["text"]
+    assert backend.download_files(["/a.py"])[0].content == b"TODO [redacted: github-token]\n"
+
+
 def test_deepagents_glob_that_leads_out_is_an_error(backend: RipwrapBackend) -> None:
     for result in (backend.glob("../*"), backend.grep("TODO", glob="../*")):
         assert result.error == "Error: Path traversal not allowed in glob pattern '../*'"

@@ -134,3 +134,33 @@ def test_names_that_are_not_utf8_are_listed_with_a_replacement(plant: Plant) -> 
     except OSError:
         pytest.skip("the file system takes only UTF-8")
     assert names(sync.Workspace(root).list_directory()) == [("a", False), ("\ufffd.py", False)]
+
+
+def test_denied_files_are_neither_read_nor_listed(plant: Plant) -> None:
+    root = plant({".env": "hidden words", "a": "", "keys/b": ""})
+    (root / "link").symlink_to(root / ".env")
+    ws = sync.Workspace(root, deny=[".env", "keys/"])
+    assert names(ws.list_directory()) == [("a", False)]
+    for path in (".env", "link", ".ENV", "keys/b"):
+        for call in (ws.read_bytes, ws.file_info):
+            with pytest.raises((AccessDeniedError, FileNotFoundError)) as raised:
+                call(path)
+            assert isinstance(raised.value, AccessDeniedError) or not (root / path).exists()
+
+
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_bytes_are_redacted_in_each_encoding(plant: Plant, encoding: str) -> None:
+    root = plant({"a": f"né\r\ntoken {TOKEN}\n".encode(encoding)})
+    assert TOKEN in sync.Workspace(root).read_bytes("a").decode(encoding)
+    masked = sync.Workspace(root, redact=True).read_bytes("a").decode(encoding)
+    assert masked == "né\r\ntoken [redacted: github-token]\n"
+
+
+def test_redaction_keeps_bytes_that_are_no_text(plant: Plant) -> None:
+    root = plant({"plain": b"\x00\xff\r\n", "key": b"\xff" + TOKEN.encode() + b"\n\xfe"})
+    ws = sync.Workspace(root, redact=True)
+    assert ws.read_bytes("plain") == b"\x00\xff\r\n"
+    assert ws.read_bytes("key") == b"\xff[redacted: github-token]\n\xfe"

@@ -1,5 +1,7 @@
 """Tool `codebase_search`: ranked results for a question, with an index or without, that fit the budget."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ripwrap._operations.rank import rank_request, run_rank
@@ -11,6 +13,7 @@ from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import CodebaseSearchArguments
 from ripwrap.workspace.budget import notes_of, shortened, snippet
 from ripwrap.workspace.grep_content import spell_as_argument
+from ripwrap.workspace.redact import redact
 from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.scope import Scope, Settings, open_scope
 
@@ -53,6 +56,8 @@ async def run_codebase_search(
             errors: list[PathError] = []
             chunks = await _rank(run, scope, query, limit + 1, errors)
             notes = [*notes_of(errors, None, scope.location), *notes]
+        if settings.redact:
+            chunks = await run.call(partial(_redacted, settings, scope, chunks))
         return _fit_to_budget(settings, scope, query, chunks, limit, ranking, notes)
 
 
@@ -70,6 +75,16 @@ async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[
         report=errors.extend,
     )
     return await run_rank(run, request)
+
+
+def _redacted(settings: Settings, scope: Scope, chunks: Sequence[RankedChunk]) -> list[RankedChunk]:
+    """Return the chunks with secrets masked."""
+    masked: list[RankedChunk] = []
+    for chunk in chunks:
+        redactor = settings.redactor(scope.location, chunk.path) or redact
+        symbol = None if chunk.symbol is None else redact(chunk.symbol).text
+        masked.append(chunk.model_copy(update={"text": redactor(chunk.text, chunk.start_line).text, "symbol": symbol}))
+    return masked
 
 
 def _fit_to_budget(

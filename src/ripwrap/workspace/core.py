@@ -9,9 +9,9 @@ each argument. `describe_tools()` copies these lines into the annotations.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, Unpack
+from typing import Any, ClassVar, Literal, Self, TypeAlias, Unpack
 
 import anyio
 import anyio.to_thread
@@ -37,6 +37,7 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
     schema_of,
 )
+from ripwrap.workspace.deny import SECRET_FILES, ShowDenied
 from ripwrap.workspace.dispatch import (
     MAX_CHARS,
     MAX_LINE,
@@ -92,7 +93,10 @@ class Workspace:
     Attributes:
         roots: Real paths of the directories.
         tools: The six tools, or all nine.
+        SECRETS: Globs for `deny`, of files that usually have keys, passwords or tokens in them.
     """
+
+    SECRETS: ClassVar[tuple[str, ...]] = SECRET_FILES
 
     def __init__(
         self,
@@ -105,6 +109,9 @@ class Workspace:
         max_line: int = MAX_LINE,
         rg: Rg = None,
         index: bool | StrPath = False,
+        deny: str | Sequence[str] = (),
+        show_denied: ShowDenied = "hide",
+        redact: bool = False,
     ) -> None:
         """Set the directories that the tools may use, and the limits of their answers.
 
@@ -124,12 +131,27 @@ class Workspace:
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
             index: Keep an index: True in the user's cache, `"project"` in each root, or a path in that folder. The
                 first call of `index_codebase` makes it. It has no embeddings.
+            deny: Globs of files and directories that no tool opens or shows, as in `.gitignore`, in any case:
+                `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has those of usual files with secrets.
+            show_denied: Denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a note, or
+                `"name"` them. Their contents and sizes are never shown.
+            redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`.
 
         Raises:
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
-            ValueError: There is no root, or a number is too small.
+            ValueError: There is no root, a number is too small, or a glob in `deny` is invalid.
         """
-        settings = Settings(Sandbox(roots), follow, outer_ignore, guard, check_timeout(timeout), max_chars, max_line)
+        settings = Settings(
+            Sandbox(roots, deny=deny),
+            follow,
+            outer_ignore,
+            guard,
+            check_timeout(timeout),
+            max_chars,
+            max_line,
+            show_denied=show_denied,
+            redact=redact,
+        )
         self._tools = ToolDispatcher(settings, index, AsyncRunner(rg))
 
     @property
@@ -423,12 +445,14 @@ class Workspace:
     async def read_bytes(self, path: str, *, max_bytes: int | None = None) -> bytes:
         """Return the bytes of a file. This is no tool: it is for backends of frameworks, and needs no rg.
 
+        With `redact`, keys, tokens and passwords are masked, as in answers.
+
         Args:
             path: File, as tools take it.
             max_bytes: Bytes that the file may have; `None` is no limit.
 
         Raises:
-            AccessDeniedError: `path` is outside of the roots.
+            AccessDeniedError: `path` is outside of the roots, or denied.
             FileNotFoundError: `path` does not exist.
             IsADirectoryError: `path` is a directory.
             PermissionError: The file cannot be read.
@@ -443,10 +467,11 @@ class Workspace:
     async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
         """Return the entries of one directory, hidden and ignored ones too, sorted by name. This is no tool.
 
-        Links that lead out of the roots are left out. If there are several roots, the entries of `.` are the roots.
+        Denied entries, and links that lead out of the roots, are left out. If there are several roots, the entries of
+        `.` are the roots.
 
         Raises:
-            AccessDeniedError: `path` is outside of the roots.
+            AccessDeniedError: `path` is outside of the roots, or denied.
             FileNotFoundError: `path` does not exist.
             NotADirectoryError: `path` is a file.
             PermissionError: The directory cannot be read.

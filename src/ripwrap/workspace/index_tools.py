@@ -49,6 +49,9 @@ class _RootIndex(BaseIndex):
     def __init__(self, found: Scope, location: StrPath | None) -> None:
         super().__init__(found.location.cwd, location=location, **found.options)
         self._allowed = found.allowed
+        denied = found.denied
+        if denied is not None:
+            self._is_excluded = lambda path: not denied.allows(path)
         self.is_guarded = "max_depth" in found.options
         if not self.is_guarded:
             self._watches = 1  # watched until it is closed
@@ -96,12 +99,16 @@ class _RootIndex(BaseIndex):
             return bool(self._store.read_only(built))
         return False
 
+    def allows(self, path: str) -> bool:
+        """Return whether an answer may show a path, relative to the root."""
+        return self._allowed is None or self._allowed(path)
+
     def close(self) -> None:
         self._close()
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
-        own, allowed = super()._without_own(paths), self._allowed
-        return own if allowed is None else [path for path in own if allowed(path)]
+        own = super()._without_own(paths)
+        return own if self._allowed is None else [path for path in own if self.allows(path)]
 
 
 class Indexes:
@@ -144,7 +151,9 @@ class Indexes:
             results = await index.search_chunks(run, query, limit if whole else None, left)
             prefix = "" if len(self._settings.sandbox.roots) == 1 else f"{index.root}/"
             every = every and len(results) < POOL_SIZE
-            inside = results if whole else [one for one in results if location.has(one.path)]
+            # An index has no denied file, unless another program has written it.
+            allowed = [one for one in results if index.allows(one.path)]
+            inside = allowed if whole else [one for one in allowed if location.has(one.path)]
             answers.append([one.model_copy(update={"path": f"{prefix}{one.path}"}) for one in inside])
         # Scores of two indexes do not compare, so the results alternate.
         interleaved = [one for one in chain.from_iterable(zip_longest(*answers)) if one is not None]
@@ -173,8 +182,8 @@ class Indexes:
         index = self._of(location.cwd)
         if index.is_guarded or not await run.call(index.is_built):
             return None
-        candidates = await index.candidates(run, required, found.timeout)
-        return candidates.below(location.paths[0])
+        candidates = (await index.candidates(run, required, found.timeout)).below(location.paths[0])
+        return candidates if candidates is None or found.allowed is None else candidates.only(found.allowed)
 
     def _of(self, root: str) -> _RootIndex:
         if root not in self._made:

@@ -1,6 +1,7 @@
 """Files as they are: the bytes of a file and the entries of a directory, for backends of frameworks."""
 
 import errno
+import io
 import os
 import stat
 from datetime import UTC, datetime
@@ -10,8 +11,9 @@ from pydantic import BaseModel
 
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import plural, shown
+from ripwrap._text import BOMS, plural, shown
 from ripwrap.errors import AccessDeniedError
+from ripwrap.workspace.redact import key_lines, redact
 from ripwrap.workspace.sandbox import Location, Sandbox
 from ripwrap.workspace.scope import Settings
 
@@ -38,7 +40,8 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
     """Read a whole file."""
     if max_bytes is not None and max_bytes < 0:
         raise ValueError(f"max_bytes must be 0 or more, got {max_bytes}")
-    return await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
+    content = await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
+    return await run.call(partial(_masked, content)) if settings.redact else content
 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
@@ -62,6 +65,14 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
             size = plural(max(os.fstat(file.fileno()).st_size, len(content)), "byte")
             raise ValueError(f"{location.name} has {size}, more than max_bytes={max_bytes}; read_file shows a part")
     return content
+
+
+def _masked(content: bytes) -> bytes:
+    """Mask the secrets in a file; its other bytes stay the same, unless it is UTF-16 and damaged."""
+    mark, encoding = next(((mark, name) for mark, name in BOMS if content.startswith(mark)), (b"", "utf-8"))
+    errors = "surrogateescape" if encoding == "utf-8" else "replace"
+    found = redact(content[len(mark) :].decode(encoding, errors), keys=key_lines(io.BytesIO(content)))
+    return mark + found.text.encode(encoding, errors) if found.masks else content
 
 
 def _file_info(location: Location) -> FileInfo:

@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,8 +16,11 @@ from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions
-from ripwrap.workspace.arguments import comma_separated
+from ripwrap.workspace.arguments import MAX_QUOTED_CHARS, comma_separated
+from ripwrap.workspace.deny import DeniedPaths, ShowDenied
 from ripwrap.workspace.guard import guard_limits, home, mounted
+from ripwrap.workspace.redact import Redactor, file_redactor
+from ripwrap.workspace.results import printable
 from ripwrap.workspace.sandbox import Location, Sandbox
 
 Progress: TypeAlias = Callable[[int], None]
@@ -49,6 +52,20 @@ class Settings:
     timeout: float | None
     max_chars: int
     max_line: int
+    show_denied: ShowDenied = "hide"
+    redact: bool = False
+
+    def redactor(self, location: Location, path: str) -> Redactor | None:
+        """Return the function that masks secrets in lines of a file, which it reads; `None` to show them.
+
+        Args:
+            location: Location of the search.
+            path: Path of the file, relative to the directory that rg runs in, or absolute.
+        """
+        if not self.redact:
+            return None
+        relative = os.path.relpath(os.path.join(location.cwd, path), location.cwd)
+        return file_redactor(location.cwd, relative, follow=self.follow, roots=location.paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,7 @@ class Scope:
         timeout: Seconds after which rg is ended.
         notes: Sentences about the scope for the answer.
         allowed: Function that returns True if an answer may show a path that rg prints; `None` allows all.
+        denied: Denied paths; `None` if no path can be denied.
     """
 
     location: Location
@@ -68,6 +86,7 @@ class Scope:
     timeout: float | None
     notes: tuple[str, ...] = ()
     allowed: PathFilter | None = None
+    denied: DeniedPaths | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +118,11 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
     location = settings.sandbox.locate(path)
     options: FileOptions = {"hidden": hidden, "follow": settings.follow, "no_ignore": ignored}
     scope = Scope(location, options, settings.timeout)
+    denied = settings.sandbox.denied_paths(location)
+    if denied is not None:
+        # rg opens none of them. The filter is for a path that rg would list nevertheless.
+        options["iglob"] = denied.iglobs()
+        scope = replace(scope, denied=denied, allowed=denied.allows)
     if settings.follow:
         scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=partial(_holds, settings.sandbox, location.cwd))
     if settings.guard:
@@ -217,6 +241,15 @@ def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOption
     if not MATCH_ALL_GLOBS.isdisjoint(globs):
         only = []
     return only, _excluding({}, location, [_plain(one) for one in globs if one.startswith("!")])
+
+
+def denied_glob_notes(scope: Scope, pattern: str) -> Iterator[str]:
+    """Yield a note if a glob of the caller is itself denied, whether it matches a file or not."""
+    for one in comma_separated(pattern) if scope.denied else ():
+        glob = scope.denied and scope.denied.rules.glob_of(os.path.normpath(one.replace("/", os.sep).lstrip(os.sep)))
+        if glob and not one.startswith("!"):
+            yield f'{printable(one)[:MAX_QUOTED_CHARS]} is denied by "{glob}".'
+            return
 
 
 def exclude_options(location: Location, globs: Sequence[str]) -> FileOptions:
