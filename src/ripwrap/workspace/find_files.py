@@ -34,6 +34,7 @@ from ripwrap.workspace.scope import (
     visible_paths,
 )
 from ripwrap.workspace.tree_collector import find_denied
+from ripwrap.workspace.unsearched import unsearched_notes
 
 EXPLAIN_SECONDS = 5.0
 """Seconds for finding out why no file was found."""
@@ -99,6 +100,9 @@ async def run_find_files(
             "name": (),
         }[settings.show_denied]
         nothing = "" if found.total else await _why_none(run, scope, arguments, found)
+        if not found.total and found.exact and arguments.entry_type == "file":
+            files = file_filter(scope.location, arguments.pattern)
+            notes += await unsearched_notes(run, scope, files.options, verb="listed")
 
         def answer(count: int) -> FindFilesResult:
             more = found.total > offset + count

@@ -46,6 +46,7 @@ from ripwrap.workspace.scope import (
     rules_file,
     visible_paths,
 )
+from ripwrap.workspace.unsearched import unsearched_notes
 
 if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import Indexes
@@ -280,6 +281,8 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     page = _page(query, page_request, found, files)
     explained = "" if found.matches or not page.exact else await _explained(run, query)
     notes = list(_omissions(query, found))
+    if not found.matches and page.exact:
+        notes += await unsearched_notes(run, query.scope, query.options, verb="searched")
     named = [os.fsdecode(path) for path, _ in found.named()]
     if (
         page.exact
@@ -385,6 +388,8 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
     exact = ended_after is None
     explained = "" if found.total or not exact else await _explained(run, query)
     notes: list[str] = []
+    if exact and not found.total:
+        notes += await unsearched_notes(run, query.scope, query.options, verb="searched")
     if exact and found.total <= offset + most:
         names = [item if isinstance(item, str) else item.path for item in found.items()]
         notes.append(await _hidden_matches(run, query, names))
