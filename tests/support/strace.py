@@ -87,7 +87,7 @@ def _read(log: str) -> Trace:
 
 
 def _from_debian() -> tuple[str, ...]:
-    """Return the command of Debian's strace, whose libraries the traced program must not load."""
+    """Return a command that runs Debian's strace with its own libraries, which traced programs do not get."""
     home = CACHE / "strace"
     if not home.exists():
         CACHE.mkdir(exist_ok=True)

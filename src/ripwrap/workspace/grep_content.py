@@ -40,6 +40,7 @@ from ripwrap.workspace.scope import (
     Progress,
     Scope,
     Settings,
+    denied_glob_notes,
     file_filter,
     open_scope,
     rules_file,
@@ -564,6 +565,7 @@ def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[s
             *filter(None, notes),
             *notes_of(errors, query.ended_after(timed_out=timed_out), location),
             *query.scope.notes,
+            *denied_glob_notes(query.scope, query.arguments.file_pattern),
             *query.notes,
         ),
     }
