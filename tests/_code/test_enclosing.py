@@ -13,8 +13,8 @@ from ripwrap._code.enclosing import (
     block_at,
     definition_at,
     definition_kind,
+    gaps_between,
     kept_lines,
-    runs_of,
     share_lines,
 )
 from ripwrap._code.outline import Section
@@ -194,12 +194,13 @@ def test_kept_lines_are_as_many_as_allowed_and_have_the_place_first(span: LineSp
     shown = [number for number in kept if number in place]
     assert shown == list(range(place.first, place.last + 1))[:most]
     assert len(kept) == len(shown) or len(shown) == place.last - place.first + 1
-    assert [number for run in runs_of(kept) for number in range(run.first, run.last + 1)] == kept
+    left_out = [number for gap in gaps_between(span, kept) for number in range(gap.first, gap.last + 1)]
+    assert sorted([*kept, *left_out]) == list(range(span.first, span.last + 1))
 
 
 def test_kept_lines_are_those_around_the_place_then_the_head_then_the_tail() -> None:
     kept = kept_lines(LineSpan(1, 100), LineSpan(50, 50), 13)
-    assert runs_of(kept) == [(1, 3), (46, 54), (100, 100)]
+    assert gaps_between(LineSpan(1, 100), kept) == [(4, 45), (55, 99)]
 
 
 @given(

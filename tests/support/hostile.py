@@ -88,7 +88,9 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
         yield "find_files", {"path": path}
         yield "ls", {"path": path}
         yield "tree", {"path": path}
+        yield "grep_content", {"pattern": "secret", "path": path, "expand": "definition"}
         yield "read_file", {"path": path}
+        yield "resolve", {"anchor": f"{path}#1·k7q"}
     for pattern in PATTERNS:
         yield "grep_content", {"pattern": pattern, "output_mode": "count"}
         yield "grep_content", {"pattern": "secret", "file_pattern": pattern, "output_mode": "files_with_matches"}
@@ -99,10 +101,10 @@ def calls() -> Iterator[tuple[str, dict[str, Any]]]:
 
 def walk(root: str, rg: str) -> int:
     """Send all arguments to all tools and return the number of answers."""
-    workspaces = (sync.Workspace(root, rg=rg), sync.Workspace(root, rg="/no/such/rg"))
+    workspaces = (sync.Workspace(root, rg=rg, anchors=True), sync.Workspace(root, rg="/no/such/rg"))
     for workspace in workspaces:  # import what is imported on first use
         workspace.grep_content("(")
-        workspace.grep_content("secret", sections=True)
+        workspace.grep_content("secret", sections=True, expand="definition")
         workspace.grep_content("no such text")
         workspace.ls(ignore=["x"])
         workspace.find_files("x", entry_type="any")

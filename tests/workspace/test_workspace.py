@@ -63,6 +63,7 @@ def test_grep_content_result_has_its_fields_and_survives_json(rg: RgBinary, shop
             "match": "    # TODO: taxes",
             "after": ["    return sum(items)"],
             "section": None,
+            "anchors": [],
         }
     ]
     assert (told["total_matches"], told["truncated"], told["next_offset"]) == (2, True, 1)
@@ -486,7 +487,7 @@ def test_missing_time_for_sections_is_noted(rg: RgBinary, shop: Path, monkeypatc
     later = time.monotonic() + 3600
     asked = sync.Workspace(shop, rg=rg)
     first = asked.grep_content_result("TODO", sections=True).matches[0].file
-    with before_opening(str(shop / first), lambda: monkeypatch.setattr(time, "monotonic", lambda: later)):
+    with before_opening(Path(first).name, lambda: monkeypatch.setattr(time, "monotonic", lambda: later)):
         text = asked.grep_content("TODO", sections=True)
     assert "There was not enough time to name all definitions." in text
     assert text.count("File: ") == 2

@@ -2,12 +2,12 @@
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from ripwrap._code.outline import Outline, Section
 from ripwrap._code.patterns.definition import ScannedFile, indentation
-from ripwrap._code.patterns.languages import Document, Indented, language_patterns
 from ripwrap._code.patterns.scanner import DIRECTIVE, scan_lines
 
 _HEAD_COST = 2
@@ -53,6 +53,10 @@ class LineSpan(NamedTuple):
         """Return True if a line is one of these."""
         return isinstance(number, int) and self.first <= number <= self.last
 
+    def overlaps(self, other: "LineSpan") -> bool:
+        """Return True if both have a line in common."""
+        return self.first <= other.last and other.first <= self.last
+
     def joined(self, other: "LineSpan") -> "LineSpan":
         """Return the smallest span with the lines of both."""
         return LineSpan(min(self.first, other.first), max(self.last, other.last))
@@ -89,6 +93,8 @@ def definition_kind(path: str, section: Section) -> str:
     It is `function`, the word of the language (`class`, `struct`, `interface`), or for documents `heading`, `table` or
     `key`; empty if the line does not tell.
     """
+    from ripwrap._code.patterns.languages import Document, language_patterns  # late: patterns of all languages
+
     language = language_patterns(path, ())
     if isinstance(language, Document) and language.format in _KINDS:
         return _KINDS[language.format]
@@ -115,6 +121,8 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
         lines: Lines of the file, with or without their ends.
         span: The lines to look around.
     """
+    from ripwrap._code.patterns.languages import Indented, language_patterns  # late: patterns of all languages
+
     language = language_patterns(path, lines)
     source = scan_lines(lines, None if language is None else language.opener)
     words = isinstance(language, Indented) and not language.plain
@@ -137,21 +145,27 @@ def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
     def cost(number: int) -> tuple[int, int]:
         if number in place:
             return -1, number
-        near = min(abs(number - place.first), abs(number - place.last))
-        return min(near, (number - span.first) * _HEAD_COST, (span.last - number) * _TAIL_COST), number
+        away = min(abs(number - place.first), abs(number - place.last))
+        return min(away, (number - span.first) * _HEAD_COST, (span.last - number) * _TAIL_COST), number
 
-    return sorted(sorted(range(span.first, span.last + 1), key=cost)[: max(max_lines, 1)])
+    # No line that is further from all of these is kept.
+    near = {
+        *range(max(place.first - max_lines, span.first), min(place.last + max_lines, span.last) + 1),
+        *range(span.first, min(span.first + max_lines, span.last) + 1),
+        *range(max(span.last - max_lines, span.first), span.last + 1),
+    }
+    return sorted(sorted(near, key=cost)[: max(max_lines, 1)])
 
 
-def runs_of(numbers: Iterable[int]) -> list[LineSpan]:
-    """Return numbers of lines, in order, as spans of consecutive lines."""
-    runs: list[LineSpan] = []
-    for number in numbers:
-        if runs and runs[-1].last == number - 1:
-            runs[-1] = LineSpan(runs[-1].first, number)
-        else:
-            runs.append(LineSpan(number, number))
-    return runs
+def gaps_between(span: LineSpan, kept: Sequence[int]) -> list[LineSpan]:
+    """Return the lines of a span that are not kept, as spans of consecutive lines.
+
+    Args:
+        span: All lines.
+        kept: Numbers of those that are kept, in order.
+    """
+    edges = pairwise((span.first - 1, *kept, span.last + 1))
+    return [LineSpan(before + 1, after - 1) for before, after in edges if after - before > 1]
 
 
 def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list[LineSpan]:

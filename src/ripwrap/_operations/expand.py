@@ -1,14 +1,15 @@
 """Show more of a match: the definition or the block that encloses it, or lines around it."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from io import TextIOWrapper
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from ripwrap._code.enclosing import LineSpan, block_at, definition_at, definition_kind, kept_lines, runs_of
+from ripwrap._code.enclosing import LineSpan, block_at, definition_at, definition_kind, gaps_between, kept_lines
 from ripwrap._ripgrep.runner import AsyncRunner, Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import BOMS, plural, raw_bytes, shown, text_of
@@ -173,7 +174,7 @@ async def run_expand(run: Runner, request: ExpandRequest) -> Expansion:
 
 def _expand(request: ExpandRequest) -> Expansion:
     path, place = request.path, request.place
-    source = read_source(request.cwd, path, place, around=request.around)
+    source = _read_source(request)
     now = source.lines[place.first - source.start : place.last - source.start + 1]
     if tuple(now) != tuple(map(text_of, request.texts)):
         raise _changed_error(request, source, now)
@@ -195,7 +196,6 @@ def _expand(request: ExpandRequest) -> Expansion:
     span = LineSpan(max(span.first, source.start), min(span.last, source.start + len(source.lines) - 1))
     limit = None if to == "lines" else request.max_lines
     kept = kept_lines(span, place, limit or len(source.lines))
-    missing = set(range(span.first, span.last + 1)).difference(kept)
     return Expansion(
         path=path,
         to=to,
@@ -205,7 +205,7 @@ def _expand(request: ExpandRequest) -> Expansion:
         end_line=span.last,
         match_lines=(place.first, place.last),
         lines=tuple(NumberedLine(number=number, text=source.lines[number - source.start]) for number in kept),
-        elided=tuple((gap.first, gap.last) for gap in runs_of(sorted(missing))),
+        elided=tuple((gap.first, gap.last) for gap in gaps_between(span, kept)),
     )
 
 
@@ -224,22 +224,23 @@ class Source:
     complete: bool
 
 
-def read_source(
-    folder: str,
-    path: str,
-    place: LineSpan,
-    *,
-    around: int | None = None,
-    follow: bool = True,
-    roots: Sequence[str] = (os.curdir,),
-) -> Source:
-    """Read a file, or of a large one the lines near a place.
+def _read_source(request: ExpandRequest) -> Source:
+    """Read a file, or of a large one the lines near the match."""
+    place, near = request.place, request.around
+    with _open_text(request.cwd, request.path) as (text, size):
+        if near is None and size <= MAX_SOURCE_BYTES:
+            return Source([*_texts(text)], 1, complete=True)
+        near = _NEAR_LINES if near is None else near
+        first = max(place.first - near, 1)
+        return Source([*_texts(islice(text, first - 1, place.last + near))], first, complete=False)
+
+
+def read_lines(folder: str, path: str, *, follow: bool, roots: Sequence[str]) -> list[str] | None:
+    """Return the lines of a file without terminators, or None if it is too large to look for definitions.
 
     Args:
         folder: Directory that the path is relative to.
         path: Path of the file.
-        place: Lines that are needed.
-        around: Number of lines around the place that are needed; `None` needs all, and of a large file a part.
         follow: True if links are followed; see `open_regular_file()`.
         roots: See `open_regular_file()`.
 
@@ -247,19 +248,24 @@ def read_source(
         FileNotFoundError: The file is gone, or is not a regular file.
         OSError: The file cannot be read.
     """
+    with _open_text(folder, path, follow=follow, roots=roots) as (text, size):
+        return None if size > MAX_SOURCE_BYTES else [*_texts(text)]
+
+
+@contextmanager
+def _open_text(
+    folder: str, path: str, *, follow: bool = True, roots: Sequence[str] = (os.curdir,)
+) -> Generator[tuple[TextIOWrapper, int]]:
+    """Open a file as text in the encoding that rg takes it for, and yield it with its size in bytes."""
     with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
-        complete = around is None and os.fstat(file.fileno()).st_size <= MAX_SOURCE_BYTES
+        size = os.fstat(file.fileno()).st_size
         start = file.peek(4)
         mark, encoding = next(((mark, name) for mark, name in BOMS if start.startswith(mark)), (b"", "utf-8"))
         file.read(len(mark))
         # Surrogates keep the bytes that are not UTF-8.
         errors = "surrogateescape" if encoding == "utf-8" else "replace"
         with TextIOWrapper(file, encoding, errors=errors, newline="\n") as text:
-            if complete:
-                return Source([*_texts(text)], 1, complete=True)
-            near = _NEAR_LINES if around is None else around
-            first = max(place.first - near, 1)
-            return Source([*_texts(islice(text, first - 1, place.last + near))], first, complete=False)
+            yield text, size
 
 
 def _texts(lines: Iterator[str]) -> Iterator[str]:

@@ -24,13 +24,15 @@ from pydantic import (
     ValidationError,
     model_validator,
 )
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 from typing_extensions import TypedDict
 
 from ripwrap.options import ALIASES, suggest
+from ripwrap.workspace.anchors import MAX_QUOTED_CHARS, SEPARATOR, parse_anchor
 
 OutputMode: TypeAlias = Literal["content", "files_with_matches", "count"]
 FileOrder: TypeAlias = Literal["path", "newest"]
+Expand: TypeAlias = Literal["none", "definition"]
 EntryType: TypeAlias = Literal["file", "directory", "any"]
 
 MAX_NUMBER = 1_000_000
@@ -38,9 +40,6 @@ MAX_NUMBER = 1_000_000
 
 MAX_LINE_NUMBER = 1_000_000_000
 """Maximum line number in the arguments of a tool."""
-
-MAX_QUOTED_CHARS = 80
-"""Characters of a wrong value that an error message quotes."""
 
 
 class _VisibilityOptions(TypedDict, total=False):
@@ -64,6 +63,7 @@ class GrepContentOptions(_VisibilityOptions, total=False):
     output_mode: OutputMode
     offset: int
     sections: bool
+    expand: Expand
 
 
 class FindFilesOptions(_VisibilityOptions, total=False):
@@ -186,12 +186,20 @@ def _range_text(item: object) -> str:
             return str(item)
 
 
+def _refuse_anchor(value: Any) -> Any:
+    """Return a value that is not an anchor; the line of an anchor may have another number now."""
+    anchor = parse_anchor(value) if isinstance(value, str) else None
+    if anchor is not None:
+        raise PydanticCustomError("anchor", "a number; resolve gives the number that the line has now", {})
+    return value
+
+
 def _parse_entry_type(value: Any) -> Any:
     return _ENTRY_TYPES.get(value, value) if isinstance(value, str) else value
 
 
 Number: TypeAlias = Annotated[int, Field(ge=0, le=MAX_NUMBER)]
-LineNumber: TypeAlias = Annotated[int, Field(ge=0, le=MAX_LINE_NUMBER)]
+LineNumber: TypeAlias = Annotated[int, Field(ge=0, le=MAX_LINE_NUMBER), BeforeValidator(_refuse_anchor)]
 Ranges: TypeAlias = Annotated[str, BeforeValidator(_join_ranges)]
 Globs: TypeAlias = Annotated[str, BeforeValidator(_join_globs)]
 Strings: TypeAlias = Annotated[list[str], BeforeValidator(_parse_strings)]
@@ -235,6 +243,7 @@ class GrepContentArguments(ToolArguments, frozen=True):
     include_hidden: bool = False
     include_ignored: bool = False
     sections: bool = False
+    expand: Expand = "none"
 
     @model_validator(mode="before")
     @classmethod
@@ -351,7 +360,8 @@ class ReadFileArguments(ToolArguments, frozen=True):
 def _parse_range(text: str) -> LineRange:
     found = re.fullmatch(r"\s*(\d{1,18})\s*(?:(-)\s*(\d{1,18})?\s*)?", text)
     if found is None:
-        raise ValueError(f'ranges must be like "10-40,80-95", got {_quoted(repr(text.strip()))}')
+        way = "; resolve gives the numbers of anchors" if SEPARATOR in text else ""
+        raise ValueError(f'ranges must be like "10-40,80-95"{way}, got {_quoted(repr(text.strip()))}')
     start = max(int(found[1]), 1)
     end = start if not found[2] else int(found[3]) if found[3] else None
     return _range(start, end, "the start of a range", "its end")
@@ -361,6 +371,12 @@ def _range(start: int, end: int | None, first: str, last: str) -> LineRange:
     if end is not None and end < start:
         raise ValueError(f"{first}, {start}, is after {last}, {end}; swap them")
     return LineRange(start, end)
+
+
+class ResolveArguments(ToolArguments, frozen=True):
+    """Arguments of `resolve()`."""
+
+    anchor: str
 
 
 class IndexCodebaseArguments(ToolArguments, frozen=True):

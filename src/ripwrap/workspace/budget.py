@@ -12,6 +12,7 @@ from ripwrap._ripgrep.round_robin import shares
 from ripwrap._text import has_text, in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
+from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult, printable
 from ripwrap.workspace.sandbox import Location
@@ -52,9 +53,17 @@ class Page:
 
 
 def content_matches(
-    file: FileMatches, name: str, max_line: int, redactor: Redactor | None = None
+    file: FileMatches, name: str, max_line: int, redactor: Redactor | None = None, *, anchors: bool = False
 ) -> list[ContentMatch]:
-    """Return the matches of a file, with secrets masked, and with lines clipped around the match."""
+    """Return the matches of a file, with secrets masked, and with lines clipped around the match.
+
+    Args:
+        file: Matches of the file.
+        name: Name of the file in the answer.
+        max_line: Maximum length of a line, in characters.
+        redactor: Function that masks secrets; `None` to show them.
+        anchors: True to add the hash of each line.
+    """
     return [
         ContentMatch(
             file=name,
@@ -62,9 +71,19 @@ def content_matches(
             before=tuple(_clipped(line, max_line, redactor) for line in match.before),
             match=_clipped(match, max_line, redactor),
             after=tuple(_clipped(line, max_line, redactor) for line in match.after),
+            anchors=_hashes((*match.before, match, *match.after), redactor) if anchors else (),
         )
         for match in file.matches
     ]
+
+
+def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tuple[str, ...]:
+    """Return the hash of each line as it is shown, but whole: with secrets masked, so that it tells nothing of them."""
+    texts: list[str] = []
+    for line in lines:
+        text = line.lines.rstrip("\r\n")
+        texts += (redactor(text, line.line_number or 1).text if redactor else text).split("\n")
+    return line_hashes(texts)
 
 
 def fit_to_budget(
@@ -192,7 +211,9 @@ def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> in
 def _alone(match: ContentMatch, length: int) -> ContentMatch:
     """Return the first characters of a match that is too long for an answer."""
     text = match.match if len(match.match) <= length else f"{match.match[:length]}…"
-    return match.model_copy(update={"before": (), "after": (), "section": None, "match": text})
+    before = len(match.before)
+    anchors = match.anchors[before : before + text.count("\n") + 1]
+    return match.model_copy(update={"before": (), "after": (), "section": None, "match": text, "anchors": anchors})
 
 
 def _with_matches(

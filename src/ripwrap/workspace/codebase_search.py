@@ -1,17 +1,22 @@
 """Tool `codebase_search`: ranked results for a question, with an index or without, that fit the budget."""
 
+import math
+import time
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.rank import rank_request, run_rank
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._text import in_seconds, plural, shown
 from ripwrap.errors import BinaryError, RipwrapError, SearchError, spell_error
 from ripwrap.models import PathError
 from ripwrap.results import RankedChunk
+from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.arguments import CodebaseSearchArguments
 from ripwrap.workspace.budget import notes_of, shortened, snippet
+from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, grown_chunks, read_source_file
 from ripwrap.workspace.grep_content import spell_as_argument
 from ripwrap.workspace.redact import redact
 from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
@@ -58,7 +63,7 @@ async def run_codebase_search(
             notes = [*notes_of(errors, None, scope.location), *notes]
         if settings.redact:
             chunks = await run.call(partial(_redacted, settings, scope, chunks))
-        return _fit_to_budget(settings, scope, query, chunks, limit, ranking, notes)
+        return await run.call(partial(_fit_to_budget, settings, scope, query, chunks, limit, ranking, notes))
 
 
 async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
@@ -96,13 +101,14 @@ def _fit_to_budget(
     ranking: Ranking,
     notes: list[str],
 ) -> CodebaseSearchResult:
-    """Return the answer, with as much of each chunk as the budget has room for."""
+    """Return the answer, with as much of each chunk as the budget has room for, and then with whole definitions."""
 
-    def answer(count: int, lines: int) -> CodebaseSearchResult:
-        more = len(chunks) > count
+    def answer(places: Sequence[RankedChunk], lines: int, left_out: int) -> CodebaseSearchResult:
         how = "with the index" if ranking == "index" else "without an index"
+        count = len(places)
         much = f"The {plural(count, 'best result')}" if count else "No result shown" if chunks else "No result found"
-        way = "" if not more else " A larger limit gives more." if count == limit else " There was no room for more."
+        room = len(chunks) - left_out < most
+        way = "" if not left_out else " There was no room for more." if room else " A larger limit gives more."
         if not chunks:
             way = " Ask with other words, or use grep_content."
         return CodebaseSearchResult(
@@ -110,22 +116,44 @@ def _fit_to_budget(
             path=scope.location.name,
             query=query,
             ranking=ranking,
-            places=tuple(_code_place(chunk, scope, lines, settings.max_line) for chunk in chunks[:count]),
-            truncated=more,
+            places=tuple(_code_place(chunk, scope, lines, settings) for chunk in places),
+            truncated=bool(left_out),
             next_offset=None,
             message=f"{much}, ranked {how}.{way}",
             notes=tuple(notes),
         )
 
     most = min(len(chunks), limit)
+    best, left_out = chunks[:most], len(chunks) - most
     for lines in SNIPPET_LINES:
-        fitted = answer(most, lines)
+        fitted = answer(best, lines, left_out)
         if len(str(fitted)) <= settings.max_chars:
-            return fitted
-    return shortened(lambda count: answer(count, SNIPPET_LINES[-1]), most, settings.max_chars)
+            break
+    else:
+        return shortened(
+            lambda count: answer(chunks[:count], SNIPPET_LINES[-1], len(chunks) - count), most, settings.max_chars
+        )
+    if lines != SNIPPET_LINES[0]:
+        return fitted
+    deadline = math.inf if scope.timeout is None else time.monotonic() + scope.timeout
+
+    def read(path: str) -> SourceFile | None:
+        late = CANCELLED.get().is_set() or time.monotonic() > deadline
+        if late:
+            return None
+        return read_source_file(settings, scope.location, path, settings.redactor(scope.location, path))
+
+    def fits(grown: Sequence[RankedChunk]) -> bool:
+        return len(str(answer(grown, MAX_DEFINITION_LINES, left_out))) <= settings.max_chars
+
+    grown = grown_chunks(best, read, fits)
+    return fitted if grown == best else answer(grown, MAX_DEFINITION_LINES, left_out)
 
 
-def _code_place(chunk: RankedChunk, scope: Scope, lines: int, max_line: int) -> CodePlace:
+def _code_place(chunk: RankedChunk, scope: Scope, lines: int, settings: Settings) -> CodePlace:
+    max_line = settings.max_line
+    text = snippet(chunk.text, lines, max_line)
+    shown_lines = chunk.text.split("\n")[: text.count("\n") + 1] if text else []
     return CodePlace(
         file=scope.location.shown(chunk.path),
         start_line=chunk.start_line,
@@ -133,5 +161,6 @@ def _code_place(chunk: RankedChunk, scope: Scope, lines: int, max_line: int) -> 
         symbol=None if chunk.symbol is None else snippet(chunk.symbol, 1, max_line),
         score=chunk.score,
         why=tuple(snippet(reason, 1, max_line) for reason in chunk.reasons),
-        snippet=snippet(chunk.text, lines, max_line),
+        snippet=text,
+        anchors=line_hashes(shown_lines) if settings.anchors else (),
     )

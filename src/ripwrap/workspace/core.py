@@ -31,6 +31,7 @@ from ripwrap.workspace.arguments import (
     LsOptions,
     ReadFileArguments,
     ReadFileOptions,
+    ResolveArguments,
     TreeArguments,
     TreeOptions,
     parameter_descriptions,
@@ -41,18 +42,19 @@ from ripwrap.workspace.deny import SECRET_FILES, ShowDenied
 from ripwrap.workspace.dispatch import (
     MAX_CHARS,
     MAX_LINE,
-    SEARCH_TOOLS,
     TIMEOUT,
     TOOL_ERRORS,
     TOOLS,
     ToolDispatcher,
     describe_tools,
+    tool_names,
 )
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content
 from ripwrap.workspace.listing import run_ls, run_tree
 from ripwrap.workspace.raw_files import FileInfo, run_file_info, run_list_directory, run_read_bytes
 from ripwrap.workspace.read_file import run_read_file
+from ripwrap.workspace.resolve import run_resolve
 from ripwrap.workspace.results import (
     CodebaseSearchResult,
     FindFilesResult,
@@ -62,6 +64,7 @@ from ripwrap.workspace.results import (
     IndexStatusResult,
     ListResult,
     ReadFileResult,
+    ResolveResult,
     ToolResult,
 )
 from ripwrap.workspace.sandbox import Sandbox
@@ -87,12 +90,14 @@ class Workspace:
     used, both tools search the files without it. On Linux the workspace then watches the roots, so that a search lists
     no files while nothing changes (see `Index.watch()`), until `aclose()` or the end of the object.
 
+    With `anchors` there is `resolve`, too.
+
     A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows anything
     outside of the roots. Ignore files above a root and git's global ones have no effect, unless `outer_ignore` is set.
 
     Attributes:
         roots: Real paths of the directories.
-        tools: The six tools, or all nine.
+        tools: The six tools, and those of an index and of anchors.
         SECRETS: Globs for `deny`, of files that usually have keys, passwords or tokens in them.
     """
 
@@ -109,6 +114,7 @@ class Workspace:
         max_line: int = MAX_LINE,
         rg: Rg = None,
         index: bool | StrPath = False,
+        anchors: bool = False,
         deny: str | Sequence[str] = (),
         show_denied: ShowDenied = "hide",
         redact: bool = False,
@@ -131,6 +137,8 @@ class Workspace:
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
             index: Keep an index: True in the user's cache, `"project"` in each root, or a path in that folder. The
                 first call of `index_codebase` makes it. It has no embeddings.
+            anchors: Show a short hash of each line behind its number, as in `42·k7q`, and offer the tool `resolve`,
+                which finds the line after the file has changed.
             deny: Globs of files and directories that no tool opens or shows, as in `.gitignore`, in any case:
                 `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has those of usual files with secrets.
             show_denied: Denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a note, or
@@ -151,6 +159,7 @@ class Workspace:
             max_line,
             show_denied=show_denied,
             redact=redact,
+            anchors=anchors,
         )
         self._tools = ToolDispatcher(settings, index, AsyncRunner(rg))
 
@@ -184,6 +193,7 @@ class Workspace:
         include_hidden: bool = False,
         include_ignored: bool = False,
         sections: bool = False,
+        expand: Literal["none", "definition"] = "none",
     ) -> str:
         r"""Search the contents of files with a regular expression (ripgrep), and show the lines that match.
 
@@ -210,6 +220,7 @@ class Workspace:
             include_hidden (bool): Search hidden files and directories, too.
             include_ignored (bool): Search files that .gitignore and the like exclude, too.
             sections (bool): Name for each match the definition that encloses it, and the lines of that.
+            expand (str): `definition` shows each match in its definition, as far as there is room; default `none`.
         """
         try:
             return self.text(
@@ -231,6 +242,7 @@ class Workspace:
                     include_hidden=include_hidden,
                     include_ignored=include_ignored,
                     sections=sections,
+                    expand=expand,
                 )
             )
         except TOOL_ERRORS as error:
@@ -442,6 +454,38 @@ class Workspace:
         arguments = parse_arguments(ReadFileArguments, given)
         return await run_read_file(self._tools.runner, self._tools.settings, arguments)
 
+    async def resolve(self, anchor: str) -> str:
+        """Find the line of an anchor in the file as it is now.
+
+        Answers show lines with anchors: in `42·k7q: …`, 42 is the number of the line, and k7q a hash of its text. Pass
+        the path and the anchor before you edit a line that you read some time ago. The answer says that the line is
+        unchanged, moved to another number, or is gone.
+
+        Args:
+            anchor (str): Path of the file, `#` and the anchor, e.g. `src/till.py#42·k7q`.
+        """
+        try:
+            return self.text(await self.resolve_result(anchor))
+        except TOOL_ERRORS as error:
+            return self.error_text(error)
+
+    async def resolve_result(self, anchor: str) -> ResolveResult:
+        """Do what `resolve()` does, and return a model.
+
+        If the line has another hash now, the nearest line with the hash of the anchor is taken for it. Two different
+        lines have the same hash with a probability of 1 in 32,768.
+
+        Raises:
+            AccessDeniedError: The path is outside of the roots.
+            FileNotFoundError: The path does not exist.
+            IsADirectoryError: The path is a directory.
+            PermissionError: The file cannot be read.
+            ValueError: The argument is no anchor, or the file is binary.
+            TimeoutError: The file was not read in time.
+        """
+        arguments = parse_arguments(ResolveArguments, {"anchor": anchor})
+        return await run_resolve(self._tools.runner, self._tools.settings, arguments)
+
     async def read_bytes(self, path: str, *, max_bytes: int | None = None) -> bytes:
         """Return the bytes of a file. This is no tool: it is for backends of frameworks, and needs no rg.
 
@@ -577,16 +621,19 @@ class Workspace:
         return self.error_text(error)
 
 
-def schemas(*, index: bool = False, strict: bool = False) -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:
+def schemas(
+    *, index: bool = False, anchors: bool = False, strict: bool = False
+) -> dict[str, tuple[str, dict[str, Any], dict[str, Any]]]:
     """Return for each tool its description and the JSON schemas of its arguments and its answer.
 
     Args:
         index: Include the tools of a workspace with an index.
+        anchors: Include the tool of a workspace with anchors.
         strict: Make the schemas of arguments valid for strict modes: all arguments are required, those with a default
             are nullable, and there are no keywords but `type`, `items`, `enum`, `anyOf` and `description`. `call()`
             takes null for the default. OpenAI: https://platform.openai.com/docs/guides/function-calling#strict-mode.
     """
-    return {name: _schemas(name, strict) for name in (TOOLS if index else SEARCH_TOOLS)}
+    return {name: _schemas(name, strict) for name in tool_names(index=index, anchors=anchors)}
 
 
 def _schemas(name: str, strict: bool) -> tuple[str, dict[str, Any], dict[str, Any]]:

@@ -21,6 +21,7 @@ from ripwrap.workspace.arguments import (
     IndexStatusArguments,
     LsArguments,
     ReadFileArguments,
+    ResolveArguments,
     ToolArguments,
     TreeArguments,
     parameter_descriptions,
@@ -32,6 +33,7 @@ from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content, spell_as_argument
 from ripwrap.workspace.listing import run_ls, run_tree
 from ripwrap.workspace.read_file import run_read_file
+from ripwrap.workspace.resolve import run_resolve
 from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Progress, Settings
 
@@ -57,7 +59,10 @@ INDEX_TOOLS: Mapping[str, type[ToolArguments]] = {
 }
 """Further tools of a workspace with an index, with their arguments."""
 
-TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS}
+ANCHOR_TOOLS: Mapping[str, type[ToolArguments]] = {"resolve": ResolveArguments}
+"""Further tools of a workspace with anchors, with their arguments."""
+
+TOOLS: Mapping[str, type[ToolArguments]] = {**SEARCH_TOOLS, **INDEX_TOOLS, **ANCHOR_TOOLS}
 
 TIMEOUT = 10.0
 MAX_CHARS = 20_000
@@ -139,6 +144,11 @@ def describe_tools(workspace: type[W]) -> type[W]:
     return workspace
 
 
+def tool_names(*, index: bool, anchors: bool) -> tuple[str, ...]:
+    """Return the names of the tools of a workspace with an index, or with anchors."""
+    return (*SEARCH_TOOLS, *(INDEX_TOOLS if index else ()), *(ANCHOR_TOOLS if anchors else ()))
+
+
 class ToolDispatcher:
     """Tools of a workspace, by name.
 
@@ -168,7 +178,7 @@ class ToolDispatcher:
         self.settings = settings
         self.runner: MissingRgRunner = MissingRgRunner(runner)
         self._has_index = index is not False
-        self.names: tuple[str, ...] = (*TOOLS,) if self._has_index else (*SEARCH_TOOLS,)
+        self.names: tuple[str, ...] = tool_names(index=self._has_index, anchors=settings.anchors)
         self._index_location = None if isinstance(index, bool) else index
         self._indexes: Indexes | None = None
 
@@ -200,6 +210,14 @@ class ToolDispatcher:
                 return await run_codebase_search(run, settings, arguments, self.indexes())
             case ReadFileArguments():
                 return await run_read_file(run, settings, arguments)
+            case ResolveArguments():
+                return await run_resolve(run, settings, arguments)
+            case _:
+                return await self._run_index_tool(arguments, progress)
+
+    async def _run_index_tool(self, arguments: ToolArguments, progress: Progress | None) -> ToolResult:
+        run = self.runner
+        match arguments:
             case IndexCodebaseArguments():
                 return await self.required_indexes("index_codebase").index_codebase(run, progress)
             case IndexStatusArguments():

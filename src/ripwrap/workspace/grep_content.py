@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any, cast
 
-from ripwrap._code.outline import MAX_NAME_CHARS as MAX_SECTION_CHARS
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.explain import Probe
@@ -30,8 +29,8 @@ from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import GrepContentArguments
 from ripwrap.workspace.budget import Page, content_matches, fit_to_budget, listed, notes_of, shortened
-from ripwrap.workspace.redact import Redactor, redact
-from ripwrap.workspace.results import ContentMatch, FileHits, GrepContentResult, printable
+from ripwrap.workspace.expansion import REACHES, SourceFile, grown_matches, read_source_file
+from ripwrap.workspace.results import FileHits, GrepContentResult, printable
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
     NO_LIMIT,
@@ -62,9 +61,6 @@ MIN_FILE_CHARS = 2
 
 MAX_NAME_CHARS = 300
 """Maximum number of characters that are shown of the name of a file that would match."""
-
-MAX_SOURCE_BYTES = 2_000_000
-"""Bytes of the largest file in which definitions are named."""
 
 HIDDEN_SECONDS = 1.0
 """Seconds for counting the matches in hidden files."""
@@ -307,16 +303,20 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
 
 
 def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> GrepContentResult:
-    """Return the answer within its budget, with sections if they are wanted."""
+    """Return the answer within its budget, with sections or whole definitions if they are wanted."""
     location, settings = query.scope.location, query.settings
-    names = [(file, location.shown(file.path)) for file in page.files if file.matches]
-    redactors = {name: settings.redactor(location, file.path) for file, name in names}
-    found = {name: content_matches(file, name, settings.max_line, redactors[name]) for file, name in names}
+    files = {location.shown(file.path): file for file in page.files if file.matches}
+    redactors = {name: settings.redactor(location, file.path) for name, file in files.items()}
+    found = {
+        name: content_matches(file, name, settings.max_line, redactors[name], anchors=settings.anchors)
+        for name, file in files.items()
+    }
     fitted = fit_to_budget(page, found, answer, settings.max_chars)
-    if not query.arguments.sections:
+    grows = query.arguments.expand == "definition"
+    if not query.arguments.sections and not grows:
         return fitted
     # Definitions are read only for matches that are shown. With definitions there may be room for fewer matches.
-    paths = {name: os.path.join(location.cwd, file.path) for file, name in names}
+    sources: dict[str, SourceFile] = {}
     deadline = math.inf if query.scope.timeout is None else time.monotonic() + query.scope.timeout
     for name, matches in groupby(fitted.matches, key=lambda match: match.file):
         if CANCELLED.get().is_set() or time.monotonic() > deadline:
@@ -324,9 +324,40 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
                 update={"notes": (*answer.notes, "There was not enough time to name all definitions.")}
             )
             break
+        source = read_source_file(settings, location, files[name].path, redactors[name])
+        if source is None:
+            continue
+        sources[name] = source
         shown = list(matches)
-        found[name][: len(shown)] = _in_sections(query, paths[name], shown, redactors[name])
-    return fit_to_budget(page, found, answer, settings.max_chars)
+        found[name][: len(shown)] = [
+            match.model_copy(update={"section": source.section_at(match.line)}) for match in shown
+        ]
+    fitted = fit_to_budget(page, found, answer, settings.max_chars)
+    return _fit_expanded(query, page, answer, fitted, files, sources) if grows else fitted
+
+
+def _fit_expanded(
+    query: Query,
+    page: Page,
+    answer: GrepContentResult,
+    fitted: GrepContentResult,
+    files: Mapping[str, FileMatches],
+    sources: Mapping[str, SourceFile],
+) -> GrepContentResult:
+    """Return the answer with as many lines of the definitions as there is room for beside the matches it has."""
+    settings = query.settings
+    shown = {name: list(matches) for name, matches in groupby(fitted.matches, key=lambda match: match.file)}
+    for reach in REACHES:
+        grown = {
+            name: grown_matches(sources[name], files[name], matches, reach, settings.max_line)
+            if name in sources
+            else matches
+            for name, matches in shown.items()
+        }
+        larger = fit_to_budget(page, grown, answer, settings.max_chars)
+        if larger.matches == tuple(chain.from_iterable(grown.values())):
+            return larger
+    return fitted
 
 
 def _nothing(query: Query, found: RoundRobinMatchCollector) -> str:
@@ -519,37 +550,6 @@ async def _add_literal(run: Runner, query: Query, error: PatternError) -> None:
     error.add_note(f"As plain text the pattern matches {least}{lines} in {files} (fixed_strings=True).")
 
 
-def _in_sections(
-    query: Query, path: str, matches: Sequence[ContentMatch], redactor: Redactor | None
-) -> Iterator[ContentMatch]:
-    """Yield the matches of a file with the definitions that enclose them."""
-    lines = source(path) if query.settings.sandbox.holds(path) else None
-    if lines is None:
-        yield from matches
-        return
-    from ripwrap._code.patterns.outline import PatternOutline  # late: it compiles the patterns of all languages
-
-    outline = PatternOutline(path, lines)
-    for match in matches:
-        section = outline.enclosing(match.line)
-        if section is not None and redactor is not None:
-            redacted = redactor(lines[section.line - 1], section.line)
-            if redacted.masks:
-                text = redacted.text.strip()[:MAX_SECTION_CHARS]
-                section = section.model_copy(update={"text": text, "name": redact(section.name).text})
-        yield match.model_copy(update={"section": section})
-
-
-def source(path: str) -> list[str] | None:
-    """Return the lines of a file, or None if it cannot be read or is very large."""
-    try:
-        with open(path, "rb") as file:
-            raw = file.read(MAX_SOURCE_BYTES + 1)
-    except OSError:
-        return None
-    return None if len(raw) > MAX_SOURCE_BYTES else raw.decode("utf-8", "replace").split("\n")
-
-
 def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[str] = ()) -> dict[str, Any]:
     """Return the fields that every answer of this tool has."""
     location = query.scope.location
@@ -561,6 +561,7 @@ def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[s
         "path": location.name,
         "query": query.arguments.pattern,
         "output_mode": query.arguments.output_mode,
+        "expand": query.arguments.expand,
         "notes": (
             *filter(None, notes),
             *notes_of(errors, query.ended_after(timed_out=timed_out), location),

@@ -3,7 +3,8 @@
 import io
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from ripwrap._concurrency import CANCELLED
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import BOMS, in_seconds, is_binary, plural, shown
+from ripwrap.workspace.anchors import HASHED_CHARS, line_hash
 from ripwrap.workspace.arguments import LineRange, ReadFileArguments
 from ripwrap.workspace.budget import shortened, snippet
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines, redact
@@ -29,6 +31,7 @@ _PIECE_CHARS = 65_536
 class _Line(NamedTuple):
     number: int
     text: str
+    hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,26 +111,45 @@ def _blocks(lines: Sequence[_Line]) -> Iterator[LineBlock]:
     start = 0
     for at in range(1, len(lines) + 1):
         if at == len(lines) or lines[at].number != lines[at - 1].number + 1:
-            yield LineBlock(start_line=lines[start].number, lines=tuple(line.text for line in lines[start:at]))
+            hashes = (line.hash for line in lines[start:at])
+            yield LineBlock(
+                start_line=lines[start].number,
+                lines=tuple(line.text for line in lines[start:at]),
+                anchors=tuple(filter(None, hashes)),
+            )
             start = at
 
 
 def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -> _Lines:
     """Read lines of a file, in bounded memory for files and lines of any size."""
-    path = location.paths[0]
-    deadline = _Deadline(settings.timeout)
-    with open(open_regular_file(location.cwd, path, follow=False), "rb") as file:
+    deadline = Deadline(settings.timeout, "the first line was not read")
+    with open_text(settings, location, "read_file") as (text, encoding, redactor):
+        lines, total = _read_text(text, settings, redactor, ranges, deadline)
+    return _Lines(lines, total, encoding)
+
+
+@contextmanager
+def open_text(
+    settings: Settings, location: Location, tool: str
+) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
+    """Open a text file as rg reads it, and yield it with the name of its encoding, and what masks secrets in it.
+
+    Raises:
+        FileNotFoundError: The file is gone, or is not a regular file.
+        OSError: The file cannot be read.
+        ValueError: The file is binary.
+    """
+    with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
         redactor = partial(redact, keys=key_lines(file)) if settings.redact else None
         file.seek(0)
         start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
         if is_binary(start):
             size = os.fstat(file.fileno()).st_size
-            raise ValueError(f"{location.name} is binary ({size:,} bytes); read_file shows text only")
+            raise ValueError(f"{location.name} is binary ({size:,} bytes); {tool} shows text only")
         mark, encoding = next(((mark, name) for mark, name in BOMS if start.startswith(mark)), (b"", "utf-8"))
         file.read(len(mark))
         with io.TextIOWrapper(file, encoding, errors="replace", newline="\n") as text:
-            lines, total = _read_text(text, settings, redactor, ranges, deadline)
-        return _Lines(lines, total, encoding)
+            yield text, encoding, redactor
 
 
 def _read_text(
@@ -135,16 +157,16 @@ def _read_text(
     settings: Settings,
     redactor: Redactor | None,
     ranges: Sequence[LineRange],
-    deadline: "_Deadline",
+    deadline: "Deadline",
 ) -> tuple[list[_Line], int | None]:
     """Return the lines, and the number of all lines, or `None` if counting them takes too long."""
     lines: list[_Line] = []
     number, room = 0, settings.max_chars
-    most = settings.max_line + 1 + (MAX_SECRET_CHARS if redactor else 0)
+    most = max(settings.max_line, HASHED_CHARS if settings.anchors else 0) + 1 + (MAX_SECRET_CHARS if redactor else 0)
     try:
         for one in ranges:
             while number + 1 < one.start:
-                if not _skip_line(text, deadline):
+                if not skip_line(text, deadline):
                     return lines, number
                 number += 1
             while room > 0 and (one.end is None or number < one.end):
@@ -153,10 +175,11 @@ def _read_text(
                     return lines, number
                 number += 1
                 shown = redactor(piece, number).text if redactor else piece
-                lines.append(_Line(number, snippet(shown, 1, settings.max_line)))
+                digits = line_hash(shown) if settings.anchors else ""
+                lines.append(_Line(number, snippet(shown, 1, settings.max_line), digits))
                 room -= len(lines[-1].text) + 1
                 if not piece.endswith("\n"):
-                    _skip_line(text, deadline)
+                    skip_line(text, deadline)
         deadline.shorten(_COUNT_SECONDS)
         last = "\n"
         while piece := text.read(_PIECE_CHARS):
@@ -170,7 +193,7 @@ def _read_text(
     return lines, number + (last != "\n")
 
 
-def _skip_line(text: io.TextIOWrapper, deadline: "_Deadline") -> bool:
+def skip_line(text: io.TextIOWrapper, deadline: "Deadline") -> bool:
     """Read the rest of a line; return False at the end of the file."""
     piece = text.readline(_PIECE_CHARS)
     found = bool(piece)
@@ -181,11 +204,18 @@ def _skip_line(text: io.TextIOWrapper, deadline: "_Deadline") -> bool:
     return found
 
 
-class _Deadline:
+class Deadline:
     """Time limit of reading a file."""
 
-    def __init__(self, timeout: float | None) -> None:
+    def __init__(self, timeout: float | None, complaint: str) -> None:
+        """Start the clock.
+
+        Args:
+            timeout: Time limit in seconds; `None` is no limit.
+            complaint: Beginning of the error after that time.
+        """
         self._timeout = timeout
+        self._complaint = complaint
         self._end = None if timeout is None else time.monotonic() + timeout
         self._calls = 0
 
@@ -195,7 +225,7 @@ class _Deadline:
             raise TimeoutError("reading the file was cancelled")
         if self._end is not None and time.monotonic() > self._end:
             seconds = in_seconds(self._timeout or 0)
-            raise TimeoutError(f"the first line was not read within {seconds}; search the file with grep_content")
+            raise TimeoutError(f"{self._complaint} within {seconds}; search the file with grep_content")
 
     def shorten(self, seconds: float) -> None:
         """Let the time be up after so many seconds from now, if it is not up sooner."""

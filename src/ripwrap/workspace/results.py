@@ -13,8 +13,10 @@ from pydantic import BaseModel
 
 from ripwrap._code.outline import Section
 from ripwrap._text import plural
-from ripwrap.workspace.arguments import OutputMode
+from ripwrap.workspace.anchors import SEPARATOR, labels
+from ripwrap.workspace.arguments import Expand, OutputMode
 
+AnchorState: TypeAlias = Literal["unchanged", "moved", "gone"]
 Engine: TypeAlias = Literal["rg", "python"]
 Layout: TypeAlias = Literal["ls", "tree"]
 Ranking: TypeAlias = Literal["index", "files"]
@@ -78,7 +80,8 @@ class ContentMatch(BaseModel, frozen=True):
         match: Matching line without its terminator; with `multiline`, several lines joined by newlines. `…` marks a
             place where a long line was cut.
         after: Lines of context after the match.
-        section: Definition that encloses the match, if `sections` was set.
+        section: Definition that encloses the match, if `sections` or `expand` was set.
+        anchors: Hash of each line, from `before` to `after`, if the workspace has `anchors`; else empty.
     """
 
     file: str
@@ -87,6 +90,7 @@ class ContentMatch(BaseModel, frozen=True):
     match: str
     after: tuple[str, ...] = ()
     section: Section | None = None
+    anchors: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[tuple[int, str, str]]:
         """Yield number, mark (`:` for a match, `-` for context) and text of each line."""
@@ -115,6 +119,7 @@ class GrepContentResult(ToolResult, frozen=True):
     Attributes:
         query: Pattern.
         output_mode: Output mode, as in the arguments.
+        expand: Kind of lines that the context of matches was expanded to, as in the arguments.
         matches: Matches of this page, by file and line. They are chosen round robin, the first of each file, then the
             second, so that no file fills the page. Empty unless `output_mode` is `content`.
         files: Files with a match on this page. In mode `content`, the first page also has further files with matches,
@@ -126,6 +131,7 @@ class GrepContentResult(ToolResult, frozen=True):
 
     query: str
     output_mode: OutputMode
+    expand: Expand = "none"
     matches: tuple[ContentMatch, ...] = ()
     files: tuple[FileHits, ...] = ()
     total_matches: int | None = None
@@ -165,37 +171,50 @@ class GrepContentResult(ToolResult, frozen=True):
             yield from ("", "---", "") if shown else ()
             shown.add(file)
             yield f"File: {printable(file)}"
-            yield from _file_lines(matches)
+            yield from _file_lines(matches, expanded=self.expand != "none")
         others = [f"{printable(file.path)} ({file.count})" for file in self.files if file.path not in shown]
         if others:
             yield from ("", "---", "") if shown else ()
             yield f"{'Also matching' if shown else 'Matching files'}, not shown: {', '.join(others)}"
 
 
-def _file_lines(matches: Iterator[ContentMatch]) -> Iterator[str]:
+def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[str]:
     rows: list[tuple[int, str]] = []
     section: Section | None = None
     last = 0
     for match in matches:
-        if rows and match.line - len(match.before) > rows[-1][0] + 1:
+        first = match.line - len(match.before)
+        apart = not rows or first > rows[-1][0] + 1
+        if rows and apart:
             rows.append((rows[-1][0], "  --"))
-        rows += ((number, f"  {number}{mark} {text}".rstrip()) for number, mark, text in match.lines())
+        lines = list(match.lines())
+        named = zip(labels(first, match.anchors, len(lines)), lines, strict=True)
+        rows += ((number, f"  {label}{mark} {text}".rstrip()) for label, (number, mark, text) in named)
         if match.section != section:
             # Context of the match before may be in this definition already.
-            begin = min(max(_first_line(match, section), last + 1), match.line)
+            begin = first if expanded and apart else min(max(_first_line(match, section), last + 1), match.line)
             place = bisect_left(rows, begin, key=lambda row: row[0])
-            rows.insert(place, (rows[place][0], _heading(match.section, match.line)))
+            plain = expanded and match.section is not None and rows[place][0] <= match.section.line
+            rows.insert(place, (rows[place][0], _heading(match.section, match.line, with_text=not plain)))
         section, last = match.section, match.line + match.match.count("\n")
     yield from (text for _, text in rows)
 
 
-def _heading(section: Section | None, line: int) -> str:
-    """Return the line above the lines of a definition, with its qualified name if its own line lacks it."""
+def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
+    """Return the line above the lines of a definition.
+
+    It has the qualified name of the definition if the text of its own line lacks that.
+
+    Args:
+        section: The definition.
+        line: Number of the match.
+        with_text: True if the definition's own line is not shown below.
+    """
     if section is None:
         return "  outside of definitions:"
     name = "" if section.name in section.text else f"{printable(section.name)}, "
     first = min(section.line, line)  # a match in a decorator or comment above the definition
-    return f"  in {name}lines {first}-{section.end_line}: {section.text}"
+    return f"  in {name}lines {first}-{section.end_line}:{f' {section.text}' if with_text else ''}"
 
 
 def _first_line(match: ContentMatch, before: Section | None) -> int:
@@ -318,6 +337,7 @@ class CodePlace(BaseModel, frozen=True):
         why: Reasons for the score.
         snippet: Text of the lines, or of the first ones if the answer has no room for all; `…` marks a place where a
             long line was cut. Blank lines at the end are in it, and are not shown.
+        anchors: Hash of each line of `snippet`, if the workspace has `anchors`; else empty.
     """
 
     file: str
@@ -327,6 +347,7 @@ class CodePlace(BaseModel, frozen=True):
     score: float
     why: tuple[str, ...]
     snippet: str
+    anchors: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Yield the path, the score and its reasons, then the lines, each with its number."""
@@ -337,8 +358,8 @@ class CodePlace(BaseModel, frozen=True):
         left_out = self.end_line - self.start_line + 1 - len(texts)
         while texts and left_out <= 0 and not texts[-1].strip():
             texts.pop()
-        for number, text in enumerate(texts, self.start_line):
-            yield f"  {number}: {text}".rstrip()
+        for label, text in zip(labels(self.start_line, self.anchors, len(texts)), texts, strict=True):
+            yield f"  {label}: {text}".rstrip()
         if left_out > 0:
             yield f"  [{plural(left_out, 'more line')}]"
 
@@ -368,10 +389,17 @@ class LineBlock(BaseModel, frozen=True):
     Attributes:
         start_line: Number of the first line, from 1.
         lines: Lines without their terminators; `…` marks a place where a long line was cut.
+        anchors: Hash of each line, if the workspace has `anchors`; else empty.
     """
 
     start_line: int
     lines: tuple[str, ...]
+    anchors: tuple[str, ...] = ()
+
+    def rows(self) -> Iterator[str]:
+        """Yield the lines, each with its number."""
+        for label, text in zip(labels(self.start_line, self.anchors, len(self.lines)), self.lines, strict=True):
+            yield f"  {label}: {text}".rstrip()
 
 
 class ReadFileResult(ToolResult, frozen=True):
@@ -390,8 +418,31 @@ class ReadFileResult(ToolResult, frozen=True):
     def _body(self) -> Iterator[str]:
         for number, block in enumerate(self.blocks):
             yield "  --" if number else f"File: {printable(self.path)}"
-            for line, text in enumerate(block.lines, block.start_line):
-                yield f"  {line}: {text}".rstrip()
+            yield from block.rows()
+
+
+class ResolveResult(ToolResult, frozen=True):
+    """Result of `resolve()`.
+
+    Attributes:
+        anchor: Anchor, as answers have it.
+        state: `unchanged` if the line of the anchor still has its hash, `moved` if another line has it, else `gone`.
+        line: Number of the line today; if several other lines have the hash, of the nearest; `None` if it is `gone`.
+        text: Text of the line today, cut if it is long.
+        others: Numbers of further lines with the hash, of a line that `moved`: at most 20, the nearest first.
+    """
+
+    anchor: str
+    state: AnchorState
+    line: int | None = None
+    text: str = ""
+    others: tuple[int, ...] = ()
+
+    def _body(self) -> Iterator[str]:
+        if self.line is not None:
+            yield f"File: {printable(self.path)}"
+            hashed = self.anchor.partition(SEPARATOR)[2]
+            yield f"  {self.line}{SEPARATOR}{hashed}: {self.text}".rstrip()
 
 
 class IndexedRoot(BaseModel, frozen=True):

@@ -52,6 +52,7 @@ class Settings:
     timeout: float | None
     max_chars: int
     max_line: int
+    anchors: bool = False
     show_denied: ShowDenied = "hide"
     redact: bool = False
 

@@ -1,0 +1,184 @@
+"""Grow what a tool shows to the definitions around it: matches of `grep_content`, results of `codebase_search`."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ripwrap._code.enclosing import LineSpan, definition_at, share_lines
+from ripwrap._code.outline import MAX_NAME_CHARS, Outline, Section
+from ripwrap._operations.expand import read_lines
+from ripwrap.results import FileMatches, RankedChunk
+from ripwrap.workspace.anchors import line_hashes
+from ripwrap.workspace.budget import snippet
+from ripwrap.workspace.redact import Redactor, redact
+from ripwrap.workspace.results import ContentMatch
+from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.scope import Settings
+
+REACHES = (400, 100, 40, 15, 5)
+"""Lines of a definition to show on each side of a match, in the order in which they are tried until all fit."""
+
+MAX_DEFINITION_LINES = 100
+"""Lines of the longest definition that `codebase_search` shows as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """Lines and definitions of a file.
+
+    Attributes:
+        lines: All lines, without terminators.
+        outline: Its definitions.
+        redactor: Function that masks secrets in lines; `None` to show them.
+    """
+
+    lines: Sequence[str]
+    outline: Outline
+    redactor: Redactor | None = None
+
+    def has(self, span: LineSpan, text: str) -> bool:
+        """Return True if lines have the text that a search found there."""
+        wanted = text.removesuffix("\n").split("\n")
+        return [*self.lines[span.first - 1 : span.last]] == [line.removesuffix("\r") for line in wanted]
+
+    def text(self, span: LineSpan) -> str:
+        """Return lines as they may be shown, with secrets masked; the last line has no end."""
+        text = "\n".join(self.lines[span.first - 1 : span.last])
+        return self.redactor(text, span.first).text if self.redactor else text
+
+    def section_at(self, line: int) -> Section | None:
+        """Return the definition around a line, with secrets masked, or None at the top level."""
+        section = self.outline.enclosing(line)
+        if section is None or self.redactor is None:
+            return section
+        redacted = self.redactor(self.lines[section.line - 1], section.line)
+        if not redacted.masks:
+            return section
+        text = redacted.text.strip()[:MAX_NAME_CHARS]
+        return section.model_copy(update={"text": text, "name": redact(section.name).text})
+
+
+def read_source_file(settings: Settings, location: Location, path: str, redactor: Redactor | None) -> SourceFile | None:
+    """Return the lines and definitions of a file; `None` if it is large, cannot be read or may not be shown.
+
+    Args:
+        settings: Settings of the workspace.
+        location: Location of the search.
+        path: Path of the file, as rg prints it.
+        redactor: Function that masks secrets in its lines; `None` to show them.
+    """
+    if not settings.sandbox.holds(os.path.join(location.cwd, path)):
+        return None
+    try:
+        lines = read_lines(location.cwd, path, follow=settings.follow, roots=location.paths)
+    except OSError:
+        return None
+    if lines is None:
+        return None
+    from ripwrap._code.patterns.outline import PatternOutline  # late: it compiles the patterns of all languages
+
+    return SourceFile(lines, PatternOutline(path, lines), redactor)
+
+
+def grown_matches(
+    file: SourceFile, found: FileMatches, matches: Sequence[ContentMatch], reach: int, max_line: int
+) -> list[ContentMatch]:
+    """Return the first matches of a file with the lines of their definitions; no line is in two matches.
+
+    A match outside of definitions keeps its context. All matches do if the file changed since the search.
+
+    Args:
+        file: The file.
+        found: Its matches, as rg found them.
+        matches: The first of these, as they are shown.
+        reach: Number of lines of a definition to show on each side of a match.
+        max_line: Maximum length of a line, in characters.
+    """
+    places = [LineSpan(match.line, match.line + match.match.count("\n")) for match in matches]
+    if not all(file.has(place, match.lines) for place, match in zip(places, found.matches, strict=False)):
+        return [*matches]
+    windows = [_window(file, match, place, reach) for match, place in zip(matches, places, strict=True)]
+    return [
+        match.model_copy(
+            update={
+                "before": _shown_lines(file, LineSpan(shown.first, place.first - 1), max_line),
+                "after": _shown_lines(file, LineSpan(place.last + 1, shown.last), max_line),
+                "anchors": line_hashes(file.text(shown).split("\n")) if match.anchors else (),
+            }
+        )
+        for match, place, shown in zip(matches, places, share_lines(places, windows), strict=True)
+    ]
+
+
+def _window(file: SourceFile, match: ContentMatch, place: LineSpan, reach: int) -> LineSpan:
+    found = definition_at(file.outline, place)
+    if found is None:
+        return LineSpan(place.first - len(match.before), place.last + len(match.after))
+    _, lines = found
+    near = LineSpan(max(lines.first, place.first - reach), min(lines.last, place.last + reach))
+    return near.joined(place)
+
+
+def _shown_lines(file: SourceFile, span: LineSpan, max_line: int) -> tuple[str, ...]:
+    if span.last < span.first:
+        return ()
+    return tuple(snippet(line, 1, max_line) for line in file.text(span).split("\n"))
+
+
+def grown_chunks(
+    chunks: Sequence[RankedChunk],
+    read: Callable[[str], SourceFile | None],
+    fits: Callable[[Sequence[RankedChunk]], bool],
+) -> list[RankedChunk]:
+    """Return results with all lines of the definitions that they name, the best first, as long as they fit.
+
+    A result that overlaps with the lines of a better one becomes a part of that one.
+
+    Args:
+        chunks: Results, the best first, with secrets masked.
+        read: Function that reads a file.
+        fits: Function that returns False if results are too long.
+    """
+    shown = [*chunks]
+    files: dict[str, SourceFile | None] = {}
+    for chunk in chunks:
+        if chunk.symbol is None or not any(one is chunk for one in shown):
+            continue
+        if chunk.path not in files:
+            files[chunk.path] = read(chunk.path)
+        file = files[chunk.path]
+        span = None if file is None else _definition_lines(file, chunk)
+        if file is None or span is None:
+            continue
+        at = next(number for number, one in enumerate(shown) if one is chunk)
+        beside = [
+            number
+            for number, one in enumerate(shown)
+            if number != at and one.path == chunk.path and _lines_of(one).overlaps(span)
+        ]
+        for number in beside:
+            span = span.joined(_lines_of(shown[number]))
+        if any(number < at for number in beside) or span.last - span.first >= MAX_DEFINITION_LINES:
+            continue
+        lines = {"start_line": span.first, "end_line": span.last, "text": f"{file.text(span)}\n"}
+        whole = chunk.model_copy(update=lines)
+        grown = [whole if number == at else one for number, one in enumerate(shown) if number not in beside]
+        if fits(grown):
+            shown = grown
+    return shown
+
+
+def _lines_of(chunk: RankedChunk) -> LineSpan:
+    return LineSpan(chunk.start_line, chunk.end_line)
+
+
+def _definition_lines(file: SourceFile, chunk: RankedChunk) -> LineSpan | None:
+    """Return the lines of a result and of the definition that it names; `None` if the result has them all."""
+    place = _lines_of(chunk)
+    if file.text(place) != chunk.text.replace("\r\n", "\n").removesuffix("\n"):
+        return None
+    found = definition_at(file.outline, place, chunk.symbol)
+    if found is None or found[0].name != chunk.symbol:
+        return None
+    span = found[1].joined(place)
+    return None if span == place else span

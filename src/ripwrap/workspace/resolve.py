@@ -1,0 +1,109 @@
+"""Tool `resolve`: find the line of an anchor in the file as it is now."""
+
+import io
+from functools import partial
+from typing import NamedTuple
+
+from ripwrap._ripgrep.runner import Runner
+from ripwrap._text import plural, shown
+from ripwrap.workspace.anchors import HASHED_CHARS, Anchor, line_hash, parse_place
+from ripwrap.workspace.arguments import ResolveArguments
+from ripwrap.workspace.budget import snippet
+from ripwrap.workspace.read_file import Deadline, open_text, skip_line
+from ripwrap.workspace.redact import MAX_SECRET_CHARS
+from ripwrap.workspace.results import ResolveResult
+from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.scope import Settings
+
+_MAX_OTHERS = 20
+"""Further lines with the same hash that an answer names."""
+
+
+class _Found(NamedTuple):
+    """Lines of a file with a hash.
+
+    Attributes:
+        lines: Number and text of the nearest ones, the nearest first.
+        matching: Number of all of them.
+        total: Number of lines that were read.
+    """
+
+    lines: list[tuple[int, str]]
+    matching: int
+    total: int
+
+
+async def run_resolve(run: Runner, settings: Settings, arguments: ResolveArguments) -> ResolveResult:
+    """Find the line of an anchor.
+
+    Raises:
+        IsADirectoryError: The path is a directory.
+        ValueError: The argument is no anchor, or the file is binary.
+    """
+    path, anchor = parse_place(arguments.anchor)
+    location = settings.sandbox.locate(path)
+    if not location.is_file:
+        raise IsADirectoryError(f"{location.name} is a directory; an anchor is in a file")
+    found = await run.call(partial(_find, settings, location, anchor))
+    line, text = found.lines[0] if found.lines else (None, "")
+    return ResolveResult(
+        root=shown(location.cwd),
+        path=location.name,
+        anchor=str(anchor),
+        state="gone" if line is None else "unchanged" if line == anchor.line else "moved",
+        line=line,
+        text=snippet(text, 1, settings.max_line),
+        others=tuple(number for number, _ in found.lines[1:]),
+        message=_message(anchor, found),
+    )
+
+
+def _message(anchor: Anchor, found: _Found) -> str:
+    if not found.lines:
+        has = "is gone" if anchor.line > found.total else "changed or is gone"
+        much = f"no line of {plural(found.total, 'line')} has the hash {anchor.hash}"
+        return f"Line {anchor.line} {has}: {much}. Search again."
+    line = found.lines[0][0]
+    if line == anchor.line:
+        return f"Line {line} is unchanged."
+    if found.matching == 1:
+        return f"Line {anchor.line} moved to line {line}."
+    numbers = ", ".join(str(number) for number, _ in found.lines)
+    more = " and others" if found.matching > len(found.lines) else ""
+    return (
+        f"Line {anchor.line} moved, but {found.matching} lines have the hash {anchor.hash}: {numbers}{more}. "
+        f"Line {line} is the nearest; read around it to be sure."
+    )
+
+
+def _find(settings: Settings, location: Location, anchor: Anchor) -> _Found:
+    """Return the lines with the hash of an anchor; the line of the anchor alone if it has it."""
+    deadline = Deadline(settings.timeout, "the file was not read")
+    lines: list[tuple[int, str]] = []
+    count = number = 0
+    with open_text(settings, location, "resolve") as (text, _, redactor):
+        while piece := _read_line(text, deadline, HASHED_CHARS + 1 + (MAX_SECRET_CHARS if redactor else 0)):
+            number += 1
+            if redactor is not None:
+                piece = redactor(piece, number).text
+            if line_hash(piece) == anchor.hash:
+                if number == anchor.line:
+                    return _Found([(number, piece)], 1, number)
+                count += 1
+                lines.append((number, piece))
+                if len(lines) > 2 * _MAX_OTHERS:  # a file may have a million blank lines
+                    lines = _nearest(lines, anchor)
+    return _Found(_nearest(lines, anchor), count, number)
+
+
+def _nearest(lines: list[tuple[int, str]], anchor: Anchor) -> list[tuple[int, str]]:
+    return sorted(lines, key=lambda line: (abs(line[0] - anchor.line), line[0]))[: _MAX_OTHERS + 1]
+
+
+def _read_line(text: io.TextIOWrapper, deadline: Deadline, most: int) -> str:
+    """Return the beginning of the next line, as much as is hashed and shown; empty at the end of the file."""
+    piece = text.readline(most)
+    if piece and not piece.endswith("\n"):
+        skip_line(text, deadline)
+    deadline.check_sometimes()
+    return piece
