@@ -111,6 +111,17 @@ def frameworks(session: nox.Session) -> None:
 
 
 @nox.session
+def conformance(session: nox.Session) -> None:
+    """Run deepagents' standard tests on the backend, and check the adapters with the types of the frameworks."""
+    _install(session, "typing", "conformance", extras="bin,cli,deepagents,langchain,openai,pydantic-ai")
+    options = ["-o", "asyncio_mode=auto", "-o", "asyncio_default_fixture_loop_scope=function"]
+    session.run("pytest", *options, "tests/conformance", *session.posargs)
+    # The configuration would skip these types: the environment of the session `types` does not have all of them.
+    options = ["--config-file=", "--strict", "--follow-imports=silent"]
+    session.run("mypy", *options, "src/ripwrap/frameworks", env={"MYPYPATH": "src"})
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Make the pictures and build the site in `docs/_build`; check its links and take screenshots of two pages."""
     _install(session, "docs", extras="bin,cli,mcp")
@@ -144,6 +155,9 @@ def types(session: nox.Session) -> None:
     session.run("mypy", "--platform=win32", "src")
     session.run("pyright")
     session.run("pyright", "--pythonplatform=Windows", "src/ripwrap/_subprocess")
+    # The bases of these adapters, without the fifty packages that they need to run.
+    extras = GROUPS["project"]["optional-dependencies"]
+    session.install("--no-deps", *extras["deepagents"], *extras["langchain"])
     session.run("pyright", "--verifytypes", "ripwrap", "--ignoreexternal")
 
 

@@ -1,6 +1,7 @@
-"""A LlamaIndex agent that searches a folder, offline: `python examples/agents_llama_index.py [DIR]`."""
+"""A LlamaIndex agent that finds code and reads it, offline: `python examples/agents_llama_index.py [DIR]`."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,24 +14,32 @@ from llama_index.core.llms.mock import MockFunctionCallingLLM
 from ripwrap import Workspace
 
 SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
-GREP = {"pattern": r"def \w+|TODO", "file_pattern": "*.py", "context_lines": 0}
-SAYS = [
-    ToolCallBlock(tool_name="grep_content", tool_kwargs=GREP, tool_call_id="1"),
-    ToolCallBlock(tool_name="ls", tool_kwargs={"path": ".", "ignore": ["__pycache__/"]}, tool_call_id="2"),
-    TextBlock(text="That is all of it."),
-]
+QUESTION = "How are items totalled?"
 
 
 def stand_in(messages: Sequence[ChatMessage], **_: Any) -> ChatMessage:
-    """Play the model: request one call after the other, then answer with a text."""
-    return ChatMessage(role="assistant", blocks=[SAYS[sum(message.role == "tool" for message in messages)]])
+    """Play a model: search, read what was found, answer."""
+    texts = [str(message.content) for message in messages if message.role == "tool"]
+    found = re.match(r"(.+):(\d+)-(\d+)", texts[0]) if texts else None
+    block: ToolCallBlock | TextBlock
+    if not texts:
+        block = ToolCallBlock(tool_name="codebase_search", tool_kwargs={"query": QUESTION}, tool_call_id="1")
+    elif found is None:
+        block = TextBlock(text="I found nothing.")
+    elif len(texts) == 1:
+        lines = {"path": found[1], "start_line": int(found[2]), "end_line": int(found[3])}
+        block = ToolCallBlock(tool_name="read_file", tool_kwargs=lines, tool_call_id="2")
+    else:
+        line = re.search(r"(\d+): def total", texts[1])
+        block = TextBlock(text=f"total() in {found[1]}, line {line[1]}." if line else "I read nothing.")
+    return ChatMessage(role="assistant", blocks=[block])
 
 
 async def main(folder: str) -> None:
     """Pass all tools to the agent, run it, and print the tools' answers."""
     ws = Workspace(folder)
     llm = MockFunctionCallingLLM(response_generator=stand_in)  # a real one: Anthropic(model="claude-sonnet-4-5")
-    running = FunctionAgent(tools=list(ws.tools), llm=llm).run("What is unfinished here?")
+    running = FunctionAgent(tools=list(ws.tools), llm=llm).run(QUESTION)
     async for event in running.stream_events():
         if isinstance(event, ToolCallResult):
             print(f"# {event.tool_name}\n{event.tool_output.content}\n")

@@ -1,6 +1,7 @@
-"""A pydantic-ai agent that searches a folder, offline: `python examples/agents_pydantic_ai.py [DIR]`."""
+"""A pydantic-ai agent that finds code and reads it, offline: `python examples/agents_pydantic_ai.py [DIR]`."""
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 
@@ -8,12 +9,10 @@ from pydantic_ai import Agent, ModelMessage, ModelResponse, TextPart, ToolCallPa
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from ripwrap import Workspace
+from ripwrap.frameworks.pydantic_ai import WorkspaceToolset
 
 SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
-CALLS = [
-    ToolCallPart("grep_content", {"pattern": r"def \w+|TODO", "file_pattern": "*.py", "context_lines": 0}),
-    ToolCallPart("ls", {"path": ".", "ignore": ["__pycache__/"]}),
-]
+QUESTION = "How are items totalled?"
 
 
 def answers(messages: list[ModelMessage]) -> list[ToolReturnPart]:
@@ -22,19 +21,28 @@ def answers(messages: list[ModelMessage]) -> list[ToolReturnPart]:
 
 
 def stand_in(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-    """Play the model: request one call after the other, then answer with a text."""
-    asked = len(answers(messages))
-    return ModelResponse([CALLS[asked] if asked < len(CALLS) else TextPart("That is all of it.")])
+    """Play a model: search, read what was found, answer."""
+    texts = [str(answer.content) for answer in answers(messages)]
+    if not texts:
+        return ModelResponse([ToolCallPart("codebase_search", {"query": QUESTION})])
+    found = re.match(r"(.+):(\d+)-(\d+)", texts[0])
+    if found is None:
+        return ModelResponse([TextPart("I found nothing.")])
+    if len(texts) == 1:
+        lines = {"start_line": int(found[2]), "end_line": int(found[3])}
+        return ModelResponse([ToolCallPart("read_file", {"path": found[1], **lines})])
+    line = re.search(r"(\d+): def total", texts[1])
+    return ModelResponse([TextPart(f"total() in {found[1]}, line {line[1]}." if line else "I read nothing.")])
 
 
 async def main(folder: str) -> None:
-    """Pass all tools to the agent, run it, and print the tools' answers."""
-    ws = Workspace(folder)
-    agent = Agent(FunctionModel(stand_in), tools=ws.tools)  # a real one: Agent("anthropic:claude-sonnet-4-5", …)
-    result = await agent.run("What is unfinished here?")
+    """Pass the toolset to the agent, ask it, and print the tools' answers."""
+    toolset: WorkspaceToolset[None] = WorkspaceToolset(Workspace(folder))
+    agent = Agent(FunctionModel(stand_in), toolsets=[toolset])  # a real one: Agent("anthropic:claude-sonnet-4-5", …)
+    result = await agent.run(QUESTION)
     for answer in answers(result.all_messages()):
         print(f"# {answer.tool_name}\n{answer.content}\n")
-        if str(answer.content).startswith("Error: "):
+        if answer.outcome != "success":
             sys.exit(1)
     print(result.output)
 

@@ -14,13 +14,15 @@ from langchain_core.tools import BaseTool, StructuredTool, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from ripwrap import Workspace, sync
+from ripwrap.frameworks.langchain import WorkspaceToolkit
+from ripwrap.workspace import GrepContentResult
 from support.offers import (
     CALLS,
     Call,
     Offer,
     check,
     check_answers,
-    check_example,
+    check_question,
     check_snapshot,
     each_mistake,
     each_tool,
@@ -87,5 +89,56 @@ def test_langchain_takes_blocking_methods(blocking_ws: sync.Workspace, name: str
     assert "cart.py" in made.invoke(arguments) == method(**arguments)
 
 
-def test_langchain_example_runs(shop: Path) -> None:
-    check_example("agents_langchain.py", shop)
+def messages(toolkit: WorkspaceToolkit, calls: Sequence[Call]) -> list[ToolMessage]:
+    """Call the tools of a toolkit one after the other."""
+    made = {one.name: one for one in toolkit.get_tools()}
+
+    async def all_of_them() -> list[ToolMessage]:
+        return [await made[name].ainvoke(tool_call(name=name, args=arguments, id="1")) for name, arguments in calls]
+
+    return asyncio.run(all_of_them())
+
+
+@each_tool
+def test_langchain_toolkit_schema_equals_the_signature(ws: Workspace, name: str) -> None:
+    made = {one.name: one for one in WorkspaceToolkit(workspace=ws).get_tools()}
+    check(getattr(ws, name), offer(made[name]))
+
+
+def test_langchain_toolkit_returns_the_methods_answers_and_their_models(
+    ws: Workspace, blocking_ws: sync.Workspace
+) -> None:
+    for workspace in (ws, blocking_ws):
+        found = messages(WorkspaceToolkit(workspace=workspace), CALLS)
+        check_answers(ws, [message.text for message in found])
+        assert isinstance(found[0].artifact, GrepContentResult)
+        assert [match.line for match in found[0].artifact.matches] == [2, 1]
+        assert {message.status for message in found} == {"success"}
+
+
+@each_mistake
+def test_langchain_toolkit_reports_a_mistake_as_an_error(
+    ws: Workspace, blocking_ws: sync.Workspace, name: str, arguments: dict[str, object]
+) -> None:
+    for workspace in (ws, blocking_ws):
+        (message,) = messages(WorkspaceToolkit(workspace=workspace), [(name, {**arguments})])
+        assert message.status == "error"
+        assert message.text.startswith("Error: ")
+
+
+def test_langchain_toolkit_takes_names_of_other_tools_and_reports_unknown_ones(ws: Workspace) -> None:
+    toolkit = WorkspaceToolkit(workspace=ws)
+    (known,) = messages(toolkit, [("grep_content", {"pattern": "TODO", "glob": "*.py", "-i": True})])
+    assert "cart.py" in known.text
+    (unknown,) = messages(toolkit, [("grep_content", {"pattern": "TODO", "colour": "red"})])
+    assert "colour" in unknown.text
+    assert unknown.status == "error"
+
+
+def test_langchain_toolkit_of_a_blocking_workspace_can_be_invoked(blocking_ws: sync.Workspace) -> None:
+    made = {one.name: one for one in WorkspaceToolkit(workspace=blocking_ws).get_tools()}
+    assert made["ls"].invoke({}) == blocking_ws.ls()
+
+
+def test_langchain_example_answers_a_question(shop: Path) -> None:
+    check_question("agents_langchain.py", shop)

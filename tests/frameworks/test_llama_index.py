@@ -21,7 +21,7 @@ from support.offers import (
     Offer,
     check,
     check_answers,
-    check_example,
+    check_question,
     check_snapshot,
     each_mistake,
     each_tool,
@@ -110,5 +110,5 @@ def test_llama_index_tool_answers_an_invalid_mode_with_a_text(ws: Workspace) -> 
     assert "files_with_matches" in answer
 
 
-def test_llama_index_example_runs(shop: Path) -> None:
-    check_example("agents_llama_index.py", shop, "-W", "error", "-W", "ignore::DeprecationWarning")
+def test_llama_index_example_answers_a_question(shop: Path) -> None:
+    check_question("agents_llama_index.py", shop, "-W", "error", "-W", "ignore::DeprecationWarning")

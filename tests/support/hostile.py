@@ -105,6 +105,7 @@ def walk(root: str, rg: str) -> int:
     for workspace in workspaces:  # import what is imported on first use
         workspace.grep_content("(")
         workspace.grep_content("secret", sections=True, expand="definition")
+        workspace.grep_content("no such text")
         workspace.ls(ignore=["x"])
         workspace.find_files("x", entry_type="any")
         workspace.read_file("a/b/file.py")

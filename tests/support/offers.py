@@ -162,3 +162,15 @@ def check_example(name: str, folder: Path, *options: str) -> None:
     for found in ("# grep_content\n", "# ls\n", "cart.py", "till.py", "TODO: taxes", "That is all of it."):
         assert found in done.stdout
     assert run_example(name, folder / "no-such-folder", *options).returncode != 0
+
+
+def check_question(name: str, folder: Path, *options: str) -> None:
+    """Check that the agent of an example searches for a question, reads what it found, and answers from that."""
+    (folder / "cart.py").write_text("\n\ndef total(items):\n    return 0\n")
+    done = run_example(name, folder, *options)
+    assert (done.returncode, done.stderr) == (0, "")
+    searched, _, read = done.stdout.partition("# read_file\n")
+    assert "# codebase_search\ncart.py:" in searched
+    assert "def total(items)" in read
+    assert read.splitlines()[-1] == "total() in cart.py, line 3."
+    assert run_example(name, folder / "no-such-folder", *options).returncode != 0

@@ -310,6 +310,14 @@ def test_glob_does_not_bring_denied_files_back(tree: Path) -> None:
     assert workspace.grep_content_result("needle", file_type="all").total_matches == 2
 
 
+def test_empty_answer_names_no_denied_link(tree: Path) -> None:
+    for name in ("a.pem", "secrets/link", "zlink"):
+        (tree / name).symlink_to("ok.py")
+    text = sync.Workspace(tree, deny=GLOBS).grep_content("nothing of that kind")
+    assert "Not searched: 1 symbolic link, which is not followed: zlink." in text
+    assert "e.g. a.pem" in sync.Workspace(tree).grep_content("nothing of that kind")
+
+
 @pytest.mark.parametrize("glob", [".env", "**/*.pem", "sub/key.pem", "*.py,*.pem", "/secrets/x", "./.env.missing"])
 def test_answer_says_that_a_glob_is_denied_whether_a_file_matches_or_not(tree: Path, glob: str) -> None:
     workspace = sync.Workspace(tree, deny=GLOBS)

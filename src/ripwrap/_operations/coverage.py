@@ -139,7 +139,7 @@ class CoverageRequest:
         path: Argument of `why()`; empty for `coverage()`.
         inside: Real path of the directory that ignore files must be in, links resolved; empty allows any.
         read: True if rg reads the files, and directories that are left out are walked, too. Else such a directory
-            counts as one entry, and is not opened.
+            counts as one entry, and is not opened, and examples have no hints.
     """
 
     command: Command
@@ -345,7 +345,8 @@ def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKi
     """Return the reason for a file that was left out; `error` is rg's, if it could not read the file."""
     if kind == "binary":
         return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
-    if kind == "other" or (kind == "unreadable" and error):
+    # Hints are tried, with links followed, so without `read` there are none.
+    if kind == "other" or (kind == "unreadable" and error) or not request.read:
         return Reason(path=path, kind=kind, matched=path, detail=error)
     return _reason(request, types, path)
 

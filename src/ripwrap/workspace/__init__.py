@@ -15,6 +15,9 @@ from ripwrap.workspace.core import (
     Workspace,
     schemas,
 )
+from ripwrap.workspace.raw_files import (
+    FileInfo,
+)
 from ripwrap.workspace.results import (
     CodebaseSearchResult,
     CodePlace,
@@ -42,6 +45,7 @@ __all__ = [
     "CodebaseSearchResult",
     "ContentMatch",
     "FileHits",
+    "FileInfo",
     "FindFilesOptions",
     "FindFilesResult",
     "GrepContentOptions",

@@ -52,6 +52,7 @@ from ripwrap.workspace.dispatch import (
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content
 from ripwrap.workspace.listing import run_ls, run_tree
+from ripwrap.workspace.raw_files import FileInfo, run_file_info, run_list_directory, run_read_bytes
 from ripwrap.workspace.read_file import run_read_file
 from ripwrap.workspace.resolve import run_resolve
 from ripwrap.workspace.results import (
@@ -484,6 +485,42 @@ class Workspace:
         """
         arguments = parse_arguments(ResolveArguments, {"anchor": anchor})
         return await run_resolve(self._tools.runner, self._tools.settings, arguments)
+
+    async def read_bytes(self, path: str, *, max_bytes: int | None = None) -> bytes:
+        """Return the bytes of a file. This is no tool: it is for backends of frameworks, and needs no rg.
+
+        With `redact`, keys, tokens and passwords are masked, as in answers.
+
+        Args:
+            path: File, as tools take it.
+            max_bytes: Bytes that the file may have; `None` is no limit.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots, or denied.
+            FileNotFoundError: `path` does not exist.
+            IsADirectoryError: `path` is a directory.
+            PermissionError: The file cannot be read.
+            ValueError: The file is larger than `max_bytes`, or is neither a file nor a directory.
+        """
+        return await run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes)
+
+    async def file_info(self, path: str = ".") -> FileInfo:
+        """Return the size and time of a file or directory; raises what `read_bytes()` does. This is no tool."""
+        return await run_file_info(self._tools.runner, self._tools.settings, path)
+
+    async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
+        """Return the entries of one directory, hidden and ignored ones too, sorted by name. This is no tool.
+
+        Denied entries, and links that lead out of the roots, are left out. If there are several roots, the entries of
+        `.` are the roots.
+
+        Raises:
+            AccessDeniedError: `path` is outside of the roots, or denied.
+            FileNotFoundError: `path` does not exist.
+            NotADirectoryError: `path` is a file.
+            PermissionError: The directory cannot be read.
+        """
+        return await run_list_directory(self._tools.runner, self._tools.settings, path)
 
     async def index_codebase(self) -> str:
         """Make the index that speeds up codebase_search, or refresh it.

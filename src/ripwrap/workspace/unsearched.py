@@ -35,7 +35,7 @@ notes name paths that could not be read.
 async def unsearched_notes(run: Runner, scope: Scope, options: Mapping[str, Any], *, verb: str) -> tuple[str, ...]:
     """Return sentences about files that could have been the answer, and that nothing has looked at.
 
-    It is left out if the time is too short, and if links are followed, which may lead out of the roots.
+    There are none if the time is too short, and if links are followed, which may lead out of the roots.
 
     Args:
         run: Runner of the listing.

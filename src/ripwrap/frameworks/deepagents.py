@@ -1,0 +1,296 @@
+"""Backend of deepagents that reads and searches the files of a workspace; needs the extra `deepagents`.
+
+It is written for `BackendProtocol` of deepagents 0.7, whose docstrings say what a backend returns. The protocol has no
+errors that are raised: a result has an `error`, which the model reads.
+"""
+
+import base64
+import io
+import os
+import re
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import PurePath
+
+try:
+    from deepagents.backends.protocol import (
+        FILE_NOT_FOUND,
+        INVALID_PATH,
+        IS_DIRECTORY,
+        PERMISSION_DENIED,
+        BackendProtocol,
+        EditResult,
+        FileData,
+        FileDownloadResponse,
+        FileInfo,
+        FileUploadResponse,
+        GlobResult,
+        GrepMatch,
+        GrepResult,
+        LsResult,
+        ReadResult,
+        WriteResult,
+    )
+    from deepagents.backends.utils import compile_grep_include_glob, normalize_read_bounds
+except ImportError as _error:
+    raise ImportError(
+        f"ripwrap.frameworks.deepagents needs deepagents 0.7.32 or later: pip install 'ripwrap[deepagents]' ({_error})",
+        name=_error.name,
+    ) from _error
+
+from ripwrap import sync
+from ripwrap._text import BOMS, is_binary
+from ripwrap.workspace.dispatch import TOOL_ERRORS
+
+__all__ = ["RipwrapBackend"]
+
+MAX_MATCHES = 10_000
+"""Matches that `grep()` asks for if the caller sets no limit; the workspace's `max_chars` allows fewer."""
+MAX_PAGES = 20
+"""Pages of `find_files` that `glob()` reads."""
+MAX_TEXT_BYTES = 32_000_000
+"""Bytes of a text file that `read()` reads to show some of its lines."""
+MAX_BINARY_BYTES = 500 * 1024
+"""Bytes of a binary file that `read()` returns, as the sandboxes of deepagents do."""
+
+_PLAIN_GLOB = re.compile(r"(?:[^!,\\{}\[]|\{[^!\\{}\[]*\})+")
+"""Globs without what the workspace reads in another way: lists, negation, escapes, and sets, which are of bytes."""
+
+
+class _RelativePathError(ValueError):
+    """A path is not absolute."""
+
+
+class RipwrapBackend(BackendProtocol):
+    """Backend whose files are those of a workspace; it only reads.
+
+        agent = create_deep_agent(model=model, backend=RipwrapBackend(sync.Workspace("src")))
+
+    `grep()` and `glob()` leave out what ignore files exclude. `ls()` and `read()` take every file below the roots.
+    `write()`, `edit()` and `upload_files()` refuse. `grep()` returns no more than `max_chars` of the workspace has room
+    for, with lines of at most `max_line` characters, and then says that the result is truncated.
+
+    deepagents itself writes files, such as results that are too long for the context. So route only a folder here:
+    `CompositeBackend(default=StateBackend(), routes={"/code/": RipwrapBackend(workspace)})`.
+
+    Attributes:
+        workspace: Workspace that reads and searches.
+        virtual: True if `/` is the root of the workspace.
+        hidden: True if `grep()` also searches hidden files when no glob asks for them.
+    """
+
+    def __init__(self, workspace: sync.Workspace, *, virtual: bool = True, hidden: bool = False) -> None:
+        """Set the workspace and the form of paths.
+
+        Args:
+            workspace: Workspace that reads and searches.
+            virtual: Let `/` be the root of the workspace. If False, paths are those of the system, which suits an agent
+                that also has a shell.
+            hidden: Let `grep()` also search hidden files.
+
+        Raises:
+            ValueError: `virtual` is True, and the workspace has several roots.
+        """
+        if virtual and len(workspace.roots) > 1:
+            raise ValueError(f"a workspace with {len(workspace.roots)} roots has no single /; pass virtual=False")
+        self.workspace = workspace
+        self.virtual = virtual
+        self.hidden = hidden
+
+    def ls(self, path: str) -> LsResult:
+        """List the entries of one directory, hidden and ignored ones too."""
+        try:
+            entries = self.workspace.list_directory(self._inside(path))
+        except TOOL_ERRORS as error:
+            return LsResult(error=self._error("Path", path, error))
+        return LsResult(
+            entries=[self._info(entry.path, entry.is_dir, entry.size, entry.modified_at) for entry in entries]
+        )
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        """Return lines of a text file, or a binary file in base64.
+
+        Lines end only where ripgrep ends them, so their numbers are those of `grep()`.
+        """
+        try:
+            content = self.workspace.read_bytes(self._inside(file_path), max_bytes=MAX_TEXT_BYTES)
+        except TOOL_ERRORS as error:
+            return ReadResult(error=self._error("File", file_path, error))
+        if not is_binary(content):
+            return _lines(content, *normalize_read_bounds(offset, limit))
+        if len(content) > MAX_BINARY_BYTES:
+            most = f"Binary file exceeds maximum preview size of {MAX_BINARY_BYTES} bytes"
+            return ReadResult(error=f"File '{file_path}': {most}")
+        return ReadResult(file_data=FileData(content=base64.b64encode(content).decode("ascii"), encoding="base64"))
+
+    def grep(
+        self,
+        pattern: str,
+        path: str | None = None,
+        glob: str | None = None,
+        *,
+        max_count: int | None = None,
+        regex: bool = False,
+    ) -> GrepResult:
+        """Search the contents of files.
+
+        Args:
+            pattern: Text to search for.
+            path: File or directory to search; `None` is everything.
+            glob: Search only files that this glob matches, as in `glob()`.
+            max_count: Maximum number of matches; `None` is as many as the workspace shows.
+            regex: Search for a regular expression. The protocol has only texts: the agent's tool `grep` never sets it.
+        """
+        where, wanted = path or "/", max(MAX_MATCHES if max_count is None else max_count, 0)
+        try:
+            inside = self._inside(where)
+            allowed = self._filter(glob, inside) if glob else None
+            found = self.workspace.grep_content_result(
+                pattern,
+                inside,
+                context_lines=0,
+                max_matches=max(wanted, 1),
+                file_pattern=_coarse(glob or "*"),
+                fixed_strings=not regex,
+                include_hidden=self.hidden or bool(glob),
+            )
+        except TOOL_ERRORS as error:
+            return GrepResult(error=self._error("Path", where, error))
+        matches = [
+            GrepMatch(path=self._outside(match.file), line=match.line, text=match.match)
+            for match in found.matches
+            if allowed is None or allowed(match.file)
+        ]
+        matches.sort(key=lambda match: (match["path"], match["line"]))
+        return GrepResult(matches=matches[:wanted], truncated=found.truncated or len(matches) > wanted)
+
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Find files by name, with the globs of deepagents: see `BackendProtocol.glob()`."""
+        where = path or "/"
+        try:
+            inside = self._inside(where)
+            allowed = self._filter(pattern, inside)
+            names, complete = self._find(_coarse(pattern), inside)
+        except TOOL_ERRORS as error:
+            return GlobResult(error=self._error("Path", where, error))
+        found = [self._info(name, is_dir=False) for name in sorted(filter(allowed, names))]
+        return GlobResult(matches=found, truncated=not complete, truncation_reason=None if complete else "budget")
+
+    def write(self, file_path: str, content: str) -> WriteResult:  # noqa: ARG002 - the protocol's name
+        """Refuse: this backend only reads."""
+        return WriteResult(error=_refusal(file_path))
+
+    def edit(
+        self,
+        file_path: str,
+        old_string: str,  # noqa: ARG002 - the protocol's name
+        new_string: str,  # noqa: ARG002 - the protocol's name
+        replace_all: bool = False,  # noqa: ARG002 - the protocol's name
+    ) -> EditResult:
+        """Refuse: this backend only reads."""
+        return EditResult(error=_refusal(file_path))
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Refuse: this backend only reads."""
+        return [FileUploadResponse(path=path, error=PERMISSION_DENIED) for path, _ in files]
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """Return the bytes of files."""
+        return [self._download(path) for path in paths]
+
+    def _download(self, path: str) -> FileDownloadResponse:
+        try:
+            return FileDownloadResponse(path=path, content=self.workspace.read_bytes(self._inside(path)))
+        except TOOL_ERRORS as error:
+            return FileDownloadResponse(path=path, error=_code(error) or self.workspace.error_text(error))
+
+    def _find(self, pattern: str, inside: str) -> tuple[list[str], bool]:
+        """Return the files that a glob matches, and False if there may be more."""
+        names: list[str] = []
+        for _ in range(MAX_PAGES):
+            page = self.workspace.find_files_result(
+                pattern, inside, limit=MAX_MATCHES, offset=len(names), include_hidden=True
+            )
+            names += page.files
+            if page.next_offset is None:
+                return names, page.exact
+        return names, False
+
+    def _filter(self, glob: str, inside: str) -> Callable[[str], bool]:
+        """Return the function that tells whether deepagents' glob matches a file of an answer."""
+        matches = compile_grep_include_glob(glob)
+        info = self.workspace.file_info(inside)
+        start = info.path if info.is_dir else os.path.dirname(info.path) or os.curdir
+        return lambda name: matches(PurePath(os.path.relpath(name, start)).as_posix())
+
+    def _inside(self, path: str) -> str:
+        """Return the path as the workspace takes it."""
+        if not path.startswith("/"):
+            raise _RelativePathError(f"{path!r} is not absolute; begin with /")
+        if self.virtual:
+            return f".{path}"
+        return "." if path == "/" else path
+
+    def _outside(self, name: str) -> str:
+        """Return a path of an answer as deepagents takes it: absolute, with slashes."""
+        if self.virtual:
+            return f"/{PurePath(name).as_posix()}" if name != os.curdir else "/"
+        return os.path.normpath(os.path.join(self.workspace.roots[0], name))
+
+    def _info(self, name: str, is_dir: bool, size: int | None = None, modified_at: datetime | None = None) -> FileInfo:
+        info = FileInfo(path=self._outside(name), is_dir=is_dir)
+        if size is not None:
+            info["size"] = size
+        if modified_at is not None:
+            info["modified_at"] = modified_at.isoformat()
+        return info
+
+    def _error(self, noun: str, path: str, error: Exception) -> str:
+        """Return the text of an error, without the real path of the root if paths are virtual."""
+        code = _code(error)
+        return f"{noun} '{path}': {code}" if code else self.workspace.error_text(error)
+
+
+_CODES: dict[type[Exception], str] = {
+    FileNotFoundError: FILE_NOT_FOUND,
+    IsADirectoryError: IS_DIRECTORY,
+    NotADirectoryError: "not_a_directory",
+    PermissionError: PERMISSION_DENIED,
+    _RelativePathError: INVALID_PATH,
+}
+
+
+def _code(error: Exception) -> str | None:
+    """Return deepagents' word for an error of a path."""
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), None)
+
+
+def _coarse(glob: str) -> str:
+    """Return a glob for the workspace that matches every file which deepagents' glob matches, and maybe more."""
+    return glob.replace("?", "*") if _PLAIN_GLOB.fullmatch(glob) else "*"  # ripgrep's `?` is one byte
+
+
+def _lines(content: bytes, offset: int, limit: int) -> ReadResult:
+    """Return lines from an offset on; ripgrep's encodings are decoded, and other bytes become U+FFFD."""
+    mark, encoding = next(((mark, name) for mark, name in BOMS if content.startswith(mark)), (b"", "utf-8"))
+    text = content[len(mark) :].decode(encoding, "replace")
+    if not text.strip():
+        return ReadResult(file_data=FileData(content=text, encoding="utf-8"))
+    if limit == 0:
+        return ReadResult(file_data=FileData(content="", encoding="utf-8"), no_lines_requested=True)
+    lines = io.StringIO(text, newline="\n").readlines()
+    if offset >= len(lines):
+        return ReadResult(error=f"Line offset {offset} exceeds file length ({len(lines)} lines)")
+    window = lines[offset : offset + limit]
+    end = offset + len(window)
+    return ReadResult(
+        file_data=FileData(content="".join(window).replace("\r\n", "\n").removesuffix("\n"), encoding="utf-8"),
+        total_lines=len(lines),
+        start_line=offset + 1,
+        end_line=end,
+        next_offset=end if end < len(lines) else None,
+    )
+
+
+def _refusal(path: str) -> str:
+    return f"{PERMISSION_DENIED}: '{path}' cannot be changed, since this backend only reads"

@@ -1,0 +1,122 @@
+"""Strict tools for OpenAI's API, and the answers to a model's calls; needs the extra `openai`."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+try:
+    from openai.types.chat import (
+        ChatCompletionFunctionToolParam,
+        ChatCompletionMessageFunctionToolCall,
+        ChatCompletionToolMessageParam,
+    )
+    from openai.types.responses import FunctionToolParam, ResponseFunctionToolCall
+    from openai.types.responses.response_input_param import FunctionCallOutput
+    from openai.types.shared_params import FunctionDefinition
+except ImportError as _error:
+    raise ImportError(
+        f"ripwrap.frameworks.openai needs openai 3.54 or later: pip install 'ripwrap[openai]' ({_error})",
+        name=_error.name,
+    ) from _error
+
+from ripwrap import Workspace, sync
+from ripwrap.workspace import schemas
+
+__all__ = ["BlockingStrictTools", "StrictTools"]
+
+
+class _Offers:
+    """Tools of a workspace in the forms of both APIs.
+
+    Their schemas are strict (https://platform.openai.com/docs/guides/function-calling#strict-mode): all arguments are
+    required, those with a default may be null, and no others are allowed.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        offered = schemas(index=True, strict=True)
+        self._offered = {name: offered[name][:2] for name in names}
+
+    @property
+    def responses(self) -> list[FunctionToolParam]:
+        """Tools for `client.responses.create(tools=…)`."""
+        return [
+            FunctionToolParam(type="function", name=name, description=description, parameters=arguments, strict=True)
+            for name, (description, arguments) in self._offered.items()
+        ]
+
+    @property
+    def chat(self) -> list[ChatCompletionFunctionToolParam]:
+        """Tools for `client.chat.completions.create(tools=…)`."""
+        functions = [
+            FunctionDefinition(name=name, description=description, parameters=arguments, strict=True)
+            for name, (description, arguments) in self._offered.items()
+        ]
+        return [ChatCompletionFunctionToolParam(type="function", function=function) for function in functions]
+
+    def _response_calls(self, items: Iterable[Any]) -> Iterator[ResponseFunctionToolCall]:
+        for item in items:
+            if isinstance(item, ResponseFunctionToolCall) and item.name in self._offered:
+                yield item
+
+    def _chat_calls(self, calls: Iterable[Any] | None) -> Iterator[ChatCompletionMessageFunctionToolCall]:
+        for call in calls or ():
+            if isinstance(call, ChatCompletionMessageFunctionToolCall) and call.function.name in self._offered:
+                yield call
+
+
+class StrictTools(_Offers):
+    """Tools of a workspace for OpenAI's Responses and Chat Completions APIs, with strict schemas.
+
+        tools = StrictTools(Workspace("src"))
+        response = await client.responses.create(model="gpt-5", input=items, tools=tools.responses)
+        items += [*response.output, *await tools.outputs(response.output)]
+
+    Attributes:
+        workspace: Workspace of the tools.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(method.__name__ for method in workspace.tools)
+        self.workspace = workspace
+
+    async def outputs(self, items: Iterable[Any]) -> list[FunctionCallOutput]:
+        """Call the tools that the items of a response ask for, and return the items of the next input.
+
+        A mistake of the model gives a text that says what to do. Calls of other functions are left to the caller.
+        """
+        calls = self._response_calls(items)
+        return [_output(call, await self.workspace.call(call.name, call.arguments)) for call in calls]
+
+    async def messages(self, calls: Iterable[Any] | None) -> list[ChatCompletionToolMessageParam]:
+        """Do the same for `message.tool_calls` of Chat Completions, and return messages."""
+        asked = [(call, call.function) for call in self._chat_calls(calls)]
+        return [_message(call, await self.workspace.call(each.name, each.arguments)) for call, each in asked]
+
+
+class BlockingStrictTools(_Offers):
+    """Blocking twin of `StrictTools`.
+
+    Attributes:
+        workspace: Workspace of the tools.
+    """
+
+    def __init__(self, workspace: sync.Workspace) -> None:
+        super().__init__(method.__name__ for method in workspace.tools)
+        self.workspace = workspace
+
+    def outputs(self, items: Iterable[Any]) -> list[FunctionCallOutput]:
+        """Do what `StrictTools.outputs()` does."""
+        calls = self._response_calls(items)
+        return [_output(call, self.workspace.call(call.name, call.arguments)) for call in calls]
+
+    def messages(self, calls: Iterable[Any] | None) -> list[ChatCompletionToolMessageParam]:
+        """Do what `StrictTools.messages()` does."""
+        asked = [(call, call.function) for call in self._chat_calls(calls)]
+        return [_message(call, self.workspace.call(each.name, each.arguments)) for call, each in asked]
+
+
+def _output(call: ResponseFunctionToolCall, text: str) -> FunctionCallOutput:
+    return FunctionCallOutput(type="function_call_output", call_id=call.call_id, output=text)
+
+
+def _message(call: ChatCompletionMessageFunctionToolCall, text: str) -> ChatCompletionToolMessageParam:
+    return ChatCompletionToolMessageParam(role="tool", tool_call_id=call.id, content=text)

@@ -1,0 +1,218 @@
+"""Toolset, search and workspace of pydantic-ai over the files of a workspace; needs the extra `pydantic-ai`."""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+try:
+    from pydantic_ai import RunContext, Tool, ToolReturn
+    from pydantic_ai.capabilities import AbstractCapability
+    from pydantic_ai.exceptions import ToolFailed, UserError
+    from pydantic_ai.tools import AgentDepsT
+    from pydantic_ai.toolsets import FunctionToolset
+    from pydantic_ai.workspaces import (
+        FileEntry,
+        SupportsFilesystem,
+        SupportsRealpath,
+        WorkspaceBackend,
+        WorkspaceReadOnlyError,
+        WorkspaceRef,
+        WorkspaceUnavailableError,
+    )
+except ImportError as _error:
+    raise ImportError(
+        "ripwrap.frameworks.pydantic_ai needs pydantic-ai-slim 2.68 or later: "
+        f"pip install 'ripwrap[pydantic-ai]' ({_error})",
+        name=_error.name,
+    ) from _error
+
+import anyio.to_thread
+
+from ripwrap import AccessDeniedError, Workspace, sync
+from ripwrap.workspace import FileInfo, schemas
+from ripwrap.workspace.dispatch import TOOL_ERRORS
+
+__all__ = ["ReadOnlyFiles", "WorkspaceSearch", "WorkspaceToolset"]
+
+PROVIDER = "ripwrap"
+
+
+class WorkspaceToolset(FunctionToolset[AgentDepsT]):
+    """Tools of a workspace.
+
+        agent = Agent(model, toolsets=[WorkspaceToolset(Workspace("src"))])
+
+    The model reads the text of an answer; `ToolReturnPart.metadata` is the result as a Pydantic model. A mistake of the
+    model, such as an unknown argument, is a failed tool call whose text says what to do; it takes no retry.
+
+    Attributes:
+        workspace: Workspace of the tools.
+    """
+
+    def __init__(self, workspace: Workspace | sync.Workspace, *, id: str = PROVIDER) -> None:  # noqa: A002 - pydantic-ai's name
+        """Make a tool of each of `workspace.tools`.
+
+        Args:
+            workspace: Workspace of the tools; with a `sync.Workspace` they run in threads.
+            id: Name of the toolset, which durable execution needs.
+        """
+        offered = schemas(index=True)
+        names = [method.__name__ for method in workspace.tools]
+        tools: list[Tool[AgentDepsT]] = [
+            Tool.from_schema(_call(workspace, name), name, *offered[name][:2]) for name in names
+        ]
+        super().__init__(tools, id=id)
+        self.workspace = workspace
+
+
+def _call(workspace: Workspace | sync.Workspace, name: str) -> Callable[..., Any]:
+    return _async_call(workspace, name) if isinstance(workspace, Workspace) else _blocking_call(workspace, name)
+
+
+def _async_call(workspace: Workspace, name: str) -> Callable[..., Any]:
+    async def call(**arguments: Any) -> ToolReturn:
+        try:
+            result = await workspace.call_result(name, arguments)
+        except TOOL_ERRORS as error:
+            raise ToolFailed(workspace.error_text(error)) from error
+        return ToolReturn(workspace.text(result), metadata=result)
+
+    return call
+
+
+def _blocking_call(workspace: sync.Workspace, name: str) -> Callable[..., Any]:
+    def call(**arguments: Any) -> ToolReturn:
+        try:
+            result = workspace.call_result(name, arguments)
+        except TOOL_ERRORS as error:
+            raise ToolFailed(workspace.error_text(error)) from error
+        return ToolReturn(workspace.text(result), metadata=result)
+
+    return call
+
+
+@dataclass
+class WorkspaceSearch(AbstractCapability[AgentDepsT]):
+    """Capability with tools that search the workspace which the run works in.
+
+        agent = Agent(model, capabilities=[LocalWorkspace("src"), WorkspaceSearch()])
+
+    The workspace must be on this machine: `LocalWorkspace`, or `ReadOnlyFiles`.
+
+    Attributes:
+        make: Function that makes the `Workspace` of a directory, for example with other limits.
+    """
+
+    make: Callable[[str], Workspace] = Workspace
+
+    def __post_init__(self) -> None:
+        self._made: dict[str, WorkspaceToolset[AgentDepsT]] = {}
+
+    def get_toolset(self) -> Callable[[RunContext[AgentDepsT]], Any]:
+        """Return the function that makes the tools of a run."""
+        return self._toolset
+
+    async def _toolset(self, ctx: RunContext[AgentDepsT]) -> "WorkspaceToolset[AgentDepsT]":
+        folder = await ctx.workspace.working_dir()
+        ref = ctx.workspace.ref
+        if ref is None or ref.provider not in ("local", PROVIDER):
+            where = "an unknown place" if ref is None else f"{ref.provider}:{ref.id}"
+            raise UserError(f"WorkspaceSearch searches files of this machine, and the workspace is in {where}")
+        if folder not in self._made:
+            self._made[folder] = WorkspaceToolset(self.make(folder))
+        return self._made[folder]
+
+
+class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
+    """Workspace backend of pydantic-ai that only reads, and only below the roots of a `Workspace`.
+
+        result = await agent.run("…", workspace=ReadOnlyFiles(Workspace("src")))
+
+    It runs no commands. Paths are those of the system, and the working directory is the first root.
+
+    Attributes:
+        workspace: Workspace that reads.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self._ref = WorkspaceRef(provider=PROVIDER, id=os.pathsep.join(workspace.roots))
+
+    @property
+    def ref(self) -> WorkspaceRef:
+        """Identity of the workspace: its roots."""
+        return self._ref
+
+    async def working_dir(self) -> str:
+        """Return the first root.
+
+        Raises:
+            WorkspaceUnavailableError: It does not exist any more.
+        """
+        root = self.workspace.roots[0]
+        try:
+            await self.workspace.file_info(root)
+        except FileNotFoundError as error:
+            raise WorkspaceUnavailableError(f"{error}") from error
+        return root
+
+    async def read_bytes(self, path: str) -> bytes:
+        """Return the bytes of a file."""
+        try:
+            return await self.workspace.read_bytes(path)
+        except ValueError as error:
+            raise OSError(f"{error}") from error
+
+    async def stat(self, path: str) -> FileEntry:
+        """Return what a path is, and its size."""
+        try:
+            return _entry(path, await self.workspace.file_info(path))
+        except ValueError as error:
+            raise OSError(f"{error}") from error
+
+    async def list_dir(self, path: str) -> Sequence[FileEntry]:
+        """Return the entries of a directory; links that lead out of the roots are left out."""
+        return [_entry(os.path.join(path, entry.name), entry) for entry in await self.workspace.list_directory(path)]
+
+    async def exists(self, path: str) -> bool:
+        """Return True if a path below the roots exists."""
+        try:
+            await self.workspace.file_info(path)
+        except (FileNotFoundError, AccessDeniedError):
+            return False
+        except ValueError:  # a pipe, for example
+            return True
+        return True
+
+    async def realpath(self, path: str) -> str:
+        """Resolve links, as `os.path.realpath()` does; the path may be missing.
+
+        Raises:
+            AccessDeniedError: The path leads out of the roots.
+        """
+        real = await anyio.to_thread.run_sync(os.path.realpath, path)
+        if any(PurePath(real).is_relative_to(root) for root in self.workspace.roots):
+            return real
+        raise AccessDeniedError(f"{path} is outside of the workspace", path=path, roots=self.workspace.roots)
+
+    async def write_bytes(self, path: str, data: bytes) -> None:  # noqa: ARG002 - the protocol's name
+        """Refuse: this workspace only reads."""
+        raise _refusal(path)
+
+    async def make_dir(self, path: str) -> None:
+        """Refuse: this workspace only reads."""
+        raise _refusal(path)
+
+    async def remove(self, path: str) -> None:
+        """Refuse: this workspace only reads."""
+        raise _refusal(path)
+
+
+def _entry(path: str, info: FileInfo) -> FileEntry:
+    return FileEntry(name=info.name, path=path, is_dir=info.is_dir, size=info.size)
+
+
+def _refusal(path: str) -> WorkspaceReadOnlyError:
+    return WorkspaceReadOnlyError(f"{path} cannot be changed: this workspace only reads")

@@ -1,0 +1,130 @@
+"""Files as they are: the bytes of a file and the entries of a directory, for backends of frameworks."""
+
+import errno
+import io
+import os
+import stat
+from datetime import UTC, datetime
+from functools import partial
+
+from pydantic import BaseModel
+
+from ripwrap._ripgrep.runner import Runner
+from ripwrap._safe_open import open_regular_file
+from ripwrap._text import BOMS, plural, shown
+from ripwrap.errors import AccessDeniedError
+from ripwrap.workspace.redact import key_lines, redact
+from ripwrap.workspace.sandbox import Location, Sandbox
+from ripwrap.workspace.scope import Settings
+
+
+class FileInfo(BaseModel, frozen=True):
+    """File or directory of a workspace.
+
+    Attributes:
+        path: Path as in answers of tools: relative to the root, or absolute if there are several roots.
+        name: Last part of the path.
+        is_dir: True for a directory, or a link to one.
+        size: Bytes of the file; `None` for a directory, and for a link that leads to nothing.
+        modified_at: Time of the last change; `None` for a link that leads to nothing.
+    """
+
+    path: str
+    name: str
+    is_dir: bool
+    size: int | None = None
+    modified_at: datetime | None = None
+
+
+async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: int | None) -> bytes:
+    """Read a whole file."""
+    if max_bytes is not None and max_bytes < 0:
+        raise ValueError(f"max_bytes must be 0 or more, got {max_bytes}")
+    content = await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
+    return await run.call(partial(_masked, content)) if settings.redact else content
+
+
+async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
+    """Return the size and time of a file or directory."""
+    return await run.call(lambda: _file_info(settings.sandbox.locate(path)))
+
+
+async def run_list_directory(run: Runner, settings: Settings, path: str) -> tuple[FileInfo, ...]:
+    """List the entries of a directory."""
+    return await run.call(partial(_list_directory, settings.sandbox, path))
+
+
+def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
+    location = sandbox.locate(path)
+    if not location.is_file:
+        raise IsADirectoryError(f"{location.name} is a directory; list_directory() lists its entries")
+    with open(open_regular_file(location.cwd, location.paths[0], follow=False), "rb") as file:
+        # One byte more than allowed shows that a file is too large, even if it grows meanwhile.
+        content = file.read(-1 if max_bytes is None else max_bytes + 1)
+        if max_bytes is not None and len(content) > max_bytes:
+            size = plural(max(os.fstat(file.fileno()).st_size, len(content)), "byte")
+            raise ValueError(f"{location.name} has {size}, more than max_bytes={max_bytes}; read_file shows a part")
+    return content
+
+
+def _masked(content: bytes) -> bytes:
+    """Mask the secrets in a file; its other bytes stay the same, unless it is UTF-16 and damaged."""
+    mark, encoding = next(((mark, name) for mark, name in BOMS if content.startswith(mark)), (b"", "utf-8"))
+    errors = "surrogateescape" if encoding == "utf-8" else "replace"
+    found = redact(content[len(mark) :].decode(encoding, errors), keys=key_lines(io.BytesIO(content)))
+    return mark + found.text.encode(encoding, errors) if found.masks else content
+
+
+def _file_info(location: Location) -> FileInfo:
+    target = os.path.normpath(os.path.join(location.cwd, location.paths[0]))
+    state = os.stat(location.cwd if location.several else target)
+    return _info(location.name, shown(os.path.basename(location.cwd if location.several else target)), state)
+
+
+def _info(path: str, name: str, state: os.stat_result) -> FileInfo:
+    is_dir = stat.S_ISDIR(state.st_mode)
+    size = None if is_dir else state.st_size
+    return FileInfo(path=path, name=name, is_dir=is_dir, size=size, modified_at=_time(state))
+
+
+def _time(state: os.stat_result) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(state.st_mtime, UTC)
+    except (OverflowError, OSError, ValueError):  # file systems can store years after 9999
+        return None
+
+
+def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
+    location = sandbox.locate(path)
+    if location.several:
+        return tuple(_file_info(sandbox.locate(root)) for root in sandbox.roots)
+    if location.is_file:
+        raise NotADirectoryError(f"{location.name} is a file; pass the directory that it is in")
+    folder = os.path.join(location.cwd, location.paths[0])
+    named = (
+        (name, location.shown(os.path.normpath(os.path.join(location.paths[0], name)))) for name in os.listdir(folder)
+    )
+    found = (_entry(sandbox, os.path.join(folder, name), shown(name), shown_as) for name, shown_as in sorted(named))
+    return tuple(entry for entry in found if entry is not None)
+
+
+def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:
+    """Return an entry, or None for one that tools may not use, such as a link out of the roots."""
+    try:
+        located = _file_info(sandbox.locate(path))
+    except AccessDeniedError:
+        return FileInfo(path=shown_as, name=name, is_dir=False) if _is_link_loop(path) else None
+    except ValueError:  # neither a file nor a directory, such as a pipe, or a name that is not UTF-8
+        return None
+    except OSError:
+        return FileInfo(path=shown_as, name=name, is_dir=False)
+    return located.model_copy(update={"path": shown_as, "name": name})
+
+
+def _is_link_loop(path: str) -> bool:
+    """Return True for a link that leads to itself: the sandbox refuses it, since it leads nowhere."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
