@@ -16,7 +16,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib import metadata
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
 
@@ -41,6 +41,9 @@ from ripwrap.options import StrPath
 from ripwrap.workspace import Workspace, schemas
 from ripwrap.workspace.arguments import tool_name
 from ripwrap.workspace.dispatch import TOOL_ERRORS, without_rg
+
+if TYPE_CHECKING:
+    from ripwrap.index.embeddings.protocol import Embedder
 
 __all__ = ["Transport", "WorkspaceOptions", "serve", "server"]
 
@@ -93,6 +96,8 @@ class WorkspaceOptions(TypedDict, total=False):
     max_line: int
     rg: Rg
     index: bool | StrPath
+    embedder: "str | Embedder | None"
+    hybrid_weight: float | None
 
 
 class _NoRootsError(ValueError):
@@ -187,7 +192,10 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
 
     Raises:
         OSError: A root is not an existing directory.
+
+    It also raises what `Workspace` does.
     """
+    options = _with_embedder(options)
     given = Workspace(*roots, **options) if roots else None
 
     @asynccontextmanager
@@ -209,6 +217,16 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
     made.add_request_handler("tools/call", _Call, _call)
     made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, _forget)
     return made
+
+
+def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
+    """Return the options with the embedder that they name; a wrong name fails at once, not in the first call."""
+    named, weight = options.get("embedder"), options.get("hybrid_weight")
+    if named is None and weight is None:
+        return options
+    from ripwrap.workspace.index_tools import check_index_options  # SQLite, only now
+
+    return {**options, "embedder": check_index_options(options.get("index", False), named, weight)}
 
 
 async def _list(context: _Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:

@@ -30,6 +30,8 @@ from ripwrap.cli.flags import (
     CountLines,
     CountMatches,
     Cwd,
+    EmbedderName,
+    HybridWeight,
     Json,
     Limit,
     LineNumber,
@@ -386,6 +388,8 @@ def mcp(
     allowed_host: Annotated[list[str] | None, Parameter(metavar="HOST", negative=())] = None,
     index: Annotated[bool, Parameter(show_default=False)] = False,
     index_location: Annotated[str | None, Parameter(metavar="DIR")] = None,
+    embedder: EmbedderName = None,
+    hybrid_weight: HybridWeight = None,
     rg: RgPath = None,
 ) -> int:
     """Serve tools to agents, over MCP.
@@ -431,5 +435,7 @@ def mcp(
         allowed_hosts=names,
         rg=rg,
         index=index_location or index,
+        embedder=embedder,
+        hybrid_weight=hybrid_weight,
     )
     return FOUND

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack
 
 from typing_extensions import deprecated
 
@@ -44,6 +44,10 @@ from ripwrap.workspace.results import (
 from ripwrap.workspace.sandbox import Sandbox
 from ripwrap.workspace.scope import Progress, Settings
 
+if TYPE_CHECKING:
+    from ripwrap.index.embeddings.protocol import Embedder
+
+
 Tool: TypeAlias = Callable[..., str]
 
 
@@ -64,6 +68,10 @@ class Workspace:
     used, both tools search the files without it. On Linux the workspace then watches the roots, so that a search lists
     no files while nothing changes (see `Index.watch()`), until `close()` or the end of the object.
 
+    With an `embedder`, too, `index_codebase` embeds the texts of the index, and `codebase_search` ranks by words and
+    embeddings. If the provider fails, it ranks by words alone, and says so. `index_status` names the model, where texts
+    are sent, and how much was sent so far.
+
     A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows anything
     outside of the roots. Ignore files above a root and git's global ones have no effect, unless `outer_ignore` is set.
 
@@ -83,6 +91,8 @@ class Workspace:
         max_line: int = MAX_LINE,
         rg: Rg = None,
         index: bool | StrPath = False,
+        embedder: "str | Embedder | None" = None,
+        hybrid_weight: float | None = None,
     ) -> None:
         """Set the directories that the tools may use, and the limits of their answers.
 
@@ -101,14 +111,23 @@ class Workspace:
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
             index: Keep an index: True in the user's cache, `"project"` in each root, or a path in that folder. The
-                first call of `index_codebase` makes it. It has no embeddings.
+                first call of `index_codebase` makes it.
+            embedder: The model for embeddings of the index, as for `ripwrap.index.Index`: `"wordllama"` on this
+                machine, `"provider:model"`, or an `Embedder`. Tools send texts and queries to this provider and to no
+                other. So `"auto"`, which chooses a provider by the environment, is refused. With `None`, words alone
+                are searched, and nothing is sent.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is .34.
 
         Raises:
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
-            ValueError: There is no root, or a number is too small.
+            ValueError: There is no root, a number is too small or out of range, `embedder` is `"auto"` or given without
+                `index`, or `hybrid_weight` is given without `embedder`.
+            EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
         settings = Settings(Sandbox(roots), follow, outer_ignore, guard, check_timeout(timeout), max_chars, max_line)
-        self._tools = ToolDispatcher(settings, index, BlockingRunner(rg))
+        self._tools = ToolDispatcher(
+            settings, index, BlockingRunner(rg), embedder=embedder, hybrid_weight=hybrid_weight
+        )
 
     @property
     def roots(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Tool `codebase_search`: ranked results for a question, with an index or without, that fit the budget."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ripwrap._operations.rank import rank_request, run_rank
@@ -15,10 +16,17 @@ from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.scope import Scope, Settings, open_scope
 
 if TYPE_CHECKING:
-    from ripwrap.workspace.index_tools import Indexes
+    from ripwrap.workspace.index_tools import IndexAnswer, Indexes
 
 SNIPPET_LINES = (60, 25, 10, 4, 1, 0)
 """Maximum numbers of lines of a result, in the order in which they are tried until all results fit."""
+
+
+RANKED: Mapping[Ranking, str] = {
+    "files": "without an index",
+    "index": "with the index",
+    "hybrid": "with the index and embeddings",
+}
 
 
 async def run_codebase_search(
@@ -31,11 +39,11 @@ async def run_codebase_search(
     """
     query, limit = arguments.query, arguments.limit
     with open_scope(settings, arguments.path, hidden=False, ignored=False) as scope:
-        chunks: list[RankedChunk] | None = None
+        answer: IndexAnswer | None = None
         notes = [*scope.notes]
         if indexes is not None:
             try:
-                chunks = await indexes.search(run, scope, query, limit + 1)
+                answer = await indexes.search(run, scope, query, limit + 1)
             except (SearchError, BinaryError):
                 raise
             except RipwrapError as error:  # the files can still be ranked without the index
@@ -47,13 +55,13 @@ async def run_codebase_search(
                     f"The index could not be refreshed within {in_seconds(scope.timeout)}, so it was not used; "
                     "index_codebase has no time limit."
                 )
-        ranking: Ranking = "index"
-        if chunks is None:
-            ranking = "files"
-            errors: list[PathError] = []
-            chunks = await _rank(run, scope, query, limit + 1, errors)
-            notes = [*notes_of(errors, None, scope.location), *notes]
-        return _fit_to_budget(settings, scope, query, chunks, limit, ranking, notes)
+        if answer is not None:
+            ranking: Ranking = "hybrid" if answer.by_vectors else "index"
+            return _fit_to_budget(settings, scope, query, answer.chunks, limit, ranking, [*notes, *answer.notes])
+        errors: list[PathError] = []
+        chunks = await _rank(run, scope, query, limit + 1, errors)
+        notes = [*notes_of(errors, None, scope.location), *notes]
+        return _fit_to_budget(settings, scope, query, chunks, limit, "files", notes)
 
 
 async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
@@ -85,7 +93,6 @@ def _fit_to_budget(
 
     def answer(count: int, lines: int) -> CodebaseSearchResult:
         more = len(chunks) > count
-        how = "with the index" if ranking == "index" else "without an index"
         much = f"The {plural(count, 'best result')}" if count else "No result shown" if chunks else "No result found"
         way = "" if not more else " A larger limit gives more." if count == limit else " There was no room for more."
         if not chunks:
@@ -98,7 +105,7 @@ def _fit_to_budget(
             places=tuple(_code_place(chunk, scope, lines, settings.max_line) for chunk in chunks[:count]),
             truncated=more,
             next_offset=None,
-            message=f"{much}, ranked {how}.{way}",
+            message=f"{much}, ranked {RANKED[ranking]}.{way}",
             notes=tuple(notes),
         )
 
