@@ -182,9 +182,9 @@ class IndexStatus(BaseModel, frozen=True):
     lacking: int
     changed_at: datetime | None
     sent: tuple[str, ...]
-    messages: Messages
     sent_texts: int = 0
     sent_characters: int = 0
+    messages: Messages
 
 
 class CheckResult(BaseModel, frozen=True):
