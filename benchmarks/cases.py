@@ -1,11 +1,11 @@
-"""Cases, and the budget of each, with what was tried where a budget is missed."""
+"""Cases of the benchmark, and their budgets, each with an explanation for the case that it is missed."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 SUBPROCESS = ("raw rg", "ripwrap", "ripwrap.sync")
 PEERS = ("rpygrep", "ripgrepy", "python-ripgrep", "rgapi")
-BOUNDED = ("rpygrep", "rgapi")  # those that do not hold two million matches in memory
+BOUNDED = ("rpygrep", "rgapi")  # the peers that do not keep all matches in memory
 LIMIT = 100
 TIMES = 200
 OUR_IMPORTS = (
@@ -20,7 +20,7 @@ PEER_IMPORTS = ("import rpygrep", "import ripgrepy", "import rgapi")
 
 @dataclass(frozen=True)
 class Case:
-    """One row group of the table.
+    """Group of rows of the table.
 
     Attributes:
         name: Its title.
@@ -43,14 +43,14 @@ class Case:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A folder, and what to look for in it.
+    """Folder to search, and the literals to search for.
 
     Attributes:
         name: Its title.
-        sparse: A literal that a few lines have.
-        dense: One that many have.
-        very_dense: And one that most have.
-        part: The folder of it in which ripwrap is compared with rg's crates in the process.
+        sparse: Literal of a few lines.
+        dense: Literal of many lines.
+        very_dense: Literal of most lines.
+        part: Folder in it for the case that compares ripwrap with rgapi.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Corpus:
     part: str = "."
 
     def cases(self) -> tuple[Case, ...]:
-        """Return the cases that are measured on it."""
+        """Return the cases to measure in this folder."""
         return (
             Case("sparse", "search", (*SUBPROCESS, *PEERS), {"pattern": self.sparse}),
             Case("dense", "search", (*SUBPROCESS, *PEERS), {"pattern": self.dense}),
@@ -82,7 +82,7 @@ IMPORT = Case("import", "imports", (*OUR_IMPORTS, *PEER_IMPORTS), baseline="impo
 TITLES = {
     "sparse": "a sparse literal (`{pattern}`)",
     "dense": "a dense literal (`{pattern}`)",
-    "part": "the same, in `{under}/`",
+    "part": "the dense literal, in `{under}/`",
     "very dense": "a very dense literal (`{pattern}`)",
     "limit": f"the first {LIMIT} of the dense literal",
     "grep": f"`grep()`: a page of {LIMIT}, all matches counted",
@@ -96,19 +96,19 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Budget:
-    """An upper bound for a measure of one contestant, or for its ratio to another's, or for the difference.
+    """Upper limit of a figure, or of its ratio to or difference from another figure.
 
     Attributes:
-        corpus: Corpus on which it holds; `None` is every one.
-        case, contestant, metric: Measure.
-        limit: Bound.
-        to: Contestant, and the case if it is another one, to compare with; `None` compares with none.
-        to_metric: Its metric, if it is another one.
-        minus: Compare by difference, not by ratio.
-        factor: Factor from the measure to the unit of `limit`.
+        corpus: Name of the corpus that it applies to; `None` is every corpus.
+        case, contestant, metric: Figure that is limited.
+        limit: Upper limit.
+        to: Contestant to compare with; `None` for no comparison.
+        to_case, to_metric: Case and metric to compare with; `None` is `case` and `metric`.
+        minus: True to limit the difference, False to limit the ratio.
+        factor: Factor from the unit of the figure to that of `limit`.
         unit: Unit of `limit`.
-        text: Budget in words.
-        tried: Reason and attempts, printed where the budget is missed.
+        text: Description of the limited figure.
+        tried: Explanation that is printed if the budget is missed.
     """
 
     case: str
@@ -127,47 +127,48 @@ class Budget:
 
 
 INSTRUCTIONS = 22_000
-"""Budget of instructions for a decoded match."""
+"""Budget for the CPU instructions of a decoded match."""
 
 DECODING = (
-    "Three quarters of the cost of a match is Pydantic's validator, and half of that is making two models. [What was "
-    "tried](explanation/architecture.md#what-a-match-costs): dictionaries, dataclasses, named tuples, whole chunks at "
-    "once and a parser in Python, with their figures."
+    "Pydantic's validator takes three quarters of the time for a match. Half of that is for creating two models. The "
+    "[architecture page](explanation/architecture.md#what-a-match-costs) has the figures of alternatives: "
+    "dictionaries, dataclasses, named tuples, validation of whole chunks, and a parser in Python."
 )
-"""Reason and attempts where decoding takes the time."""
+"""Explanation for budgets that decoding limits."""
 
 _SEARCHES = ("ripwrap", "ripwrap.sync")
 _TWIN = (
     "In CPython an async generator takes 0.4 µs more for each item than a plain one. ripwrap waits for the event loop "
-    "only if there is nothing to read, which reduced its share from 14 % to 9 %."
+    "only if there is nothing to read, which reduced the share of the loop from 14 % to 9 %."
 )
-_START = "The rest is starting a process from Python, and noise of the machine."
+_START = "The difference is the time to start a process from Python, and noise of the machine."
 _REAPED = (
-    "rg is killed before its last match is yielded, and polled 0.1 ms later. The rest is the kernel, which removes a "
-    "process with its threads and maps, and on asyncio a clock with a resolution of 1 ms."
+    "ripwrap kills rg before it yields the last match, and checks 0.1 ms later whether rg has ended. The rest is the "
+    "time in which the kernel removes the process, its threads and memory maps. The timers of asyncio have a "
+    "resolution of 1 ms."
 )
 _LISTED = (
-    "A path takes 0.5 µs, async 0.9: a string and a step of a generator, while rg keeps both cores busy. Removing `./` "
-    "from a whole chunk instead of path by path takes twice as long."
+    "Creating a string and resuming a generator takes 0.5 µs for each path (async: 0.9 µs), while rg uses both cores. "
+    "Removing `./` from whole chunks instead of single paths takes twice as long."
 )
-_TREE = "All paths are listed before they are arranged; see `files()`."
-_MEMORY = "Only a chunk of 64 KiB and its lines are in memory."
-_IMPORT = "Names are loaded at first use; most of the rest is Pydantic."
+_TREE = "`tree()` lists all paths before it arranges them; see `files()`."
+_MEMORY = "Only one chunk of 64 KiB and its lines are in memory."
+_IMPORT = "Names are imported at their first use; most of the rest is Pydantic."
 
 BUDGETS = (
-    Budget("dense", "ripwrap", "cpu", 1.15, "CPU, to the blocking twin", _TWIN, to="ripwrap.sync"),
-    *(Budget("dense", name, "cpu", 0.5, "CPU, to rpygrep", DECODING, to="rpygrep") for name in _SEARCHES),
+    Budget("dense", "ripwrap", "cpu", 1.15, "CPU relative to `ripwrap.sync`", _TWIN, to="ripwrap.sync"),
+    *(Budget("dense", name, "cpu", 0.5, "CPU relative to rpygrep", DECODING, to="rpygrep") for name in _SEARCHES),
     *(
         replace(budget, corpus=LINUX.name)
         for name in _SEARCHES
         for budget in (
-            Budget("sparse", name, "wall", 1.10, "wall, to raw rg", _START, to="raw rg"),
+            Budget("sparse", name, "wall", 1.10, "wall relative to raw rg", _START, to="raw rg"),
             Budget(
                 "sparse",
                 name,
                 "first",
                 10,
-                "first, beyond raw rg",
+                "first item after that of raw rg",
                 _START,
                 to="raw rg",
                 minus=True,
@@ -175,23 +176,30 @@ BUDGETS = (
                 unit=" ms",
             ),
             Budget(
-                "limit", name, "wall", 1.5, f"reaped, to raw rg's {LIMIT}th", _REAPED, to="raw rg", to_metric="first"
+                "limit",
+                name,
+                "wall",
+                1.5,
+                f"wall relative to the first {LIMIT} matches of raw rg",
+                _REAPED,
+                to="raw rg",
+                to_metric="first",
             ),
-            Budget("files", name, "wall", 1.25, "wall, to raw rg", _LISTED, to="raw rg"),
-            Budget("tree", name, "wall", 2, "wall, to files()", _TREE, to=name, to_case="files"),
-            Budget("part", name, "wall", 1.2, "wall, to rgapi", DECODING, to="rgapi"),
-            Budget("part", name, "all_cpu", 1.5, "all CPU, to rgapi", DECODING, to="rgapi"),
-            Budget("very dense", name, "memory", 40, "memory, beyond imports", _MEMORY, factor=1e-6, unit=" MB"),
+            Budget("files", name, "wall", 1.25, "wall relative to raw rg", _LISTED, to="raw rg"),
+            Budget("tree", name, "wall", 2, "wall relative to `files()`", _TREE, to=name, to_case="files"),
+            Budget("part", name, "wall", 1.2, "wall relative to rgapi", DECODING, to="rgapi"),
+            Budget("part", name, "all_cpu", 1.5, "CPU of Python and rg relative to rgapi", DECODING, to="rgapi"),
+            Budget("very dense", name, "memory", 40, "memory after imports", _MEMORY, factor=1e-6, unit=" MB"),
         )
     ),
-    Budget("tiny", "ripwrap.sync", "wall", 1.25, "wall, to subprocess.run", _START, to="raw rg"),
-    Budget("tiny", "ripwrap", "wall", 1.5, "wall, to subprocess.run", _START, to="raw rg"),
+    Budget("tiny", "ripwrap.sync", "wall", 1.25, "wall relative to `subprocess.run`", _START, to="raw rg"),
+    Budget("tiny", "ripwrap", "wall", 1.5, "wall relative to `subprocess.run`", _START, to="raw rg"),
     Budget(
         "import",
         "import ripwrap",
         "wall",
         40,
-        "wall, beyond import pydantic",
+        "wall beyond `import pydantic`",
         _IMPORT,
         to="import pydantic",
         minus=True,

@@ -1,7 +1,7 @@
-"""One contestant in one case, in a process of its own: `python contestants.py JSON` prints what it took as JSON.
+"""Run one contestant in one case, in a separate process: `python contestants.py JSON` prints its figures as JSON.
 
-It runs in every environment, so that it needs nothing but the standard library; each contestant brings its own imports,
-which are done before the clock starts.
+This module runs in the environments of all contestants, so it imports only the standard library. Each contestant
+imports its library before the clock starts.
 """
 
 import asyncio
@@ -23,18 +23,18 @@ Case: TypeAlias = dict[str, Any]
 Items: TypeAlias = Iterator[Any] | AsyncIterator[Any]
 
 _CHUNK = 64 * 1024
-_TAIL = 4096  # bytes at the end of rg's output in which its summary is found
+_TAIL = 4096  # bytes at the end of rg's output, which include its summary
 _MATCH = b'{"type":"match"'
 
 
 class Raw:
-    """The command that ripwrap runs, its output read and thrown away: what everything else is compared with."""
+    """Contestant that runs ripwrap's command of rg and discards the output: the baseline of the ratios."""
 
     def __init__(self, case: Case) -> None:
         self._command = case["command"]
 
     def search(self, cwd: str, **_: Any) -> Iterator[int]:
-        """The number of matching lines, at the end, as rg's summary has it."""
+        """Yield 0 for each chunk, and at the end the number of matching lines in rg's summary."""
         tail = b""
         for chunk in self._read(cwd):
             tail = chunk[-_TAIL:] if len(chunk) >= _TAIL else (tail + chunk)[-_TAIL:]
@@ -43,7 +43,7 @@ class Raw:
         yield int(summary)
 
     def limit(self, cwd: str, limit: int, **_: Any) -> Iterator[int]:
-        """As many matches; what it takes to end rg is not counted here."""
+        """Yield `limit` when that many matches have been read; the time until rg ends is not measured."""
         seen = 0
         for chunk in self._read(cwd):
             seen += chunk.count(_MATCH)
@@ -54,12 +54,12 @@ class Raw:
     grep = search
 
     def files(self, cwd: str, **_: Any) -> Iterator[int]:
-        """The number of paths."""
+        """Yield the number of paths in each chunk."""
         for chunk in self._read(cwd):
             yield chunk.count(b"\0")
 
     def tiny(self, cwd: str, times: int, **_: Any) -> Iterator[int]:
-        """`subprocess.run`, again and again."""
+        """Run rg `times` times, and yield the number of matches of each run."""
         for _time in range(times):
             done = subprocess.run(self._command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, check=True)
             yield done.stdout.count(_MATCH)
@@ -74,7 +74,7 @@ class Raw:
 
 
 class Ripwrap:
-    """ripwrap, asynchronous."""
+    """Contestant that uses the async functions of ripwrap."""
 
     def __init__(self, case: Case) -> None:
         import anyio.lowlevel
@@ -82,43 +82,43 @@ class Ripwrap:
         import ripwrap
 
         self._api: Any = ripwrap
-        # What a process does once is done before the clock starts: rg is looked at, lazy imports are made.
+        # One-time work is done before the clock starts: rg's version is read, and lazy imports are made.
         self._rg = ripwrap.sync.resolve(case["command"][0])
         self._search = ripwrap.search
         anyio.run(anyio.lowlevel.checkpoint)
 
     def search(self, pattern: str, cwd: str, **_: Any) -> AsyncIterator[Any]:
-        """Each match, typed."""
+        """Yield each match, typed."""
         return self._search(pattern, cwd=cwd, rg=self._rg)
 
     def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> AsyncIterator[Any]:
-        """As many matches, and rg reaped."""
+        """Yield the first `limit` matches; rg has then ended."""
         return self._search(pattern, cwd=cwd, limit=limit, rg=self._rg)
 
     async def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> AsyncIterator[int]:
-        """A page of matches in path order, all of them counted."""
+        """Yield the number of all matches, after a page of matches in path order."""
         found = await self._api.grep(pattern, cwd=cwd, limit=limit, context=0, rg=self._rg)
         yield found.total_matches
 
     def files(self, cwd: str, **_: Any) -> AsyncIterator[Any]:
-        """Each path."""
+        """Yield each path."""
         files: AsyncIterator[Any] = self._api.files(cwd=cwd, rg=self._rg)
         return files
 
     def tree(self, cwd: str, limit: int | None, **_: Any) -> AsyncIterator[Any]:
-        """Each entry."""
+        """Yield each entry."""
         tree: AsyncIterator[Any] = self._api.tree(cwd=cwd, limit=limit, rg=self._rg)
         return tree
 
     async def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> AsyncIterator[int]:
-        """A search again and again, in one loop; it finds its rg by itself."""
+        """Search `times` times in one event loop; each search also finds rg."""
         for _time in range(times):
             async for _match in self._search(pattern, cwd=cwd):
                 yield 1
 
 
 class Blocking:
-    """ripwrap's blocking twin."""
+    """Contestant that uses `ripwrap.sync`."""
 
     def __init__(self, case: Case) -> None:
         from ripwrap import sync
@@ -127,33 +127,33 @@ class Blocking:
         self._rg = sync.resolve(case["command"][0])
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[Any]:
-        """Each match, typed."""
+        """Yield each match, typed."""
         return self._api.search(pattern, cwd=cwd, rg=self._rg)
 
     def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[Any]:
-        """As many matches, and rg reaped."""
+        """Yield the first `limit` matches; rg has then ended."""
         return self._api.search(pattern, cwd=cwd, limit=limit, rg=self._rg)
 
     def grep(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[int]:
-        """A page of matches in path order, all of them counted."""
+        """Yield the number of all matches, after a page of matches in path order."""
         yield self._api.grep(pattern, cwd=cwd, limit=limit, context=0, rg=self._rg).total_matches
 
     def files(self, cwd: str, **_: Any) -> Iterator[Any]:
-        """Each path."""
+        """Yield each path."""
         return self._api.files(cwd=cwd, rg=self._rg)
 
     def tree(self, cwd: str, limit: int | None, **_: Any) -> Iterator[Any]:
-        """Each entry."""
+        """Yield each entry."""
         return iter(self._api.tree(cwd=cwd, limit=limit, rg=self._rg))
 
     def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[Any]:
-        """A search again and again; it finds its rg by itself."""
+        """Search `times` times; each search also finds rg."""
         for _time in range(times):
             yield from self._api.search(pattern, cwd=cwd)
 
 
 class _Peer(ABC):
-    """A library that has a search."""
+    """Contestant that uses another library."""
 
     module: str
 
@@ -162,84 +162,84 @@ class _Peer(ABC):
 
     @abstractmethod
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[Any]:
-        """Everything that it finds."""
+        """Yield all matches; an integer counts as that many items."""
 
     def tiny(self, pattern: str, cwd: str, times: int, **_: Any) -> Iterator[Any]:
-        """A search again and again."""
+        """Search `times` times."""
         for _time in range(times):
             yield from self.search(pattern, cwd)
 
 
 class Rpygrep(_Peer):
-    """rpygrep, blocking, with the rg of its own environment."""
+    """Contestant that uses rpygrep, blocking, with the rg of its environment."""
 
     module = "rpygrep"
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
-        """Each file's matches, typed."""
+        """Yield the number of matches of each file; rpygrep returns typed files."""
         search = self._api.RipGrepSearch(working_directory=Path(cwd)).add_pattern(pattern)
         for file in search.add_directory(Path()).run():
             yield len(file.matches)
 
     def files(self, cwd: str, **_: Any) -> Iterator[Any]:
-        """Each path."""
+        """Yield each path."""
         paths: Iterator[Any] = self._api.RipGrepFind(working_directory=Path(cwd)).run()
         return paths
 
 
 class Ripgrepy(_Peer):
-    """ripgrepy, which waits for rg's end and gives dictionaries; with the rg of its own environment."""
+    """Contestant that uses ripgrepy with the rg of its environment. It waits until rg ends and returns dictionaries."""
 
     module = "ripgrepy"
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
-        """Each match, as a dictionary."""
+        """Yield each match as a dictionary."""
         yield from self._api.Ripgrepy(pattern, cwd).json().run().as_dict
 
 
 class PythonRipgrep(_Peer):
-    """python-ripgrep, rg's crates in this process; gives a text for each file."""
+    """Contestant that uses python-ripgrep: rg's crates in this process, and a string for each file."""
 
     module = "python_ripgrep"
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[int]:
-        """The text of each file; counted by its lines."""
+        """Yield the number of lines in the text of each file."""
         for text in self._api.search(patterns=[pattern], paths=[cwd], heading=False, line_number=True):
             yield text.count("\n")
 
     def files(self, cwd: str, **_: Any) -> Iterator[Any]:
-        """Each path."""
+        """Yield the number of paths."""
         yield len(self._api.files(patterns=[""], paths=[cwd]))
 
 
 class Rgapi(_Peer):
-    """rgapi, rg's crates in this process; typed rows."""
+    """Contestant that uses rgapi: rg's crates in this process, and typed rows."""
 
     module = "rgapi"
 
     def search(self, pattern: str, cwd: str, **_: Any) -> Iterator[Any]:
-        """Each row, as it is found."""
+        """Yield each row when it is found."""
         rows: Iterator[Any] = self._api.rg_iter(pattern, cwd, case_sensitive=True)
         return rows
 
     def limit(self, pattern: str, cwd: str, limit: int, **_: Any) -> Iterator[Any]:
-        """As many rows."""
+        """Yield the first `limit` rows."""
         yield from itertools.islice(self._api.rg_iter(pattern, cwd, case_sensitive=True), limit)
 
     def files(self, cwd: str, **_: Any) -> Iterator[Any]:
-        """Each path."""
+        """Yield each path."""
         paths: Iterator[Any] = self._api.fd_iter(None, cwd)
         return paths
 
 
 class Import:
-    """An import in a fresh interpreter."""
+    """Contestant that imports something in a new interpreter."""
 
     def __init__(self, case: Case) -> None:
         self._statement = case["contestant"]
 
     def imports(self, **_: Any) -> Iterator[int]:
-        """One interpreter, started and ended."""
+        """Run the statement in a new interpreter, and yield 1."""
         subprocess.run([sys.executable, "-c", self._statement], check=True)
         yield 1
 
@@ -260,18 +260,18 @@ def _cpu(who: int) -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _peak() -> int:
-    """The most memory that this process has had so far, in bytes."""
+def peak_memory() -> int:
+    """Return the peak of this process's resident memory so far, in bytes."""
     if sys.platform != "linux":
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    # Not `ru_maxrss`, which here starts with what the parent had.
+    # On Linux, `ru_maxrss` starts with the memory of the parent process.
     found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     assert found
     return int(found[1]) * 1024
 
 
 def measure(items: Callable[[], Items]) -> dict[str, float]:
-    """Take all items and say what that took: seconds, bytes, and how many there were; a number stands for so many."""
+    """Consume all items, and return seconds, bytes and the number of items; an integer counts as that many items."""
     count, first = 0, 0.0
 
     async def drain(asynchronous: AsyncIterator[Any]) -> None:
@@ -280,8 +280,8 @@ def measure(items: Callable[[], Items]) -> dict[str, float]:
             first = first or time.perf_counter()
             count += item if isinstance(item, int) else 1
 
-    memory, own, of_children = _peak(), _cpu(resource.RUSAGE_SELF), _cpu(resource.RUSAGE_CHILDREN)
-    begun = time.perf_counter()
+    memory, own, of_children = peak_memory(), _cpu(resource.RUSAGE_SELF), _cpu(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
     iterator = items()
     if isinstance(iterator, AsyncIterator):
         asyncio.run(drain(iterator))
@@ -291,17 +291,17 @@ def measure(items: Callable[[], Items]) -> dict[str, float]:
             count += item if isinstance(item, int) else 1
     ended = time.perf_counter()
     return {
-        "wall": ended - begun,
-        "first": first - begun if first else 0.0,
+        "wall": ended - start,
+        "first": first - start if first else 0.0,
         "cpu": _cpu(resource.RUSAGE_SELF) - own,
         "child_cpu": _cpu(resource.RUSAGE_CHILDREN) - of_children,
-        "memory": _peak() - memory,
+        "memory": peak_memory() - memory,
         "count": count,
     }
 
 
 def main() -> None:
-    """See the module's docstring."""
+    """Run the contestant, and print its figures."""
     case = json.loads(sys.argv[1])
     contestant = CONTESTANTS.get(case["contestant"], Import)(case)
     kind, given = case["kind"], case["given"]

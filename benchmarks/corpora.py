@@ -1,4 +1,4 @@
-"""What is searched: the interpreter's own standard library, and Debian's Linux sources, fetched once and kept."""
+"""Folders to search: the standard library, and the Linux sources of Debian, which are fetched once and stored."""
 
 import shutil
 import subprocess
@@ -11,54 +11,54 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-sys.path.append(str(Path(__file__).parent.parent / "tests"))  # which fetch Debian's packages, too
+sys.path.append(str(Path(__file__).parent.parent / "tests"))  # for `support.rgs`, which extracts Debian's packages
 
 from support.rgs import extract_debian
 
-# Not in here, where our own ignore files count.
+# Outside this repository, whose ignore files would apply.
 CACHE = user_cache_path("ripwrap-benchmarks")
 LINUX = "linux-source-6.1"
 
 
 def standard_library() -> Path:
-    """The standard library of the Python that runs, with what is installed beside it."""
+    """Return the folder of the running Python's standard library, which includes installed packages."""
     return Path(sysconfig.get_paths()["stdlib"])
 
 
 def linux() -> Path:
-    """Linux, 1.3 GB in 78,000 files.
+    """Return the folder of the Linux sources, 1.3 GB in 78,000 files; fetch them if they are missing.
 
     Raises:
-        rgs.UnavailableError: This is no Debian, or it has them not.
+        rgs.UnavailableError: This machine is not Debian, or its repositories lack the sources.
     """
-    kept = CACHE / LINUX
-    if not kept.exists():
+    stored = CACHE / LINUX
+    if not stored.exists():
         with _fetched(LINUX) as folder:
             packed = folder / "usr/src" / f"{LINUX}.tar.xz"
             subprocess.run(["tar", "-xJf", str(packed), "-C", str(folder)], check=True)
-            (folder / LINUX / ".gitignore").unlink()  # Debian's has everything ignored but its own folder
-            (folder / LINUX).rename(kept)
-    return kept
+            (folder / LINUX / ".gitignore").unlink()  # Debian's ignores everything outside its folder `debian`
+            (folder / LINUX).rename(stored)
+    return stored
 
 
 def valgrind() -> tuple[str, dict[str, str]]:
-    """The program that counts instructions, and what it needs in its environment.
+    """Return the path of valgrind and the environment variables that it needs; fetch it if it is missing.
 
     Raises:
-        rgs.UnavailableError: It is not installed, and this is no Debian, or it has it not.
+        rgs.UnavailableError: It is not installed, and this machine is not Debian, or its repositories lack it.
     """
     if found := shutil.which("valgrind"):
         return found, {}
-    kept = CACHE / "valgrind"
-    if not kept.exists():
+    stored = CACHE / "valgrind"
+    if not stored.exists():
         with _fetched("valgrind") as folder:
-            (folder / "usr").rename(kept)
-    return str(kept / "bin/valgrind"), {"VALGRIND_LIB": str(kept / "libexec/valgrind")}
+            (folder / "usr").rename(stored)
+    return str(stored / "bin/valgrind"), {"VALGRIND_LIB": str(stored / "libexec/valgrind")}
 
 
 @contextmanager
 def _fetched(package: str) -> Iterator[Path]:
-    """What a package of Debian's has, in a folder from which it can be moved into the cache."""
+    """Yield a temporary folder in the cache, with the extracted files of a Debian package."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         extract_debian(Path(folder), package)

@@ -1,4 +1,4 @@
-"""What is counted under callgrind: `python decode.py NAME COUNT` decodes so many chunks of matches of 250 bytes."""
+"""Decode matches of 250 bytes under callgrind: `python decode.py LIBRARY NUMBER_OF_CHUNKS`."""
 
 import json
 import sys
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 _SIZE = 250
 PER_CHUNK = 64 * 1024 // _SIZE
-"""How many matches a chunk has."""
+"""Number of matches in a chunk of 64 KiB."""
 
 
 def record(number: int) -> bytes:
-    """A match with one submatch, in as many bytes as a record of the Linux sources has in the mean."""
+    """Return a match record with one submatch and 250 bytes, the mean size of records in the Linux sources."""
     line = f"\tstatic int probe_{number:06d}(struct device *dev)"
     data = {
         "path": {"text": "./drivers/net/example/"},
@@ -25,7 +25,7 @@ def record(number: int) -> bytes:
 
 
 def ripwrap(chunks: Iterator[bytes]) -> int:
-    """As `search()` does it."""
+    """Decode as `search()` does, and return the number of matches."""
     from ripwrap._ripgrep.decoder import MessageDecoder
 
     decoder = MessageDecoder(("match",))
@@ -33,7 +33,7 @@ def ripwrap(chunks: Iterator[bytes]) -> int:
 
 
 def rpygrep(chunks: Iterator[bytes]) -> int:
-    """As its `run()` does it: lines out of a text stream, one after another, to its processor."""
+    """Decode as `run()` of rpygrep does, which processes one line of text after another."""
     from rpygrep.base import ResultProcessor
 
     processor, count = ResultProcessor(), 0
@@ -49,7 +49,7 @@ _DECODERS: dict[str, Callable[[Iterator[bytes]], int]] = {"ripwrap": ripwrap, "r
 
 
 def main() -> None:
-    """See the module's docstring."""
+    """Decode the chunks."""
     name, count = sys.argv[1], int(sys.argv[2])
     chunk = b"".join(map(record, range(PER_CHUNK)))
     assert len(chunk) == PER_CHUNK * _SIZE

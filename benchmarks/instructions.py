@@ -1,6 +1,6 @@
-"""How many instructions a decoded match takes, counted by callgrind, which neither load nor clock changes.
+"""Count the CPU instructions for each decoded match with callgrind; other load does not change the result.
 
-`python benchmarks/instructions.py [--peers=PYTHON]`, best by `python -m nox -s instructions`.
+Run `python benchmarks/instructions.py [--peers=PYTHON]`, or `python -m nox -s instructions` with all that it needs.
 """
 
 import argparse
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from corpora import valgrind
 from decode import PER_CHUNK
-from peers import left_out
+from peers import import_errors
 
 _PROGRAM = Path(__file__).parent / "decode.py"
-_FEW, _MANY = 20, 80  # chunks; what a start takes is in both
+_FEW, _MANY = 20, 80  # numbers of chunks; their difference has no instructions of the interpreter's start
 
 
 def _count(python: str, name: str, chunks: int) -> int:
@@ -33,19 +33,19 @@ def _count(python: str, name: str, chunks: int) -> int:
 
 
 def per_match(python: str, name: str) -> int:
-    """Instructions for each match."""
+    """Return the number of instructions for each match."""
     return round((_count(python, name, _MANY) - _count(python, name, _FEW)) / ((_MANY - _FEW) * PER_CHUNK))
 
 
 def main() -> None:
-    """See the module's docstring."""
+    """Count instructions, and print them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peers", metavar="PYTHON", help="the Python of an environment that has rpygrep")
     arguments = parser.parse_args()
     print(f"Python {sys.version.split()[0]}, instructions for each decoded match of 250 bytes with one submatch")
     print(f"ripwrap  {per_match(sys.executable, 'ripwrap'):>8,}", flush=True)
-    if arguments.peers and (why := left_out(arguments.peers).get("rpygrep")):
-        print(f"rpygrep  LEFT OUT: {why}")
+    if arguments.peers and (why := import_errors(arguments.peers).get("rpygrep")):
+        print(f"rpygrep  SKIPPED: {why}")
     elif arguments.peers:
         print(f"rpygrep  {per_match(arguments.peers, 'rpygrep'):>8,}")
 

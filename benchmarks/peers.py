@@ -1,4 +1,4 @@
-"""Which of the libraries that ripwrap is compared with run where they were installed: rpygrep 0.2.1 not before 3.12."""
+"""Find the compared libraries that cannot be imported: rpygrep 0.2.1, for example, needs Python 3.12."""
 
 import subprocess
 
@@ -6,12 +6,12 @@ from cases import PEERS
 
 
 def module(peer: str) -> str:
-    """What is imported of it."""
+    """Return the name of the module of a library."""
     return peer.replace("-", "_")
 
 
-def left_out(python: str) -> dict[str, str]:
-    """Return the peers that an environment cannot import, each with the reason; the caller has to report them."""
+def import_errors(python: str) -> dict[str, str]:
+    """Return the import error of each library that this Python cannot import, by name; the caller reports them."""
     reasons: dict[str, str] = {}
     for peer in PEERS:
         done = subprocess.run([python, "-c", f"import {module(peer)}"], capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
-"""Report what was measured as a table, as a plot and as a page of the documentation.
+"""Write the figures of the benchmark as tables, a plot and a page of the documentation.
 
-`python benchmarks/report.py` makes the plot and the page from the stored data.
+`python benchmarks/report.py` makes the plot and the page from the stored figures.
 """
 
 import argparse
@@ -25,14 +25,14 @@ _CASES = {
     LINUX.name: LINUX.cases(),
 }
 _LEAST = {"wall": 0.0, "first": 0.001, "cpu": 0.01, "child_cpu": 0.01, "memory": 1e6}
-"""Smallest figures, in seconds or bytes, that a ratio is given for."""
+"""Smallest figures, in seconds or bytes, for which the table has a ratio."""
 
 _COLUMNS = ("case", "who", "items", "wall", "first", "CPU", "rg's CPU", "memory", "budget")
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on a corpus, as `bench.py` wrote it."""
+    """Figures of a corpus, as `bench.py` stores them."""
 
     corpus: str
     about: dict[str, Any]
@@ -40,7 +40,7 @@ class Measured:
     instructions: dict[str, int]
 
     def value(self, case: str, contestant: str, metric: str) -> list[float]:
-        """Return the figure of each round; empty if it was not measured."""
+        """Return the figure of each round; the list is empty if it was not measured."""
         rounds = self.runs.get(case, {}).get(contestant, [])
         if metric == "all_cpu":
             return [one["cpu"] + one["child_cpu"] for one in rounds]
@@ -49,14 +49,14 @@ class Measured:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A budget and the figure that it is judged by."""
+    """Budget with the figure that it limits."""
 
     budget: Budget
     figure: float
 
     @property
     def met(self) -> bool:
-        """Whether the budget is met, after rounding as printed."""
+        """True if the budget is met by the figure as printed, which is rounded."""
         return round(self.figure, _digits(self.budget)) <= self.budget.limit
 
     def __str__(self) -> str:
@@ -71,28 +71,26 @@ def _digits(budget: Budget) -> int:
 
 
 def load(folder: Path) -> list[Measured]:
-    """Load what `bench.py` has stored there, for each corpus that was measured."""
-    kept = [(corpus, folder / name) for corpus, name in FILES.items() if (folder / name).exists()]
-    found = [(corpus, json.loads(path.read_text())) for corpus, path in kept]
-    return [Measured(corpus, one["about"], one["runs"], one.get("instructions", {})) for corpus, one in found]
+    """Load the figures that `bench.py` has stored in a folder, for each measured corpus."""
+    stored = [(corpus, folder / name) for corpus, name in FILES.items() if (folder / name).exists()]
+    loaded = [(corpus, json.loads(path.read_text())) for corpus, path in stored]
+    return [Measured(corpus, data["about"], data["runs"], data.get("instructions", {})) for corpus, data in loaded]
 
 
 def verdict(measured: Measured, budget: Budget) -> Verdict | None:
-    """Judge a budget by the median over the rounds; a ratio compares runs of the same round."""
+    """Compare a budget with the median of the rounds; a ratio is that of two runs of the same round."""
     if budget.corpus not in (None, measured.corpus):
         return None
-    took = measured.value(budget.case, budget.contestant, budget.metric)
-    if budget.to is None:
-        figures = took
-    else:
+    figures = measured.value(budget.case, budget.contestant, budget.metric)
+    if budget.to is not None:
         other = measured.value(budget.to_case or budget.case, budget.to, budget.to_metric or budget.metric)
-        pairs = zip(took, other, strict=False)
+        pairs = zip(figures, other, strict=False)
         figures = [mine - its if budget.minus else mine / its for mine, its in pairs]
     return Verdict(budget, median(figures) * budget.factor) if figures else None
 
 
 def verdicts(measured: Measured) -> list[Verdict]:
-    """Judge every budget that was measured."""
+    """Compare every budget with its figures; skip those that were not measured."""
     judged = (verdict(measured, budget) for budget in BUDGETS)
     return [one for one in judged if one]
 
@@ -106,7 +104,7 @@ def _rows(measured: Measured) -> Iterator[tuple[str, ...]]:
     for case in _CASES[measured.corpus]:
         title = _title(case)
         for contestant, rounds in measured.runs.get(case.name, {}).items():
-            # An interpreter that imports is a child of the one that takes the time.
+            # The interpreter that imports is a child of the one that measures.
             shown = (
                 ("wall", "", "child_cpu", "", "") if case is IMPORT else ("wall", "first", "cpu", "child_cpu", "memory")
             )
@@ -129,11 +127,11 @@ def _rows(measured: Measured) -> Iterator[tuple[str, ...]]:
 
 def _cell(measured: Measured, case: Case, contestant: str, metric: str) -> str:
     """Return the median, and in brackets the ratio to the baseline if both are large enough."""
-    took, base = measured.value(case.name, contestant, metric), measured.value(case.name, case.baseline, metric)
-    figure = f"{median(took) / 1e6:,.0f} MB" if metric == "memory" else _seconds(median(took))
-    if contestant == case.baseline or min(base) < _LEAST[metric] or min(took) < _LEAST[metric]:
+    figures, base = measured.value(case.name, contestant, metric), measured.value(case.name, case.baseline, metric)
+    figure = f"{median(figures) / 1e6:,.0f} MB" if metric == "memory" else _seconds(median(figures))
+    if contestant == case.baseline or min(base) < _LEAST[metric] or min(figures) < _LEAST[metric]:
         return figure
-    return f"{figure} ({median(mine / its for mine, its in zip(took, base, strict=True)):.2f})"
+    return f"{figure} ({median(mine / its for mine, its in zip(figures, base, strict=True)):.2f})"
 
 
 def _seconds(seconds: float) -> str:
@@ -158,7 +156,7 @@ def table(measured: Measured) -> str:
 
 
 def printed(folder: Path, corpora: Container[str]) -> str:
-    """Return the tables of some corpora."""
+    """Return the tables of these corpora as text."""
     return "\n\n".join(
         f"{measured.corpus}: {_about(measured)}\n\n{table(measured)}"
         for measured in load(folder)
@@ -169,9 +167,9 @@ def printed(folder: Path, corpora: Container[str]) -> str:
 def _about(measured: Measured) -> str:
     about = measured.about
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    made = f"{about['date']}, commit {about['commit']}; {about['machine']}; {about['python']}; rg {about['rg']}"
-    without = "".join(f" LEFT OUT: {peer} ({why})." for peer, why in about.get("left_out", {}).items())
-    return f"{made}; {about['rounds']} rounds; {versions}.{without}"
+    environment = f"{about['date']}, commit {about['commit']}; {about['machine']}; {about['python']}; rg {about['rg']}"
+    without = "".join(f" SKIPPED: {peer} ({why})." for peer, why in about.get("left_out", {}).items())
+    return f"{environment}; {about['rounds']} rounds; {versions}.{without}"
 
 
 def page(folder: Path) -> str:
@@ -186,7 +184,7 @@ def page(folder: Path) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """Wrap a paragraph or an item of a list; no line begins with a sign, which Markdown would take for a quotation."""
+    """Wrap a paragraph or list item. No line begins with `>`, which would be a quotation in Markdown."""
     glued = re.sub(r" (?=[>≤%])|(?<=[>≤]) ", "\0", text)
     indent = "  " if text.startswith("- ") else ""
     lines = fill(glued, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
@@ -208,7 +206,7 @@ def _case(measured: Measured, name: str) -> Case:
 
 
 def write(folder: Path) -> None:
-    """Write the plot, and the page beside the folder."""
+    """Write the plot into the folder, and the page beside it."""
     _plot(load(folder), folder / PLOT)
     folder.with_suffix(".md").write_text(page(folder))
 
@@ -242,7 +240,7 @@ def _plot(everything: list[Measured], path: Path) -> None:
 
 
 def main() -> None:
-    """See the module's docstring."""
+    """Write the plot and the page from the figures in a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=FOLDER)
     write(parser.parse_args().folder)

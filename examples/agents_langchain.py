@@ -28,7 +28,7 @@ class StandIn(FakeMessagesListChatModel):
 
 
 async def main(folder: str) -> None:
-    """Answer the model's calls until it makes none."""
+    """Run the calls that the model requests, until it requests none."""
     ws = Workspace(folder)
     tools = {method.__name__: tool(parse_docstring=True)(method) for method in ws.tools}
     model = StandIn(

@@ -22,7 +22,7 @@ SAYS = [
 
 
 def stand_in(messages: Sequence[ChatMessage], **_: Any) -> ChatMessage:
-    """Play a model: one call after the other, then a text."""
+    """Play the model: request one call after the other, then answer with a text."""
     return ChatMessage(role="assistant", blocks=[SAYS[sum(message.role == "tool" for message in messages)]])
 
 

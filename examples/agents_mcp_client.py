@@ -8,7 +8,7 @@ from typing import Any
 from mcp import Client, StdioServerParameters, types
 
 SHOP = Path(__file__).parent.parent / "docs" / "demo" / "shop"
-CALLS: list[tuple[str, dict[str, Any]]] = [  # in a real client a model makes them, from the result of `list_tools()`
+CALLS: list[tuple[str, dict[str, Any]]] = [  # in a real client, a model requests these calls
     ("grep_content", {"pattern": r"def \w+|TODO", "file_pattern": "*.py", "context_lines": 0}),
     ("ls", {"path": ".", "ignore": ["__pycache__/"]}),
 ]

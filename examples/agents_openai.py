@@ -18,7 +18,7 @@ async def main(folder: str) -> None:
     """Pass all tools to the agent, run it, and print the tools' answers."""
     set_tracing_disabled(True)  # Traces would be sent to OpenAI.
     ws = Workspace(folder)
-    # A strict schema would require every argument; here a model may leave out those that it does not need.
+    # A strict schema would require every argument. Without it, a model may omit arguments that have defaults.
     tools = [function_tool(method, strict_mode=False) for method in ws.tools]
     stand_in = ScriptedModel(
         [

@@ -22,7 +22,7 @@ def answers(messages: list[ModelMessage]) -> list[ToolReturnPart]:
 
 
 def stand_in(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
-    """Play a model: one call after the other, then a text."""
+    """Play the model: request one call after the other, then answer with a text."""
     asked = len(answers(messages))
     return ModelResponse([CALLS[asked] if asked < len(CALLS) else TextPart("That is all of it.")])
 

@@ -19,7 +19,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 class StandIn(Model):
-    """A stand-in for a model: one call after the other. A real one is `InferenceClientModel()`."""
+    """Model that requests one call after the other; a real model is `InferenceClientModel()`."""
 
     def generate(self, messages: list[ChatMessage], *_: Any, **__: Any) -> ChatMessage:
         """Return the next call."""

@@ -1,8 +1,8 @@
 """Refuse files with text that must not be committed: `python examples/check_forbidden.py FILE…`.
 
-Prints `path:line:column: rule: text` for each find. Exit 0 if there is none, 1 if there are some, 2 if a file cannot be
-read. Every argument is a file, even one that begins with a dash, and even if it is ignored, hidden or binary. As a
-pre-commit hook, with ripwrap installed:
+Prints `path:line:column: rule: text` for each find. The exit code is 0 without a find, 1 with some, 2 if a file cannot
+be read. Every argument is a path, even if it begins with a dash. Ignored, hidden and binary files are checked too. To
+use it as a pre-commit hook, with ripwrap installed:
 
     - repo: local
       hooks:
@@ -25,13 +25,13 @@ RULES = {
     "conflict marker": r"^(?:<{7}|>{7}|\|{7})(?: |\r?$)",
     "debugger": r"\bbreakpoint\(\)|\bi?pdb\.set_trace\(",
     "private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
-    "text direction": r"[\u{202A}-\u{202E}\u{2066}-\u{2069}]",  # makes code look like other code
+    "text direction": r"[\u{202A}-\u{202E}\u{2066}-\u{2069}]",  # makes code look different from what it does
 }
-MAX_LINE_CHARS = 100  # Characters of a line that are shown.
+MAX_LINE_CHARS = 100  # maximum length of an excerpt
 
 
 class Find(NamedTuple):
-    """A place where a rule is broken; the column counts characters, from 1."""
+    """Position of forbidden text; columns are in characters, from 1."""
 
     path: str
     line: int
@@ -40,18 +40,18 @@ class Find(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        """Return the line that is printed."""
+        """Format the find as one line."""
         return f"{printable(self.path)}:{self.line}:{self.column}: {self.rule}: {printable(self.text)}"
 
 
 def printable(text: str) -> str:
-    """Return a text that prints on one line, without characters that change the direction of text."""
+    """Return the text with escapes for line breaks and for characters that change the direction of text."""
     shown = os.fsencode(text).decode(errors="replace")
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in shown)
 
 
 def finds(rule: str, match: Match) -> Iterator[Find]:
-    """Yield the finds of a line, each with an excerpt of it."""
+    """Yield the finds in a matching line, each with an excerpt of the line."""
     for span, place in zip(match.spans(), match.ranges(), strict=True):
         start = max(0, span[0] - MAX_LINE_CHARS // 2) if len(match.text) > MAX_LINE_CHARS else 0
         text = match.text[start : start + MAX_LINE_CHARS].strip()
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     files, unread = list[str](), list[str]()
     for file in arguments:
-        if Path(file).is_file():  # a pipe would block for ever
+        if Path(file).is_file():  # reading a named pipe would block forever
             files.append(file)
         else:
             unread.append(f"{file}: no such file")

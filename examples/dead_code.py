@@ -1,15 +1,15 @@
 """Report Python definitions that nothing else mentions: `python examples/dead_code.py [DIR]`.
 
 `ast` finds functions, classes, methods and constants (names in capitals, on a module's top level) in the files that
-`files(type="py")` lists. One rg finds mentions of their names in all files, Python or not. A name that occurs only
-where it is defined is reported. Exit 0 if there is none, 1 if there are some, 2 if a file could not be read.
+`files(type="py")` lists. One rg searches all files, Python or not, for these names. A name that occurs only in its
+definition is reported. The exit code is 0 if there is none, 1 if there are some, 2 if a file could not be read.
 
-The report is a list of suspects:
-- A definition that is used through a name made at run time (`getattr(self, f"visit_{kind}")`), a decorator or a
-  framework is reported although it is used. So dunder names and `test…` are left out, and "decorated" is printed.
-- Any mention counts as a use, also in a comment, a string, `__all__`, the definition itself (recursion), or of another
-  definition with the same name. So more may be unused than is reported.
-- Files that .gitignore names are not read.
+The report needs a check by hand:
+- It includes definitions that are used only through a name made at run time (`getattr(self, f"visit_{kind}")`), a
+  decorator or a framework. Therefore it omits dunder names and `test…`, and marks decorated definitions.
+- It misses definitions whose name occurs in a comment, a string, `__all__`, its own body (recursion), or another
+  definition: each mention counts as a use.
+- Files that .gitignore excludes are not read.
 """
 
 import argparse
@@ -27,12 +27,12 @@ from ripwrap import RipwrapError, sync
 
 DEMO = Path(__file__).parent.parent / "docs" / "demo"
 ANY_NAME = r"\b[^\W\d]\w*\b"
-MAX_PATTERN_BYTES = 100_000  # Linux takes 128 KiB in one argument; Windows takes 32 in all.
+MAX_PATTERN_BYTES = 100_000  # Linux allows 128 KiB for an argument; Windows allows 32 KiB for all arguments.
 MAX_PATTERN_BYTES_ON_WINDOWS = 20_000
 
 
 class Definition(NamedTuple):
-    """A definition: its place, name and kind."""
+    """Definition of a name, with its position and kind."""
 
     path: str
     line: int
@@ -41,7 +41,7 @@ class Definition(NamedTuple):
 
 
 def definitions(path: str, tree: ast.Module) -> Iterator[Definition]:
-    """Yield the definitions of a module, except those that are called by a naming convention."""
+    """Yield the definitions of a module, except names that Python or a test runner calls: `__…__` and `test…`."""
     methods = {id(one) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for one in node.body}
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -55,23 +55,23 @@ def definitions(path: str, tree: ast.Module) -> Iterator[Definition]:
             yield Definition(path, name.lineno, "constant", name.id)
 
 
-def parse(folder: str, complaints: list[str]) -> Iterator[Definition]:
-    """Return the definitions of each Python file, and print an error for each that does not parse."""
+def parse(folder: str, errors: list[str]) -> Iterator[Definition]:
+    """Yield the definitions of all Python files, and add files that cannot be parsed to `errors`."""
     for path in sync.files(cwd=folder, type="py", follow=False, sort="path"):
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about invalid escapes and the like
+                warnings.simplefilter("ignore")  # such as those about invalid escapes
                 tree = ast.parse(Path(folder, path).read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError) as error:
-            complaints.append(f"{path}: {error}")
+            errors.append(f"{path}: {error}")
         else:
             yield from sorted(definitions(path, tree), key=lambda one: one.line)
 
 
 def mentions(folder: str, names: set[str]) -> Counter[str]:
-    """Count how often each name occurs as a whole word in all files, with one rg.
+    """Count the occurrences of each name as a whole word in all files, with one rg.
 
-    The pattern has these names while they fit in an argument, and matches every name if they do not.
+    The pattern consists of the names if they fit into one argument. Otherwise it matches any name.
     """
     pattern = rf"\b(?:{'|'.join(sorted(names))})\b"
     if len(pattern.encode()) > (MAX_PATTERN_BYTES_ON_WINDOWS if os.name == "nt" else MAX_PATTERN_BYTES):
@@ -80,9 +80,9 @@ def mentions(folder: str, names: set[str]) -> Counter[str]:
     return Counter(hit.match for match in found for hit in match.submatches if hit.match in names)
 
 
-def dead(folder: str, complaints: list[str]) -> Iterator[Definition]:
-    """Return the definitions whose name occurs exactly as often as it is defined."""
-    defined = list(parse(folder, complaints))
+def dead(folder: str, errors: list[str]) -> Iterator[Definition]:
+    """Return the definitions whose name occurs only in definitions."""
+    defined = list(parse(folder, errors))
     times = Counter(one.name for one in defined)
     written = mentions(folder, set(times)) if times else times
     return (one for one in defined if written[one.name] == times[one.name])
@@ -92,19 +92,17 @@ def main() -> int:
     """Print the report, and errors on stderr."""
     parser = argparse.ArgumentParser(description="Report Python definitions that nothing else mentions.")
     parser.add_argument("folder", nargs="?", default=str(DEMO))
-    complaints: list[str] = []
+    errors: list[str] = []
     try:
-        lines = [
-            f"{one.path}:{one.line}: {one.kind} {one.name}" for one in dead(parser.parse_args().folder, complaints)
-        ]
+        lines = [f"{one.path}:{one.line}: {one.kind} {one.name}" for one in dead(parser.parse_args().folder, errors)]
     except (OSError, RipwrapError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     for line in lines:
         print(os.fsencode(line).decode(errors="replace"))
-    for line in complaints:
+    for line in errors:
         print(f"not read: {os.fsencode(line).decode(errors='replace')}", file=sys.stderr)
-    return 2 if complaints else 1 if lines else 0
+    return 2 if errors else 1 if lines else 0
 
 
 if __name__ == "__main__":

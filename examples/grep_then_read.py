@@ -1,9 +1,9 @@
 """Run an agent's loop without a framework, 'grep, then read': `python examples/grep_then_read.py WORD [DIR]`.
 
-The model gets two tools: `grep_content` of a `Workspace`, and `read_lines`, which is written here. It requests calls
-until it answers with a text. Here the function `stand_in` plays the model, offline. For a real one write another
-`Model`: send `messages` and `tools` to its API and convert the reply to the same form, which is nearly that of the chat
-APIs. Exit 0; 1 if the answer is that there is nothing; 2 if it is an error.
+The model gets two tools: `grep_content` of a `Workspace`, and `read_lines`, which this file defines. It requests calls
+of the tools, and then answers with a text. The function `stand_in` plays the model, offline. To use a real one, write
+another `Model`, which sends `messages` and `tools` to an API and converts its reply. The form of messages is close to
+that of chat APIs. The exit code is 0; 1 if the word was not found; 2 after an error.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from ripwrap.workspace import schemas
 
 DEMO = Path(__file__).parent.parent / "docs" / "demo"
 MAX_TURNS = 10
-MAX_LINE = 500  # Characters of a line in an answer.
+MAX_LINE = 500  # maximum number of characters of a line in an answer
 NOTHING = "I found nothing about it."
 
 Message: TypeAlias = dict[str, Any]
@@ -38,21 +38,21 @@ class Toolbox:
         self.workspace = Workspace(folder)
 
     def read_lines(self, path: str, line: int, around: Annotated[int, Field(ge=0, le=50)] = 3) -> str:
-        """Read the lines of a file around one whose number a search gave."""
+        """Read the lines of a file around a line number from a search."""
         root = self.workspace.roots[0]
         file = Path(root, path).resolve()
         if not file.is_relative_to(root):
-            raise PermissionError(f"{path} is outside of the folder")
-        if not file.is_file():  # a pipe would block for ever
-            raise FileNotFoundError(f"{path} is no file")
+            raise PermissionError(f"{path} is outside the folder")
+        if not file.is_file():  # reading a named pipe would block forever
+            raise FileNotFoundError(f"{path} is not a file")
         first = max(1, line - around)
         with file.open(encoding="utf-8", errors="replace", newline="\n") as lines:
             shown = islice(enumerate(lines, 1), first - 1, max(0, line + around))
             found = "".join(f"{number}: {text.rstrip()[:MAX_LINE]}\n" for number, text in shown)
-        return found or "There are no such lines."
+        return found or "The file has no such lines."
 
     def offers(self) -> list[dict[str, Any]]:
-        """Describe each tool to the model: its name, its description and the JSON schema of its arguments."""
+        """Return the name, description and JSON schema of each tool, for the model."""
         description, parameters, _ = schemas()["grep_content"]
         own: Any = self.read_lines
         return [
@@ -61,7 +61,7 @@ class Toolbox:
         ]
 
     async def call(self, name: str, arguments: str) -> str:
-        """Run a call of the model, and answer its mistakes with a text, as `Workspace.call()` does."""
+        """Run a call, and return its result as text; return an error as text too, as `Workspace.call()` does."""
         if name != "read_lines":
             return await self.workspace.call(name, arguments)
         try:
@@ -71,7 +71,7 @@ class Toolbox:
 
 
 async def run(model: Model, toolbox: Toolbox, question: str) -> str:
-    """Run the loop: do the calls that the model requests and send it the answers, until it answers with a text."""
+    """Run the calls that the model requests and send it the results, until it answers with a text."""
     messages: list[Message] = [{"role": "user", "content": question}]
     for _ in range(MAX_TURNS):
         reply = await model(messages, toolbox.offers())
@@ -93,7 +93,7 @@ def asks(number: int, name: str, **arguments: object) -> Message:
 
 
 async def stand_in(messages: list[Message], tools: list[dict[str, Any]]) -> Message:
-    """Play a model: search for the word, read around the first match, and say where it is and what it means."""
+    """Play the model: search for the word, read around the first match, and answer with its line."""
     grep, read = (tool["name"] for tool in tools)
     word = messages[0]["content"]
     answers = [message["content"] for message in messages if message["role"] == "tool"]
@@ -112,7 +112,7 @@ async def stand_in(messages: list[Message], tools: list[dict[str, Any]]) -> Mess
 
 def main() -> int:
     """Ask the model, and print the calls and the answer."""
-    parser = argparse.ArgumentParser(description="Answer where a word is, by a loop of tool calls.")
+    parser = argparse.ArgumentParser(description="Find a word with an agent's loop of tool calls.")
     parser.add_argument("word")
     parser.add_argument("folder", nargs="?", default=str(DEMO))
     given = parser.parse_args()

@@ -1,9 +1,10 @@
-"""Tell an editor where names are defined and used: `python examples/lsp_locations.py [DIR]`.
+"""Show an editor where names are defined and used: `python examples/lsp_locations.py [DIR]`.
 
-`LocationProvider` returns `Location` objects of the Language Server Protocol. `Server` implements, over stdin and
-stdout, the part of it that an editor needs to find symbols, definitions and references. It searches DIR if the editor
-names no root. A definition is a line that begins with a keyword (`def`, `pub fn`, `export class`, …) and the name.
-Files are read from disk, without unsaved edits. Exit 0 after `shutdown` and `exit`, 1 without, 2 if DIR is missing.
+`LocationProvider` returns `Location` objects of the Language Server Protocol (LSP). `Server` speaks LSP over stdin and
+stdout, as far as an editor needs it to find symbols, definitions and references. It searches DIR if the editor names no
+root. A definition is a line that begins with a keyword (`def`, `pub fn`, `export class`, …) and the name. Files are
+read from disk, without unsaved edits. The exit code is 0 after the requests `shutdown` and `exit`, 2 if DIR is missing,
+and 1 otherwise.
 """
 
 import json
@@ -41,9 +42,9 @@ def path_of(uri: str) -> Path:
 
 
 def word_at(params: Json) -> str:
-    """Return the word at the position of a request, or right before it; empty if there is none."""
+    """Return the word at the position in a request, or directly before it; empty if there is none."""
     path, number = path_of(params["textDocument"]["uri"]), params["position"]["line"]
-    if not path.is_file():  # a pipe would block for ever
+    if not path.is_file():  # reading a named pipe would block forever
         raise FileNotFoundError(f"no such file: {path}")
     lines = path.read_bytes().decode("utf-8", "replace").split("\n")
     line, units = lines[number] if 0 <= number < len(lines) else "", 2 * params["position"]["character"]
@@ -52,7 +53,7 @@ def word_at(params: Json) -> str:
 
 
 class LocationProvider:
-    """Definitions, references and symbols below a folder."""
+    """Find definitions, references and symbols below a folder."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root).resolve()
@@ -64,7 +65,7 @@ class LocationProvider:
         return [location for _, location in await self._find(rf"\b{re.escape(name)}\b")] if name else []
 
     async def definitions(self, name: str) -> list[Json]:
-        """Return the location of the name in each of its definitions."""
+        """Return the location of the name in each definition."""
         return [at for _, at in await self._find(rf"{DEFINITION}{re.escape(name)}\b")] if name else []
 
     async def symbols(self, query: str) -> list[Json]:
@@ -75,7 +76,10 @@ class LocationProvider:
         return [{"name": words[-1], "kind": KINDS.get(words[-2], FUNCTION), "location": at} for words, at in found]
 
     async def _find(self, pattern: str, limit: int | None = None) -> list[tuple[list[str], Json]]:
-        """Return the words of each match and the location of the last; lines count from 0, characters in UTF-16."""
+        """Return the words of each match, and the location of its last word in LSP's units.
+
+        Lines are counted from 0, characters in UTF-16 code units.
+        """
         found = []
         async for match in ripwrap.search(pattern, cwd=self.root, limit=limit, follow=False, sort="path"):
             uri = Path(self.root, match.path or "").as_uri()
@@ -88,11 +92,11 @@ class LocationProvider:
 
 
 class RefusedError(Exception):
-    """An error that answers a request: its code and the reason."""
+    """Error that is sent as the answer to a request: a code and a reason."""
 
 
 class Server:
-    """JSON-RPC over two byte streams; each request is a task, so it can be cancelled while others continue."""
+    """JSON-RPC server on two byte streams. Each request runs in its own task, so that it can be cancelled alone."""
 
     def __init__(self, root: str, receive: BinaryIO, send: BinaryIO) -> None:
         self._provider = LocationProvider(root)
@@ -109,9 +113,8 @@ class Server:
         return 0 if self._state == "shut down" else 1
 
     async def _next(self) -> bytes | None:
-        return await anyio.to_thread.run_sync(
-            self._read, abandon_on_cancel=True
-        )  # else Ctrl-C would wait for a message
+        # Without `abandon_on_cancel`, Ctrl-C would wait for a message.
+        return await anyio.to_thread.run_sync(self._read, abandon_on_cancel=True)
 
     def _read(self) -> bytes | None:
         """Read the next message; `None` at the end of the stream."""
@@ -120,7 +123,7 @@ class Server:
             name, _, value = line.partition(b":")
             if name.lower() == b"content-length":
                 if not re.fullmatch(rb"\s*[0-9]{1,9}\s*", value):
-                    print(f"error: what is a Content-Length of {value!r}?", file=sys.stderr)
+                    print(f"error: invalid Content-Length: {value!r}", file=sys.stderr)
                     return None
                 length = int(value)
             if not line.strip():
@@ -143,9 +146,10 @@ class Server:
             if method == "$/cancelRequest" and params["id"] in self._running:
                 self._running[params["id"]].cancel()
             elif number in self._running:
-                raise ValueError(f"there is a request {number} already")
+                raise ValueError(f"request {number} is already running")
             elif method is not None and number is not None:
-                self._running[number] = anyio.CancelScope()  # here, so that a request can be cancelled before it begins
+                # Set here, so that a request can be cancelled before its task starts.
+                self._running[number] = anyio.CancelScope()
                 group.start_soon(self._answer, number, method, params)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
             self._refuse(None, INVALID_REQUEST, repr(error))
@@ -194,7 +198,7 @@ class Server:
 
 
 def main() -> int:
-    """Serve on stdin and stdout."""
+    """Serve on stdin and stdout, and return the exit code."""
     try:
         server = Server(sys.argv[1] if len(sys.argv) > 1 else str(DEMO), sys.stdin.buffer, sys.stdout.buffer)
     except OSError as error:

@@ -1,8 +1,8 @@
 """Search many repositories at once: `python examples/many_repositories.py PATTERN [DIR…] [--limit N] [--trio]`.
 
-If DIR is a repository, it is searched; otherwise each repository directly below it, or DIR itself if there is none.
-Prints the first few matches of each repository as they come, and at the end the number in each (`5+` is more than 5).
-Exit 0; 1 if nothing was found; 2 if a directory could not be searched. Unreadable files are logged.
+If DIR is not a repository, the repositories directly below it are searched, or DIR itself if it has none. The first
+matches of each repository are printed as they are found, and at the end their numbers (`5+` is more than 5). The exit
+code is 0; 1 if nothing was found; 2 if a directory could not be searched. Unreadable files are logged.
 """
 
 import argparse
@@ -23,11 +23,11 @@ DEMO = Path(__file__).parent.parent / "docs" / "demo"
 FAILURES = (OSError, ripwrap.RipwrapError)
 
 Item: TypeAlias = tuple[str, ripwrap.Match | Exception]
-"""A repository, and a match in it or the error of its search."""
+"""Repository, and a match in it or the error of its search."""
 
 
 def repositories(folders: Sequence[str]) -> list[str]:
-    """Return the folders to search, each once."""
+    """Return the folders to search, without duplicates."""
     found: list[str] = []
     for folder in map(Path, folders):
         below = [] if (folder / ".git").exists() else [git.parent for git in sorted(folder.glob("*/.git"))]
@@ -38,10 +38,10 @@ def repositories(folders: Sequence[str]) -> list[str]:
 async def search(
     pattern: str, repository: str, limit: int, slots: anyio.CapacityLimiter, results: MemoryObjectSendStream[Item]
 ) -> None:
-    """Send the matches of one repository, one more than are shown, to tell whether there are more."""
+    """Search one repository, and send up to `limit + 1` matches: one more tells that not all are shown."""
     async with results, slots:
         try:
-            # Whatever ends this task, `aclosing` ends rg before the slot is released.
+            # However this task ends, `aclosing` ends rg before the slot is released.
             async with aclosing(ripwrap.search(pattern, cwd=repository, limit=limit + 1, follow=False)) as matches:
                 async for match in matches:
                     await results.send((repository, match))
@@ -50,7 +50,7 @@ async def search(
 
 
 def printable(path: str) -> str:
-    """Return a printable form of a path."""
+    """Return a path with bytes replaced that are not UTF-8."""
     return os.fsencode(path).decode(errors="replace")
 
 
@@ -61,7 +61,7 @@ def shown(repository: str, match: ripwrap.Match) -> str:
 
 
 async def search_all(pattern: str, found: Sequence[str], limit: int, at_once: int) -> int:
-    """Search all of them, print the matches, and return the exit code."""
+    """Search all repositories, print the matches, and return the exit code."""
     counts = Counter[str]()
     failures: dict[str, list[str]] = {}
     slots = anyio.CapacityLimiter(at_once)
@@ -90,7 +90,7 @@ async def search_all(pattern: str, found: Sequence[str], limit: int, at_once: in
 
 
 def positive(text: str) -> int:
-    """Parse the number of an option: 1 or more."""
+    """Parse an integer of at least 1."""
     if (number := int(text)) < 1:
         raise ValueError(text)
     return number

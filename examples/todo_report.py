@@ -1,7 +1,7 @@
 """Report, in Markdown, the lines marked TODO, FIXME, XXX or HACK: `python examples/todo_report.py [DIR]`.
 
-Prints the number of each tag, then a table for each file: the line, the tag, its owner if it is written as `TODO(ann)`,
-and the text. Exit 0; 1 if there are none; 2 if the folder cannot be searched.
+Prints the number of each tag, then a table for each file with line, tag, owner (`ann` in `TODO(ann)`) and text. The
+exit code is 0; 1 if there are no such lines; 2 if the folder cannot be searched.
 """
 
 import argparse
@@ -19,11 +19,11 @@ import ripwrap
 DEMO = Path(__file__).parent.parent / "docs" / "demo"
 TAGS = ("TODO", "FIXME", "XXX", "HACK")
 PATTERN = rf"\b(?:{'|'.join(TAGS)})\b(?:\([^()]*\))?"
-AROUND = re.compile(r"^[\s:-]+|\s*(?:\*/|-->|#|//)?\s*$")  # between a mark and its text, and after the text
+AROUND = re.compile(r"^[\s:-]+|\s*(?:\*/|-->|#|//)?\s*$")  # removed before and after the text of a mark
 
 
 class Mark(NamedTuple):
-    """A mark; `owner` is empty if none is named."""
+    """Mark in a file; `owner` is empty if the mark has none."""
 
     line: int | None
     tag: str
@@ -50,7 +50,7 @@ async def collect(folder: str) -> dict[str, list[Mark]]:
 
 
 def literal(text: str) -> str:
-    """Escape a text for Markdown, on one line; bytes that are not UTF-8 show as U+FFFD."""
+    """Escape a text for one line of Markdown; bytes that are not UTF-8 become U+FFFD."""
     shown = os.fsencode(text).decode(errors="replace")
     return re.sub(r"([\\`*_\[\]<>|&~])", r"\\\1", " ".join(shown.split()))
 
@@ -67,7 +67,7 @@ def report(found: dict[str, list[Mark]]) -> Iterator[str]:
 
 def main() -> int:
     """Search, and print the report."""
-    parser = argparse.ArgumentParser(description="Report what is marked TODO, FIXME, XXX or HACK, in Markdown.")
+    parser = argparse.ArgumentParser(description="Report lines marked TODO, FIXME, XXX or HACK, in Markdown.")
     parser.add_argument("folder", nargs="?", default=str(DEMO))
     try:
         found = asyncio.run(collect(parser.parse_args().folder))
@@ -75,7 +75,7 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     if not found:
-        print("Nothing is marked.")
+        print("No line is marked.")
         return 1
     print("\n".join(report(found)))
     return 0

@@ -1,8 +1,8 @@
-"""Whatever an archive holds: the program, or an `ExtractionFailedError`; and never more of it than the bound.
+"""Fuzz the extraction of rg from archives: it succeeds or raises `ExtractionFailedError`, within the size limit.
 
-Compression and checksums would hide an archive's structure from mutations, so most inputs are no archives yet. The last
-byte of an input says what is made of the rest: nothing, a tar that still has to be compressed and to get its checksums,
-or members with all that headers can claim about them, out of which a tar or a zip is built.
+Compression and checksums would hide the structure of an archive from mutations, so most inputs are not archives. The
+last byte of an input chooses how an archive is made of the rest: unchanged; as an uncompressed tar, which gets
+checksums and compression; or as choices for the members and headers of a tar or zip, false headers among them.
 """
 
 import io
@@ -28,7 +28,7 @@ import inflate64
 
 from support.mirror import targz, zipped
 
-archives.MAX_BINARY_BYTES = 1 << 16  # type: ignore[attr-defined]  # so that bombs need not be large
+archives.MAX_BINARY_BYTES = 1 << 16  # type: ignore[attr-defined]  # a small limit, so that small inputs can exceed it
 archives.MAX_UNPACKED_BYTES = 1 << 17
 
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def _pick(drawn: Any, values: Sequence[T]) -> T:
 
 
 def _seldom(drawn: Any, usual: T, values: Sequence[T]) -> T:
-    """The usual value most of the time: an archive with everything wrong is refused at once."""
+    """Return the usual value most of the time, because an archive with many errors is refused at its first one."""
     return _pick(drawn, values) if drawn.ConsumeIntInRange(0, 7) == 7 else usual
 
 
@@ -117,13 +117,13 @@ def _pax(drawn: Any) -> bytes:
 
 
 def _checksummed(tar: bytes) -> bytes:
-    """With the checksum that each header should have."""
-    mended = bytearray(tar)
+    """Return the tar with correct checksums in all headers."""
+    fixed = bytearray(tar)
     for start in range(0, len(tar) - _BLOCK + 1, _BLOCK):
         if tar[start + 257 : start + 262] == b"ustar":
-            mended[start + 148 : start + 156] = b" " * 8
-            mended[start + 148 : start + 155] = b"%06o\0" % sum(mended[start : start + _BLOCK])
-    return bytes(mended)
+            fixed[start + 148 : start + 156] = b" " * 8
+            fixed[start + 148 : start + 155] = b"%06o\0" % sum(fixed[start : start + _BLOCK])
+    return bytes(fixed)
 
 
 def _gzipped(content: bytes) -> bytes:
@@ -170,7 +170,7 @@ def _size(drawn: Any, right: int) -> int:
 
 
 def _zip64(drawn: Any) -> bytes:
-    """The extra field of sizes and offsets that 32 bits do not hold."""
+    """Return the zip64 extra field: sizes and offsets beyond 32 bits."""
     held = struct.pack("<QQQ", *(_pick(drawn, _SIZES) % (1 << 64) for _ in range(3)))[: _pick(drawn, (8, 16, 24))]
     return struct.pack("<HH", 1, len(held)) + held
 
@@ -194,21 +194,21 @@ def _damaged(drawn: Any, packed: bytes) -> bytes:
     return packed[:at] + instead + packed[at + len(instead) :] if instead else packed
 
 
-_MADE: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
+_MAKERS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("a.tar.gz", lambda data: _gzipped(_tar(atheris.FuzzedDataProvider(data)))),
     ("a.zip", lambda data: _zip(atheris.FuzzedDataProvider(data))),
     ("a.tar.gz", lambda data: _gzipped(_checksummed(data))),
     ("a.tar.gz", bytes),
     ("a.zip", bytes),
 )
-_archive = tempfile.TemporaryFile()  # noqa: SIM115 - seeking in a file fails otherwise than in memory
+_archive = tempfile.TemporaryFile()  # noqa: SIM115 - seeking in a file raises other errors than in memory
 
 
 def one(data: bytes) -> None:
-    """One input."""
+    """Run one input."""
     if not data:
         return
-    name, make = _MADE[data[-1] % len(_MADE)]
+    name, make = _MAKERS[data[-1] % len(_MAKERS)]
     _archive.seek(0)
     _archive.truncate()
     _archive.write(make(data[:-1]))
@@ -230,17 +230,17 @@ def _seeds() -> Iterator[bytes]:
             info = tarfile.TarInfo(f"{_FOLDER}/{'n' * 120}é")
             info.type, info.linkname = kind, "l" * 120
             tar.addfile(info)
-    of_windows = zipped(_FOLDER, program).replace(b"/rg.exe", b"/rg")
+    for_windows = zipped(_FOLDER, program).replace(b"/rg.exe", b"/rg")
     sparse = tarfile.TarInfo(_MEMBER)
     sparse.type = tarfile.GNUTYPE_SPARSE
     header = bytearray(sparse.tobuf(tarfile.GNU_FORMAT))
-    header[482] = 1  # another header of the file's holes follows
+    header[482] = 1  # another header with the file's holes follows
     for number, seed in (
         (2, raw[:4096]),
         (2, links.getvalue()[:8000]),
         (2, bytes(header) + raw[:_BLOCK]),
         (3, packed),
-        (4, of_windows),
+        (4, for_windows),
     ):
         yield seed + bytes([number])
     for number, fill in ((number, fill) for number in (0, 1) for fill in (b"\0", b"\x01", b"\x07", b"U", b"\xff")):

@@ -1,6 +1,6 @@
-"""Whatever rg writes and however it is cut: the same messages, paths, counts and pages, or a `DecodeError` behind them.
+"""Fuzz the decoders: the chunks of a stream never change the decoded items, and only `DecodeError` is raised.
 
-An input is a head of five bytes (which decoder, three chunk sizes, the rest of what there is to choose) and a stream.
+An input is a head of five bytes (one for the decoder, three for chunk sizes, one for its options) and a stream.
 """
 
 import os
@@ -23,8 +23,8 @@ _HEAD = 5
 
 def _messages(stream: bytes, sizes: bytes, choice: int) -> None:
     limit = 200 if choice % 2 else MAX_RECORD
-    made, _ = _same(lambda chunks: of_messages(chunks, max_record=limit), stream, sizes)
-    for message in made[:-1]:  # the summary last
+    items, _ = _same(lambda chunks: of_messages(chunks, max_record=limit), stream, sizes)
+    for message in items[:-1]:  # the last item is the number of dropped records
         if message is not None:
             assert type(message).model_validate_json(message.model_dump_json()) == message, message
 
@@ -38,7 +38,7 @@ def _grep_matches(stream: bytes, sizes: bytes, _: int) -> None:
 
 
 def _page(stream: bytes, sizes: bytes, choice: int) -> None:
-    window = PageRequest(
+    request = PageRequest(
         offset=choice % 3,
         max_matches=choice // 3 % 4,
         max_files=choice // 12 % 3,
@@ -47,7 +47,7 @@ def _page(stream: bytes, sizes: bytes, choice: int) -> None:
         max_count=(None, 1)[choice // 144],
     )
     limit = 200 if sizes[0] % 2 else MAX_RECORD
-    (_, *files), _ = _same(lambda chunks: of_page(chunks, window, limit), stream, sizes)
+    (_, *files), _ = _same(lambda chunks: of_page(chunks, request, limit), stream, sizes)
     for file in files:
         assert type(file).model_validate_json(file.model_dump_json()) == file, file
 
@@ -57,8 +57,8 @@ def _paths(stream: bytes, sizes: bytes, _: int) -> None:
 
 
 def _counts(stream: bytes, sizes: bytes, _: int) -> None:
-    made, _ = _same(of_counts, stream, sizes)
-    for count in made:
+    items, _ = _same(of_counts, stream, sizes)
+    for count in items:
         assert type(count).model_validate_json(count.model_dump_json()) == count, count
 
 
@@ -67,9 +67,9 @@ def _types(stream: bytes, *_: object) -> None:
 
 
 def _heads(stream: bytes, *_: object) -> None:
-    """What the sifter reads off a record is what the decoder makes of it."""
+    """Check that `kind_of()` and `path_of()`, which `grep()` uses, agree with the decoder."""
     for record in stream.split(b"\n"):
-        *messages, _, _ = of_messages([record]).made
+        *messages, _, _ = of_messages([record]).items
         try:
             kind = kind_of(record)
             path = path_of(record) if kind == "begin" else b""
@@ -93,7 +93,7 @@ def _same(outcome: Callable[[Iterator[bytes]], Outcome], stream: bytes, sizes: b
 
 
 def one(data: bytes) -> None:
-    """One input."""
+    """Run one input."""
     head, stream = data[:_HEAD], data[_HEAD:]
     if len(head) == _HEAD:
         _DECODERS[head[0] % len(_DECODERS)](stream, head[1:4], head[4])
@@ -103,7 +103,7 @@ def _seeds() -> Iterator[bytes]:
     transcripts = [path.read_bytes() for path in sorted((TESTS / "data").glob("*.jsonl"))]
     records = [line for one in transcripts for line in one.split(b"\n")]
     pieces = [*transcripts, *(b"\n".join(records[at : at + 3]) for at in range(0, len(records), 3))]
-    long = b"9" * (sys.int_info.default_max_str_digits + 1)  # more than `int()` reads
+    long = b"9" * (sys.int_info.default_max_str_digits + 1)  # more digits than `int()` accepts
     pieces.append(b'{"type":"end","data":{"binary_offset":%b}}' % long)
     listings = [
         b"./a\0%b\n" % long,

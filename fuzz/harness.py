@@ -1,4 +1,4 @@
-"""What every target shares: how libFuzzer is called, and what it starts from."""
+"""Start libFuzzer for a target."""
 
 import hashlib
 import sys
@@ -8,16 +8,16 @@ from pathlib import Path
 import atheris
 
 TESTS = Path(__file__).parent.parent / "tests"
-sys.path.append(str(TESTS))  # for what targets and tests share
+sys.path.append(str(TESTS))  # for modules that targets and tests share
 
 
 def fuzz(test: Callable[[bytes], None], seeds: Iterable[bytes], words: Iterable[bytes] = ()) -> None:
-    """Run a target as the command line says: `CORPUS -max_total_time=60` to fuzz, `FINDING` to run one input again.
+    """Run a target with libFuzzer's arguments: `CORPUS -max_total_time=60` to fuzz, `FINDING` to run one input again.
 
     Args:
-        test: Raises whatever it likes at an input that breaks a promise.
-        seeds: What a corpus starts from.
-        words: What mutations put in.
+        test: Function of an input; any exception that it raises is a finding.
+        seeds: First inputs of the corpus.
+        words: Byte strings that libFuzzer inserts into inputs.
     """
     arguments = list(sys.argv)
     for corpus in (Path(argument) for argument in arguments[1:] if Path(argument).is_dir()):

@@ -1,6 +1,6 @@
-"""Run every target for some seconds, one after another: `python fuzz/run.py FOLDER [SECONDS]`, best by `nox -s fuzz`.
+"""Run one target after another: `python fuzz/run.py FOLDER [SECONDS]`; `nox -s fuzz` installs what it needs.
 
-A corpus is kept in FOLDER, so that the next run starts where this one ended; so are findings.
+FOLDER stores findings and the corpus of each target. The next run continues with that corpus.
 """
 
 import re
@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_TARGETS = {"decoders": 8192, "complaints": 8192, "archives": 8192}  # and how long an input may be, in bytes
+_TARGETS = {"decoders": 8192, "stderr": 8192, "archives": 8192}  # with the maximum size of an input, in bytes
 _SECONDS = 60
-_LIMITS = ("-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1")  # of one input
-_GRACE = 120  # seconds beyond its time before a target is taken for stuck: it first runs its whole corpus
+_LIMITS = ("-timeout=10", "-rss_limit_mb=2048", "-print_final_stats=1")  # for one input: 10 seconds, 2 GB
+_GRACE = 120  # more seconds for a target, which first runs its whole corpus; then it counts as stuck
 
 
 def _run(target: str, folder: Path, seconds: int) -> bool:
-    """Whether a target found nothing; says so in a line, or how to see it again."""
+    """Run a target and print its result; return True if it has no finding."""
     corpus, log = folder / target, folder / f"{target}.log"
     corpus.mkdir(parents=True, exist_ok=True)
     script = [sys.executable, str(_HERE / f"{target}.py")]
@@ -43,13 +43,13 @@ def _run(target: str, folder: Path, seconds: int) -> bool:
     found = re.search(r"Test unit written to (\S+)", said)
     print(said[-4000:])
     ended = "did not end" if code is None else f"ended with {code}"
-    again = f"; to see it again: {' '.join(script)} {found[1]}" if found else ""
+    again = f"; to run it again: {' '.join(script)} {found[1]}" if found else ""
     print(f"{target}: FINDING: it {ended}, see {log}{again}", flush=True)
     return False
 
 
 def main() -> int:
-    """The exit code is 1 if there is a finding."""
+    """Run all targets; return 1 if one has a finding."""
     folder = Path(sys.argv[1]).resolve()
     seconds = int(sys.argv[2]) if len(sys.argv) > 2 else _SECONDS
     clean = [_run(target, folder, seconds) for target in _TARGETS]

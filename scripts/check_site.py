@@ -1,7 +1,8 @@
-"""Check the site that Sphinx made: `python scripts/check_site.py SITE SCREENSHOTS`; exit 1 if it is wrong.
+"""Check the site that Sphinx built: `python scripts/check_site.py SITE SCREENSHOTS`; exit 1 if there is a fault.
 
-Every link inside leads to a page and a place on it, every public name is described; and in a browser, wide and narrow,
-no page is broader than its window or lacks a picture. The browser is the Chromium that is installed, if there is one.
+Faults are links to missing pages or anchors of the site, public names that the reference lacks, and Python or Markdown
+source in the text of a page. If Chromium is installed, each page is also opened in a wide and a narrow window. Then
+pages that are wider than the window and pictures that do not load are faults too.
 """
 
 import os
@@ -26,7 +27,7 @@ _INSIDES = re.compile(r"Annotated\[|object at 0x|```")
 
 
 class _Parts(HTMLParser):
-    """The links of a page, and the anchors on it."""
+    """Collect the links and anchors of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -52,9 +53,9 @@ def broken_links(site: Path) -> Iterator[str]:
                 continue
             there = (page.parent / unquote(target.path)).resolve() if target.path else page
             if not there.is_file():
-                yield f"{page.relative_to(site)}: {link} leads nowhere"
+                yield f"{page.relative_to(site)}: {link} has no target"
             elif target.fragment and there in pages and unquote(target.fragment) not in pages[there].places:
-                yield f"{page.relative_to(site)}: {link} is not on that page"
+                yield f"{page.relative_to(site)}: {link} has no such anchor on its page"
 
 
 def missing_names(site: Path) -> Iterator[str]:
@@ -67,11 +68,11 @@ def missing_names(site: Path) -> Iterator[str]:
     public -= {f"ripwrap.{alias}.{name}" for alias in ("binary", "workspace") for name in ripwrap.__all__}
     public |= {f"ripwrap.sync.{name}" for name in sync.__all__}
     for name in sorted(public - described):
-        yield f"{name} is public and not in the reference"
+        yield f"{name} is public, but not in the reference"
 
 
 def insides(site: Path) -> Iterator[str]:
-    """Yield Python or Markdown internals that show on a page."""
+    """Yield Python or Markdown source that shows in the text of a page."""
     for page in site.rglob("*.html"):
         for found in _INSIDES.finditer(page.read_text()):
             yield f"{page.relative_to(site)} has {found[0]!r} in it"
@@ -84,11 +85,11 @@ def wrong_in(page: Page) -> Iterator[str]:
             yield f"does not show {image.get_attribute('src')}"
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     if wide > 0:
-        yield f"is {wide} pixels broader than its window"
+        yield f"is {wide} pixels wider than its window"
 
 
 def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:
-    """Open every page at every width, and store pictures of two."""
+    """Yield the faults that show in a browser, for each page and width, and store screenshots of two pages."""
     screenshots.mkdir(parents=True, exist_ok=True)
     errors: list[str] = []
     with sync_playwright() as playwright:
@@ -110,17 +111,17 @@ def seen(site: Path, screenshots: Path, browser: str) -> Iterator[str]:
 
 
 def main(site: Path, screenshots: Path) -> int:
-    """Print all faults."""
+    """Print all faults, and return the exit code."""
     wrong = [*broken_links(site), *missing_names(site), *insides(site)]
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser:
         wrong += seen(site, screenshots, browser)
         print(f"screenshots: {screenshots}")
     else:
-        print(f"screenshots LEFT OUT: there is none of {', '.join(BROWSERS)}", file=sys.stderr)
+        print(f"pages not checked in a browser: none of {', '.join(BROWSERS)} is installed", file=sys.stderr)
         if os.environ.get("RIPWRAP_ALL_BROWSERS"):
-            wrong.append("RIPWRAP_ALL_BROWSERS is set, so that is an error")
-    print("\n".join(wrong) or f"{len(list(site.rglob('*.html')))} pages: nothing is wrong")
+            wrong.append("RIPWRAP_ALL_BROWSERS is set, so a browser must be installed")
+    print("\n".join(wrong) or f"{len(list(site.rglob('*.html')))} pages: no fault")
     return 1 if wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""Hold the package's pins against a list of releases: `python scripts/compare_pins.py releases.json`."""
+"""Compare the package's pinned hashes with a list of releases: `python scripts/compare_pins.py releases.json`."""
 
 import json
 import sys

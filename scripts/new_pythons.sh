@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Run the tests on Pythons that this machine does not have, and a smoke test on PyPy, in a chroot of Debian sid.
+# Run the tests on new Pythons that this machine lacks, and a smoke test on PyPy, in a chroot of Debian sid.
 #
 # Usage: scripts/new_pythons.sh DIR [PYTEST ARGUMENTS]
 #
-# The chroot (1.5 GB) is made in DIR, and reused by later runs. Needs root and Debian. PYTHONS selects the Pythons
-# [default: 3.14 3.15 pypy3].
+# The script makes the chroot (1.5 GB) in DIR; later runs reuse it. It needs root and Debian. The variable PYTHONS
+# selects the Pythons [default: 3.14 3.15 pypy3].
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 chroot=$(mkdir -p "${1:?DIR}" && cd "$1" && pwd)

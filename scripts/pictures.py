@@ -1,6 +1,6 @@
 """Make the pictures of the documentation in `docs/pictures`; `nox -s docs` runs it.
 
-Each capture is the output of a command in a terminal, with this machine's folders shortened.
+Each capture shows the output of a command in a terminal. Paths of this machine are shortened.
 """
 
 import os
@@ -53,7 +53,7 @@ def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
         said = b""
         killer = threading.Timer(60, child.kill)
         killer.start()
-        with suppress(OSError):  # Linux ends a closed terminal with an error.
+        with suppress(OSError):  # Linux reports the end of a terminal as an error
             while piece := os.read(ours, 65536):
                 said += piece
         os.close(ours)
@@ -65,7 +65,7 @@ def printed(arguments: Sequence[str], environment: dict[str, str]) -> str:
 
 
 def capture(name: str, arguments: Sequence[str], environment: dict[str, str], shorter: dict[str, str]) -> str:
-    """Draw a terminal in which a command was run."""
+    """Run a command, and return a picture of its terminal as SVG."""
     text = printed(arguments, environment)
     for folder, short in shorter.items():
         text = text.replace(folder, short)
@@ -74,18 +74,18 @@ def capture(name: str, arguments: Sequence[str], environment: dict[str, str], sh
     console.print(Text(f"$ ripwrap {shown}", "bold"), soft_wrap=True)
     console.print(Text.from_ansi(text.replace("\r\n", "\n")))
     made = console.export_svg(title="", theme=MONOKAI, unique_id=f"ripwrap-{name}")
-    return re.sub(r"@font-face {.*?}\n", "", made, flags=re.DOTALL)  # Browsers load no fonts for a picture.
+    return re.sub(r"@font-face {.*?}\n", "", made, flags=re.DOTALL)  # browsers load no fonts for a picture
 
 
 def keep(path: Path, picture: str) -> None:
-    """Write a picture, unless it differs from the present one only in the speed of a download."""
+    """Write a picture; keep the present one if only the speed of a download differs."""
     speed = re.compile(r"[\d.]+&#160;[kMG]?B/s")
     if not path.exists() or speed.sub("", path.read_text()) != speed.sub("", picture):
         path.write_text(picture)
 
 
 def captures() -> None:
-    """Run each command in its own home directory; `install` gets a real rg from a mirror on this machine."""
+    """Make all captures in a new home directory; `install` downloads a real rg from a mirror on this machine."""
     rg = resolve()
     version = format_version(rg.version)
     mirror, target = Mirror(), targets(current(), version)[0]

@@ -1,4 +1,4 @@
-"""Draw the way of a search through the rooms of ripwrap: `docs/pictures/pipeline.svg`."""
+"""Draw `docs/pictures/pipeline.svg`: the modules that a search passes through."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from html import escape
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the pipeline: its name, the modules that make it up, and what it passes on."""
+    """Stage of the pipeline: its name, its modules, and the data that it passes on."""
 
     name: str
     rooms: Sequence[str]

@@ -1,6 +1,6 @@
-"""Search, list, rank and index once with the ripwrap of this Python, for platforms where the tests do not run.
+"""Check searches, lists, ranking and an index once, on platforms where the tests do not run.
 
-`python scripts/smoke.py` needs ripwrap, an rg and nothing else; it also searches on trio if that is installed.
+`python scripts/smoke.py` needs only ripwrap and an rg. It also searches on trio if trio is installed.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ def main() -> None:
             check("search, trio", trio.run(search, folder), FOUND)
         check("rank", [chunk.path for chunk in sync.rank("needle", cwd=folder)], FOUND)
         check("tools", sync.Workspace(folder).grep_content_result("needle").total_matches, 2)
-        for _ in range(50):  # leave each search while its rg runs
+        for _ in range(50):  # leave each search after its first match
             next(iter(sync.search("needle", cwd=folder)))
         print("ok: search, left early")
         with sync.Index(folder, location=Path(named, "index"), chunker="windows") as index:

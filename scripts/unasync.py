@@ -1,14 +1,14 @@
-"""Generates the blocking twins of async modules, as httpcore does.
+"""Generate the blocking twins of async modules, as httpcore does.
 
-`python scripts/unasync.py` writes them, and `--check` fails with a diff if one is not up to date.
+`python scripts/unasync.py` writes them; `--check` fails with a diff if one is not up to date.
 
-A function or class is translated by small edits of its source, so that names, comments and layout stay:
+The script makes small edits in the source of a function or class, so that names, comments and layout stay:
 
-- `async` and `await` go; `RENAMED` has the names that differ. `await f(run, …)`, whose argument is a runner, becomes
-  `run_blocking(f(run, …))`, since a coroutine over a `BlockingRunner` never suspends.
-- A public function without a `timeout` gets one, in its signature, in its docstring, and in the calls that `TIMED` has.
-  A call with `timeout=None` passes it on.
-- Examples in docstrings lose `asyncio.run()` and `async def main()`.
+- It removes `async` and `await`, and replaces the names in `RENAMED`. `await f(run, …)`, whose argument is a runner,
+  becomes `run_blocking(f(run, …))`, since a coroutine over a `BlockingRunner` never suspends.
+- It adds a `timeout` to the signature and docstring of each public function without one, and passes it to the calls
+  of functions in `TIMED`. A call with `timeout=None` gets it, too.
+- It removes `asyncio.run()` and `async def main()` from examples in docstrings.
 """
 
 import argparse
@@ -38,10 +38,10 @@ WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
 """Phrases of docstrings that differ."""
 
 TIMED = {"AsyncRunner", "run_stream", "_runner"}
-"""Functions whose blocking twin takes a `timeout`: where their caller has got one, they are handed it."""
+"""Functions whose blocking twin takes a `timeout`; a caller that has got a `timeout` passes it on."""
 
 RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(")
-"""Found in the arguments, or in the object, of a call whose coroutine `run_blocking()` runs."""
+"""Match the source of a call whose coroutine is run by `run_blocking()`: a runner is its argument or object."""
 
 TIMEOUT_ARGUMENT = "timeout: float | None = None"
 TIMEOUT_LINE = "timeout: Seconds for the call, without the wait for a slot; `None` is no limit."
@@ -60,14 +60,14 @@ class Target:
     Attributes:
         path: The module, below `src/`.
         head: Its docstring, imports and definitions above the generated ones.
-        sources: Modules, and for each the names in it to translate.
+        sources: Names to translate, by module.
         timeout: Whether functions get a `timeout`.
         untimed: Public functions that get none.
         renamed: Names that differ, besides `RENAMED`.
         timeout_line: How docstrings describe the `timeout`.
         words: Phrases of docstrings that differ, besides `WORDS`.
-        bodies: Bodies of functions that are no translation.
-        imports: Names in `bodies`, and their modules.
+        bodies: Bodies to use instead of a translation, by function.
+        imports: Modules of the names in `bodies`.
     """
 
     path: str
@@ -125,6 +125,8 @@ __all__ = [
     "Workspace",
     "count",
     "count_matches",
+    "coverage",
+    "expand",
     "file_types",
     "files",
     "files_with_matches",
@@ -137,6 +139,7 @@ __all__ = [
     "search_messages",
     "tree",
     "tree_text",
+    "why",
 ]
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of these
@@ -172,6 +175,8 @@ TARGETS = (
                 "count_matches",
                 "file_types",
             ],
+            "ripwrap._operations.expand": ["expand"],
+            "ripwrap._operations.coverage": ["coverage", "why"],
             "ripwrap._operations.files": ["files"],
             "ripwrap._operations.rank": ["rank"],
             "ripwrap._operations.tree": ["tree", "tree_text", "_yield_entries"],
@@ -254,7 +259,7 @@ def format_source(source: str, path: Path) -> str:
 
 
 def main(arguments: Sequence[str] | None = None, formatted: Callable[[str, Path], str] = format_source) -> None:
-    """Write the generated modules, or with `--check` exit with 1 and their differences.
+    """Write the generated modules; with `--check`, print their differences and exit with 1 if there are any.
 
     Args:
         arguments: Command-line arguments; `None` is those of the process.
@@ -292,7 +297,7 @@ def generate(target: Target, root: Path) -> str:
         found = {f"from {known[name]} import {name}"} if name in known else set[str]()
         found |= {line for module in modules if (line := module.import_of(name, target))}
         if len(found) > 1:
-            raise SystemExit(f"{target.path}: {name} is two things: {sorted(found)}")
+            raise SystemExit(f"{target.path}: {name} comes from two modules: {sorted(found)}")
         imports |= found
     sources = ", ".join(target.sources)
     # The head begins with the docstring, below which the imports stand.
@@ -311,7 +316,7 @@ def _free_names(source: str) -> set[str]:
     """Return the names that a module uses and does not define."""
     tree = ast.parse(source)
     used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    # Annotations in quotes.
+    # Annotations may be in quotes.
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     used |= {text for text in texts if text.isidentifier() and text[0].isupper()}
     defined = {name for node in ast.walk(tree) for name in _bound_by(node)}
@@ -330,7 +335,7 @@ def _bound_by(node: ast.AST) -> Iterator[str]:
 
 
 class Module:
-    """Async module that is translated.
+    """Async module to translate.
 
     Attributes:
         name: Its name, as imported.
@@ -415,7 +420,7 @@ class Module:
         docstring = ast.get_docstring(node, clean=False)
         if docstring is not None:
             quoted = node.body[0]
-            # The source, and not its value, so that escapes stay.
+            # The source keeps escapes as they are written; the value does not.
             text = self._source(quoted)
             yield self._start(quoted), self._end(quoted), translate_docstring(text, target, timed=timed)
         if node.name in target.bodies:
@@ -456,7 +461,7 @@ def _bound_at_top(node: ast.stmt) -> list[str]:
 
 
 def _gets_timeout(node: Function, target: Target) -> bool:
-    """Return whether a public async function has no `timeout` and is to get one."""
+    """Return True if a function is public and async, has no `timeout`, and must get one."""
     names = {one.arg for one in (*node.args.args, *node.args.kwonlyargs)}
     generates = node.returns is not None and ast.unparse(node.returns).startswith("AsyncGenerator")
     return (
@@ -469,7 +474,7 @@ def _gets_timeout(node: Function, target: Target) -> bool:
 
 
 def _apply(text: str, start: int, end: int, edits: Sequence[Edit]) -> str:
-    """Return a part of a text with edits; one inside of another is dropped."""
+    """Apply edits to a part of a text; drop an edit inside another one."""
     pieces: list[str] = []
     done = start
     for first, last, new in sorted(edits, key=lambda edit: (edit[0], edit[1] == edit[0], -edit[1])):
@@ -481,7 +486,7 @@ def _apply(text: str, start: int, end: int, edits: Sequence[Edit]) -> str:
 
 
 def translate_docstring(text: str, target: Target, *, timed: bool) -> str:
-    """Return a docstring, in its quotes, as it describes the blocking twin."""
+    """Translate a docstring, including its quotes, for the blocking twin."""
     text = re.sub(r"(?m)^( *)```python\n(?:.*\n)*?\1```", lambda block: _translate_example(block[0], target), text)
     for old, new in {**WORDS, **target.words}.items():
         text = re.sub(r"\s+".join(map(re.escape, old.split())), new, text)
@@ -490,7 +495,7 @@ def translate_docstring(text: str, target: Target, *, timed: bool) -> str:
 
 
 def _with_timeout(text: str, timeout_line: str) -> str:
-    """Return a docstring with the `timeout` in the sections that it has; one without sections refers to another."""
+    """Add the `timeout` to the sections of a docstring. One without sections refers to another docstring."""
     lines = text.split("\n")
     for heading, entry in (("Args:", timeout_line), ("Raises:", TIMEOUT_ERROR)):
         at = next((number for number, line in enumerate(lines) if line.strip() == heading), None)
@@ -505,7 +510,7 @@ def _with_timeout(text: str, timeout_line: str) -> str:
 
 
 def _translate_example(block: str, target: Target) -> str:
-    """Return a fenced example without its event loop."""
+    """Translate a fenced example: remove its event loop."""
     indent = re.match(" *", block)
     margin = indent[0] if indent else ""
     lines = [line.removeprefix(margin) for line in block.split("\n")]

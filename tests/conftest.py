@@ -1,4 +1,4 @@
-"""Shared fixtures: the rg matrix, both event loops, small trees, rg stand-ins, and checks for leaked processes."""
+"""Shared fixtures: the rg matrix, both event loops, small trees, fake rg programs, and checks for leaks."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _SLOW_MODULE = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Ctrl-C interrupt: a shell starts its background jobs, and all that they start, with SIGINT ignored."""
+    """Let Ctrl-C interrupt. A shell starts background jobs with SIGINT ignored, and child processes inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _load_profile(*, quick: bool) -> None:
-    """Set no deadline; in CI draw the same examples each time, so that only a change makes it fail."""
+    """Load a Hypothesis profile without a deadline. In CI it draws the same examples in each run, to avoid flakes."""
     from hypothesis import settings
 
     if settings.get_current_profile_name() != "ripwrap":
@@ -47,7 +47,7 @@ def _load_profile(*, quick: bool) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import a module without tests for the markers that nox sets: such imports took a fifth of the time."""
+    """Skip modules without selected tests, if nox sets the markers: their imports took a fifth of the time."""
     if not collection_path.match("test_*.py"):
         return None
     text = collection_path.read_text("utf-8")
@@ -86,7 +86,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def versions() -> list[str]:
-    """The versions of rg to test: those in RIPWRAP_RGS, separated by commas, or all."""
+    """Return the versions of rg to test: those in RIPWRAP_RGS, separated by commas, or all."""
     wanted = os.environ.get("RIPWRAP_RGS", "").split(",")
     return [version for version in rgs.VERSIONS if version in wanted] or list(rgs.VERSIONS)
 
@@ -97,13 +97,13 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Drop the plugin of Hypothesis if no test used Hypothesis: its summary would import all of it."""
+    """Unregister the plugin of Hypothesis if no test used it: its summary would import all of Hypothesis."""
     if "hypothesis" not in sys.modules and session.config.pluginmanager.has_plugin("hypothesispytest"):
         session.config.pluginmanager.unregister(name="hypothesispytest")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that takes `rg` with the newest rg; if it is marked `rg_matrix`, with the older ones too (slow)."""
+    """Run a test with the fixture `rg` on the newest rg; with the marker `rg_matrix`, also on older ones, as slow."""
     if "rg" in metafunc.fixturenames:
         *older, newest = versions()
         matrix = [pytest.param(version, marks=pytest.mark.slow) for version in older]
@@ -114,7 +114,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
-    """An rg of the matrix, fetched when the first test asks for it."""
+    """Rg of the matrix, fetched when the first test needs it."""
     from ripwrap import sync
 
     try:
@@ -127,7 +127,7 @@ def rg(request: pytest.FixtureRequest) -> binary.RgBinary:
 
 @pytest.fixture(scope="session", autouse=True)
 def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Set a cache of this process, so that tests write nothing into the user's cache."""
+    """Folder that replaces the user's cache in this process, so that tests write nothing into the latter."""
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("cache")
         patch.setenv("RIPWRAP_CACHE_DIR", str(folder))
@@ -136,7 +136,7 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def unprivileged(rg: binary.RgBinary, tmp_path: Path) -> Path:
-    """Each rg of the matrix, without root's right to read any file."""
+    """Path of an rg that runs without root's right to read any file."""
     if os.geteuid() != 0:
         return Path(rg.path)
     wrapper = tmp_path / "unprivileged-rg"
@@ -160,7 +160,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """The folder of an index, outside the indexed tree."""
+    """Folder for an index, outside the indexed tree."""
     return tmp_path / "home"
 
 
@@ -180,7 +180,7 @@ def plant(folder: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def stand_in(tmp_path: Path) -> Callable[..., Path]:
-    """Make an executable that runs a few lines of Python, which can use the misbehaviours of `fake_rg`."""
+    """Return a function that writes a program in place of rg, from lines of Python that can use `fake_rg`."""
     from support import fake_rg
 
     def make(body: str, says: str = "ripgrep 15.2.0") -> Path:
@@ -199,14 +199,14 @@ def reading(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def children() -> Callable[[], list[psutil.Process]]:
-    """The processes that were started during the test and still run, zombies included.
+    """Return a function that lists the processes that the test has started and that still exist, with zombies.
 
-    What a child that was there before starts does not count: an earlier test has leaked it, and has failed.
+    Older children and their processes do not count: an earlier test has leaked them, and has failed.
     """
     import psutil
 
     def find() -> Iterator[psutil.Process]:
-        if hasattr(os, "waitid"):  # tells at once that there is no child at all; psutil reads the whole process table
+        if hasattr(os, "waitid"):  # reports quickly that there is no child; psutil reads the whole process table
             try:
                 os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
@@ -248,7 +248,7 @@ def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None
 
 @pytest.fixture
 def no_rg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Hide every rg: no variable, a wheel without rg, an empty PATH and cache; no network but a mirror."""
+    """Hide every rg: unset variables, a wheel without rg, an empty PATH and cache, and no network except mirrors."""
     from ripwrap.binary.settings import VARIABLES
     from support import wheel
 
@@ -270,13 +270,13 @@ def no_rg(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="session")
 def program() -> bytes:
-    """A real rg."""
+    """Bytes of a real rg."""
     return rgs.provide("15.2.0").read_bytes()
 
 
 @pytest.fixture(scope="session")
 def archive(program: bytes) -> bytes:
-    """The program in an archive, as upstream releases it for this machine."""
+    """Release archive of `program` for this machine, as upstream makes it."""
     from support.mirror import FOLDER, targz
 
     return targz(FOLDER, program)
@@ -284,7 +284,7 @@ def archive(program: bytes) -> bytes:
 
 @pytest.fixture
 def mirror(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
-    """A mirror with the archive, set in the environment, with its hash pinned for this test."""
+    """Mirror with `archive`; environment variables name the mirror and the hash of the archive."""
     from support.mirror import ASSET, VERSION, Mirror, serving
 
     with serving(Mirror()) as mirror:
@@ -297,7 +297,7 @@ def mirror(archive: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
 
 @pytest.fixture(scope="session")
 def authority() -> trustme.CA:
-    """A certificate authority that no client trusts yet."""
+    """Certificate authority that no client trusts."""
     import trustme
 
     return trustme.CA()
@@ -305,7 +305,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture
 def tls_mirror(authority: trustme.CA, archive: bytes) -> Iterator[Mirror]:
-    """The mirror behind TLS, as `localhost`."""
+    """Mirror with `archive` on `localhost`, over TLS."""
     from support.mirror import ASSET, VERSION, Mirror, serving
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""Benchmarks: equal results of all contestants, verdicts on budgets, and the generated page."""
+"""Benchmarks: contestants that find the same items, budgets, and the generated page."""
 
 import sys
 from dataclasses import replace
@@ -44,7 +44,7 @@ def test_every_ripwrap_contestant_finds_what_rg_finds(case: Case, bench: Bench, 
     for number in range(3):
         (tmp_path / f"{number}.txt").write_text("hay\nneedle\nhay\n")
     given = {**case.given, **{name: few for name, few in FEW.items() if name in case.given}}
-    runs = bench.case(replace(case, given=given), tmp_path)
+    runs = bench.run_case(replace(case, given=given), tmp_path)
     assert runs.keys() == set(SUBPROCESS) & set(case.contestants)  # the peers have no Python here
     expected = {"search": 6, "limit": 4, "grep": 6, "tiny": 6}
     for (one,) in runs.values():
@@ -53,15 +53,15 @@ def test_every_ripwrap_contestant_finds_what_rg_finds(case: Case, bench: Bench, 
 
 
 def test_case_with_unequal_results_is_not_measured(bench: Bench, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="not the same number of items"):
-        bench.case(replace(SHOP.cases()[0], contestants=SUBPROCESS), tmp_path)
+    with pytest.raises(SystemExit, match="numbers of items differ"):
+        bench.run_case(replace(SHOP.cases()[0], contestants=SUBPROCESS), tmp_path)
 
 
-def test_peer_that_cannot_be_imported_is_left_out_with_the_reason() -> None:
-    """The environment of the tests has none of the peers."""
-    reasons = peers.left_out(sys.executable)
-    assert reasons.keys() == set(cases.PEERS)
-    assert reasons["python-ripgrep"] == "ModuleNotFoundError: No module named 'python_ripgrep'"
+def test_peers_that_cannot_be_imported_are_listed_with_the_error() -> None:
+    """The environment of the tests has none of the other libraries."""
+    errors = peers.import_errors(sys.executable)
+    assert errors.keys() == set(cases.PEERS)
+    assert errors["python-ripgrep"] == "ModuleNotFoundError: No module named 'python_ripgrep'"
 
 
 def test_budget_compares_figures_of_the_same_round() -> None:

@@ -1,4 +1,4 @@
-"""Files in use."""
+"""Replacement of files that are in use."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from ripwrap._concurrency import replace_file
 
 
 @pytest.mark.parametrize("windows", [True, False])
-def test_file_in_use_is_replaced_later_on_windows(tmp_path: Path, windows: bool) -> None:
+def test_replacing_a_file_in_use_is_retried_on_windows(tmp_path: Path, windows: bool) -> None:
     source, target = tmp_path / "new", tmp_path / "old"
     source.write_text("new")
     target.write_text("old")

@@ -23,7 +23,8 @@ PAGES = [
     *sorted(page for page in (ROOT / "docs").rglob("*.md") if not {"_build", "_generated"} & set(page.parts)),
 ]
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```$)?", re.MULTILINE | re.DOTALL)
-ELSEWHERE = {"agents.md", "mcp.md", "data-frames.md"}  # pages whose blocks need optional packages; other tests run them
+# Pages with blocks that need optional packages; other tests run them.
+ELSEWHERE = {"agents.md", "mcp.md", "data-frames.md"}
 BLOCKS = [(page, block) for page in PAGES if page.name not in ELSEWHERE for block in BLOCK.finditer(page.read_text())]
 MODULES = (ripwrap, sync, binary, workspace)
 TOLD = MODULES + tuple(getattr(module, name) for module in MODULES for name in module.__all__)
@@ -115,7 +116,7 @@ def test_readme_has_the_two_commands_that_ci_runs() -> None:
     assert "python -m pip install nox && python -m nox -s tests" in (ROOT / ".ci" / "run").read_text()
 
 
-def test_every_test_named_for_a_promise_exists() -> None:
+def test_every_test_named_on_the_guarantees_page_exists() -> None:
     page = (ROOT / "docs" / "explanation" / "guarantees.md").read_text()
     named, path = 0, ""
     for module, test in re.findall(r"`(?:(tests/[\w/]+\.py))?(?:::)?((?:test_|Test)\w+)?`", page):

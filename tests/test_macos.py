@@ -1,4 +1,4 @@
-"""What differs on macOS (docs/reference/platforms.md), with its rules passed in or imitated on any POSIX system."""
+"""Differences on macOS (docs/reference/platforms.md), simulated on any POSIX system."""
 
 import os
 import unicodedata
@@ -20,7 +20,7 @@ DECOMPOSED = "cafe\u0301"
 
 
 def apfs(*paths: str) -> "Callable[[str | os.PathLike[str]], os.stat_result]":
-    """Return a `stat()` for these paths that ignores case and the form of accents."""
+    """Return a `stat()` that ignores case and the Unicode form of accents in these paths, as APFS does."""
     known = {fold(path): number for number, path in enumerate(paths, 1)}
 
     def stat(path: "str | os.PathLike[str]") -> os.stat_result:
@@ -46,19 +46,19 @@ def fold(path: str) -> str:
         ("/Users/me", None),
     ],
 )
-def test_root_in_another_case_holds_the_same_paths(path: str, relative: str | None) -> None:
+def test_root_spelled_in_another_case_contains_the_same_paths(path: str, relative: str | None) -> None:
     stat = apfs("/", "/Users", "/Users/me", "/Users/me/proj", "/Users/me/project")
     assert same_below(PurePosixPath(path), "/Users/me/proj", stat) == relative
 
 
 @pytest.mark.parametrize(("root", "named"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
-def test_root_with_an_accent_is_found_in_both_forms(root: str, named: str) -> None:
+def test_root_with_an_accent_is_found_in_both_unicode_forms(root: str, named: str) -> None:
     stat = apfs("/", "/Users", f"/Users/{root}")
     assert same_below(PurePosixPath(f"/Users/{named}/a.py"), f"/Users/{root}", stat) == "a.py"
 
 
-def test_glob_in_the_other_form_does_not_match(rg: RgBinary, plant: Plant) -> None:
-    """As in rg; the walk without rg agrees."""
+def test_glob_with_another_unicode_form_does_not_match(rg: RgBinary, plant: Plant) -> None:
+    """Check the listing by rg, and the walk without rg."""
     root = plant({f"{DECOMPOSED}/a.py": "", f"{DECOMPOSED}.py": ""})
     workspace = sync.Workspace(root, rg=rg)
     for entry_type in ("file", "any"):
@@ -68,7 +68,7 @@ def test_glob_in_the_other_form_does_not_match(rg: RgBinary, plant: Plant) -> No
     assert list(sync.files(cwd=root, glob=f"{DECOMPOSED}.py", rg=rg)) == [f"{DECOMPOSED}.py"]
 
 
-def test_decomposed_name_comes_back_as_it_is(rg: RgBinary, plant: Plant) -> None:
+def test_decomposed_name_is_returned_unchanged(rg: RgBinary, plant: Plant) -> None:
     root = plant({f"{DECOMPOSED}.py": "needle\n"})
     (match,) = sync.search("needle", cwd=root, rg=rg)
     assert match.path == f"{DECOMPOSED}.py"
@@ -78,7 +78,7 @@ def test_decomposed_name_comes_back_as_it_is(rg: RgBinary, plant: Plant) -> None
 
 @pytest.fixture
 def tmp(tmp_path: Path) -> Path:
-    """A folder behind a link, as `/tmp` is one to `/private/tmp`."""
+    """Folder behind a link, as `/tmp` is a link to `/private/tmp`."""
     (tmp_path / "private" / "tmp" / "proj").mkdir(parents=True)
     (tmp_path / "private" / "tmp" / "proj" / "a.py").write_text("needle\n")
     (tmp_path / "private" / "tmp" / "other").mkdir()

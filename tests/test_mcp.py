@@ -759,6 +759,25 @@ async def test_resource_that_cannot_be_read_is_a_protocol_error(
         assert "1: needle" in await resource(client, f"file://{folder}/a.py")
 
 
+@pytest.mark.anyio
+async def test_denied_file_is_no_resource_and_is_not_proposed(plant: Plant, mode: str, anyio_backend: str) -> None:
+    token = f"ghp_{'a1B2' * 9}"
+    folder = plant({".env": "secret\n", "keys/id_rsa": "secret\n", "keys/a.py": f"x = '{token}'\n"})
+    (folder / "link").symlink_to(".env")
+    server = mcp.server(folder, deny=Workspace.SECRETS, redact=True)
+    async with Client(server, mode=mode) as client:
+        for name in (".env", "keys/id_rsa", "link", "keys/../.env"):
+            with pytest.raises(MCPError, match="is denied by") as caught:
+                await client.read_resource(f"file://{folder}/{name}")
+            assert "secret" not in str(caught.value)
+        text = await resource(client, f"file://{folder}/keys/a.py")
+        assert "[redacted: github-token]" in text and token not in text
+        prompt = types.PromptReference(name="find")
+        assert await proposed(client, prompt, "") == ["keys/"]
+        assert await proposed(client, prompt, ".e") == []
+        assert await proposed(client, prompt, "keys/") == ["keys/a.py"]
+
+
 @ODD_ROOTS
 @pytest.mark.anyio
 async def test_resource_is_read_in_the_roots_of_the_client(plant: Plant, mode: str, anyio_backend: str) -> None:
@@ -929,6 +948,31 @@ async def test_command_keeps_the_index_at_the_given_location(
 
 @ON_ASYNCIO
 @pytest.mark.anyio
+async def test_command_denies_secrets_and_masks_them_unless_told_otherwise(
+    plant: Plant, tmp_path: Path, anyio_backend: str
+) -> None:
+    root = plant({".env": "needle\n", "k.pem": "needle\n", "notes.md": "needle\n", "a.py": 'password = "needle"\n'})
+
+    async def answers(*flags: str) -> tuple[str, dict[str, str]]:
+        async with program(tmp_path / "log", "--root", str(root), *flags) as client:
+            arguments = {"pattern": "needle", "include_hidden": True, "context_lines": 0}
+            searched = await client.call_tool("grep_content", arguments)
+            assert searched.structured_content is not None
+            lines = {match["file"]: match["match"] for match in searched.structured_content["matches"]}
+            return answer(await client.call_tool("ls", {"include_hidden": True})), lines
+
+    masked, shown = {"a.py": 'password = "[redacted: password]"'}, {"a.py": 'password = "needle"'}
+    notes, secrets = {"notes.md": "needle"}, {".env": "needle", "k.pem": "needle"}
+    assert (await answers())[1] == masked | notes
+    assert (await answers("--deny", "*.MD", "--deny", "/x"))[1] == masked
+    assert (await answers("--no-redact"))[1] == shown | notes
+    assert (await answers("--no-deny", "--no-redact"))[1] == shown | notes | secrets
+    assert (await answers("--no-deny", "--deny", "*.md", "--redact"))[1] == masked | secrets
+    assert ".env [denied]" in (await answers("--show-denied", "name"))[0]
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
 async def test_command_takes_several_roots_or_those_of_the_client(
     plant: Plant, tmp_path: Path, anyio_backend: str
 ) -> None:
@@ -1048,6 +1092,8 @@ def test_signal_ends_an_idle_command(number: signal.Signals, folder: Path) -> No
     [
         (["--root", "gone"], "gone"),
         (["--http"], "--root DIR"),
+        (["--deny", "!x"], "deny cannot bring files back"),
+        (["--show-denied", "all"], "--show-denied must be hide, count or name, got all"),
         (["--http", "--root", ".", "--port", "65536"], "65535"),
         (["--http", "--root", ".", "--host", "192.0.2.1"], "192.0.2.1"),
         (["--index", "--embedder", "auto"], "--embedder must name the provider that may get the texts, got 'auto'"),

@@ -78,7 +78,7 @@ def test_models_never_lose_bytes(raw: bytes) -> None:
     assert again == match
     assert again.raw_lines == raw
     assert again.path is not None and os.fsencode(again.path) == raw
-    again.lines.encode()  # no lone surrogates, so that any terminal can print the line
+    again.lines.encode()  # lone surrogates would raise here, and in terminals
 
 
 def test_lines_with_different_bytes_and_equal_text_are_unequal() -> None:
@@ -185,7 +185,7 @@ def test_text_of_a_line_has_no_terminator(raw: bytes, text: str, terminator: str
 
 @given(st.binary(max_size=12), st.data())
 def test_spans_and_ranges_equal_those_of_the_decoded_prefix(raw: bytes, data: st.DataObject) -> None:
-    """Offsets within a character and invalid bytes are included."""
+    """Also check offsets within a character, and invalid bytes."""
     offsets = data.draw(st.lists(st.tuples(st.integers(0, len(raw)), st.integers(0, len(raw))), max_size=4))
     match = line(raw, *offsets)
 

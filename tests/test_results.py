@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 from rich.console import Console
 
-from ripwrap import CapabilityError, GrepResult, Match, Message, Tree, sync
+from ripwrap import CapabilityError, Coverage, GrepResult, Match, Message, Reason, Tree, sync
 from ripwrap._display.html import MAX_HTML
 from ripwrap.binary import RgBinary
 from ripwrap.models import FileCount, TreeEntry
@@ -53,7 +53,7 @@ class TestDiff:
                 sync.grep("old_name", cwd=folder, rg=rg, replace="new_name")
             return
         result = sync.grep(r"old_(\w+)", cwd=folder, rg=rg, replace="${1}_new")
-        for name, content in before.items():  # grep wrote nothing
+        for name, content in before.items():  # grep() changes no file
             raw = content.encode() if isinstance(content, str) else content
             assert (folder / os.fsdecode(name)).read_bytes() == raw
         apply_diff(folder, result.raw_diff())
@@ -75,7 +75,7 @@ class TestDiff:
         )
 
     def test_git_applies_the_diff_of_a_page(self, plant: Plant) -> None:
-        """Its last match has context after it, or git would take the hunk for the end of the file."""
+        """The last hunk must have context after its match: otherwise git expects the end of the file there."""
         folder = plant({"f.txt": "foo\n" * 10})
         page = sync.grep("foo", cwd=folder, rg=rg15, replace="X", limit=3, offset=3)
         apply_diff(folder, page.raw_diff())
@@ -320,6 +320,8 @@ def schemas() -> Any:
         "GrepResult": GrepResult,
         "TreeEntry": TreeEntry,
         "FileCount": FileCount,
+        "Coverage": Coverage,
+        "Reason": Reason,
     }
     modes: tuple[JsonSchemaMode, ...] = ("validation", "serialization")
     return {

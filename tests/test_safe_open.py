@@ -1,4 +1,4 @@
-"""Files that are replaced between rg's listing and their opening."""
+"""Files that are replaced after rg has listed them and before they are opened."""
 
 import os
 import socket
@@ -52,7 +52,7 @@ def to_pipe(folder: Path, outside: Path) -> None:
 def to_socket(folder: Path, outside: Path) -> None:
     (folder / "a.py").unlink()
     here = os.getcwd()
-    os.chdir(folder)  # the path of a socket has a maximum length
+    os.chdir(folder)  # paths of sockets have a low maximum length, so use a relative one
     try:
         with socket.socket(socket.AF_UNIX) as server:
             server.bind("a.py")
@@ -122,7 +122,7 @@ def test_links_are_followed_as_rg_does_or_if_named(files: Path, outside: Path) -
 async def test_index_skips_files_that_were_replaced_before_reading(
     late: bool, change: Change, path: str, files: Path, outside: Path, tmp_path: Path, rg: RgBinary, stand_in: StandIn
 ) -> None:
-    """Replace a file after rg has listed it: before its state is read, or (`late`) after that."""
+    """Replace a file after rg has listed it, before its state is read or, with `late`, after that."""
     pausing = stand_in(f"pauses({rg.path!r}, {str(tmp_path)!r})")
     done: list[RefreshResult] = []
     async with Index(files, location=tmp_path / "home", follow=False, chunker="windows", rg=pausing) as index:

@@ -1,4 +1,4 @@
-"""The generated modules agree with their sources, and `scripts/unasync.py --check` says so when they do not."""
+"""The generated modules agree with their sources; otherwise, `scripts/unasync.py --check` fails."""
 
 import re
 import shutil

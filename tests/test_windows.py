@@ -1,4 +1,4 @@
-"""Rules of Windows for names, as pure functions."""
+"""Windows' rules for paths, programs and command lines, as pure functions."""
 
 import pytest
 
@@ -14,12 +14,12 @@ UNC_ROOT = "\\\\server\\share\\src"
         *(r"C:\tools\rg.cmd", "C:/tools/RG~1.BAT", "rg.exe.cmd", "rg.txt:rg.bat"),
     ],
 )
-def test_batch_file_is_recognised_however_it_is_spelled(path: str) -> None:
+def test_every_spelling_of_a_batch_file_is_recognised(path: str) -> None:
     assert is_batch_file(path)
 
 
 @pytest.mark.parametrize("path", ["rg", "rg.exe", "rg.exe.", "bat", r"C:\x.cmd\rg.exe", "rg.cmd.exe", "rgcmd"])
-def test_program_is_no_batch_file(path: str) -> None:
+def test_other_programs_are_not_taken_for_batch_files(path: str) -> None:
     assert not is_batch_file(path)
 
 
@@ -32,7 +32,7 @@ def test_program_is_no_batch_file(path: str) -> None:
         *(r"\\host\share", "//host/share/x", r"/\host\share", "//"),
     ],
 )  # fmt: skip
-def test_trap_detects_special_windows_paths(path: str) -> None:
+def test_special_windows_paths_are_detected(path: str) -> None:
     assert why_misleading(path)
 
 
@@ -43,7 +43,7 @@ def test_trap_detects_special_windows_paths(path: str) -> None:
         *(r"C:\\work", r"\work", "/work", "a//b", "src/??/x"),
     ],
 )
-def test_trap_accepts_ordinary_windows_paths(path: str) -> None:
+def test_ordinary_windows_paths_are_accepted(path: str) -> None:
     assert why_misleading(path) is None
 
 
@@ -78,11 +78,11 @@ def test_quotes_in_the_path_variable_are_removed(path: str, entries: list[str]) 
     assert path_entries(path) == entries
 
 
-def test_command_line_is_measured_in_utf16() -> None:
+def test_length_of_a_command_line_is_in_utf16_units() -> None:
     assert command_length(["rg", "a b", "\N{GRINNING FACE}"]) == len('rg "a b" ') + 2
 
 
-def test_program_that_could_not_be_loaded_is_explained() -> None:
+def test_exit_code_of_a_program_that_could_not_be_loaded_is_explained() -> None:
     assert "Visual C++ Redistributable" in explain_exit(3221225781)
     assert "another processor" in explain_exit(0xC000007B)
     assert explain_exit(2) == ""

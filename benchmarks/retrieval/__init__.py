@@ -1,1 +1,1 @@
-"""Ranked search, measured by queries whose answers are known."""
+"""Benchmark of ranked search, with queries whose answers are known."""

@@ -1,4 +1,4 @@
-"""Time calls: wall time, and CPU time including that of ended children, such as rg."""
+"""Measure wall time and CPU time of calls; CPU time includes that of ended child processes, such as rg."""
 
 import math
 import resource
@@ -30,7 +30,7 @@ def _used() -> float:
 
 
 def percentile(calls: Sequence[Timing], share: float = 0.5) -> Timing:
-    """Return a percentile of the wall times and of the CPU times; `share` is from 0 to 1."""
+    """Return a percentile of the wall times and of the CPU times; `share` is from 0 to 1 [default: the median]."""
 
     def at(figures: list[float]) -> float:
         return sorted(figures)[math.ceil(len(figures) * share) - 1]

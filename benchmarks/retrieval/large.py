@@ -1,11 +1,10 @@
-"""Measure an index of Linux' sources, in a separate process: `python benchmarks/retrieval/large.py` prints JSON.
+"""Measure an index of the Linux sources: `python benchmarks/retrieval/large.py` prints the figures as JSON.
 
-CPU seconds are those of this process and of its children: rg, and the parser's process.
+CPU time includes that of child processes: rg and the parser.
 """
 
 import argparse
 import json
-import resource
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -20,6 +19,7 @@ from pydantic import TypeAdapter
 
 sys.path.append(str(Path(__file__).parent.parent))
 
+from contestants import peak_memory
 from corpora import linux
 from retrieval.clock import Timing, percentile, timed
 from ripwrap import sync
@@ -61,7 +61,7 @@ PATTERNS = (
     "tcp_cubic|bictcp_cwnd_event",
     r"\bmutex_lock_io_nested\b",
 )
-"""Patterns with a rare literal, one of them with a literal in each alternative."""
+"""Patterns with a rare literal; one pattern has alternatives with a literal each."""
 _ROUNDS = 3
 _MB = 1_000_000
 
@@ -70,23 +70,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of a large tree; times in seconds, sizes in bytes.
+    """Figures of an index of a large tree; times in seconds, sizes in bytes.
 
     Attributes:
         files: Files with text in the index.
         chunks: Chunks of these files.
-        text: Size of all files that are listed.
-        build: The first refresh.
+        text: Size of all listed files.
+        build: First refresh.
         memory: Peak memory of the process that built the index.
         disk: Size of the index after the build.
         refresh: A refresh without a change.
         query: Queries without a refresh, median and 95th percentile.
         refreshed: Queries that refresh first, median.
-        trigrams: The first `Index.grep()`, which indexes trigrams.
-        trigrams_disk: Size of the index after that, less `disk`.
+        trigrams: First `Index.grep()`, which adds trigrams to the index.
+        trigrams_disk: Size of the trigrams.
         grep: `grep()` of each pattern.
         index_grep: `Index.grep()` of each pattern, while `watch()` runs.
-        candidates: Files that `Index.grep()` gave to rg, for each pattern.
+        candidates: Number of files that `Index.grep()` let rg search, for each pattern.
     """
 
     files: int
@@ -106,15 +106,15 @@ class Figures:
 
 
 def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str] = PATTERNS) -> Figures:
-    """Measure an index of a folder, with chunks of lines."""
+    """Measure an index of a folder, whose chunks are windows of lines."""
     text = sum((root / path).lstat().st_size for path in sync.files(cwd=root))
     with TemporaryDirectory() as folder, sync.Index(root, location=folder, chunker="windows") as index:
         _, build = timed(index.refresh)
-        memory = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory = peak_memory()
         status = index.status()
         _, refresh = _median(index.refresh)
-        index.search(queries[0], refresh=False)  # the first query loads modules and files once
-        asked = [_median(partial(index.search, query, refresh=False))[1] for query in queries]
+        index.search(queries[0], refresh=False)  # the first query imports modules and opens files
+        queried = [_median(partial(index.search, query, refresh=False))[1] for query in queries]
         refreshed = [timed(partial(index.search, query))[1] for query in queries[:5]]
         _, trigrams = timed(partial(index.grep, patterns[0]))
         trigrams_disk = index.status().bytes - status.bytes
@@ -124,7 +124,7 @@ def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str
             found: list[tuple[GrepResult, Timing]] = [_median(partial(index.grep, pattern)) for pattern in patterns]
     for pattern, (one, _), (other, _) in zip(patterns, plain, found, strict=True):
         if one != other.model_copy(update={"candidates": None, "files_total": None}):
-            raise SystemExit(f"Index.grep({pattern!r}) and grep() differ")
+            raise SystemExit(f"Index.grep({pattern!r}) and grep({pattern!r}) have different results")
     return Figures(
         files=status.files,
         chunks=status.chunks,
@@ -133,7 +133,7 @@ def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str
         memory=memory,
         disk=status.bytes,
         refresh=refresh,
-        query=(percentile(asked), percentile(asked, 0.95)),
+        query=(percentile(queried), percentile(queried, 0.95)),
         refreshed=percentile(refreshed),
         trigrams=trigrams,
         trigrams_disk=trigrams_disk,
@@ -150,7 +150,7 @@ def budgets(figures: Figures) -> list[tuple[str, bool]]:
         ("build ≥ 10 MB/s", speed >= 10),
         ("build ≥ 6 MB/s per CPU second", per_core >= 6),
         ("memory of the build ≤ 600 MB", figures.memory <= 600 * _MB),
-        ("disk ≤ 0.35 of the text", figures.disk <= 0.35 * figures.text),
+        ("disk ≤ 0.35 of the size of the text", figures.disk <= 0.35 * figures.text),
         ("refresh without a change ≤ 0.4 s of CPU", figures.refresh.cpu <= 0.4),
         ("query p50 ≤ 40 ms of CPU without a refresh", figures.query[0].cpu <= 0.04),
         ("query p50 ≤ 0.5 s of CPU with a refresh", figures.refreshed.cpu <= 0.5),
@@ -167,31 +167,32 @@ def section(figures: Figures) -> str:
         ("query, p50", figures.query[0]),
         ("query, p95", figures.query[1]),
         ("query after a refresh, p50", figures.refreshed),
-        ("first `Index.grep()`, which indexes trigrams", figures.trigrams),
+        ("first `Index.grep()`, which adds trigrams", figures.trigrams),
         ("`grep()`, p50", percentile(figures.grep)),
         ("`Index.grep()`, p50", percentile(figures.index_grep)),
         ("`Index.grep()`, p95", percentile(figures.index_grep, 0.95)),
     ]
     disk, trigrams = figures.disk / figures.text, figures.trigrams_disk / figures.text
-    said = (
-        f"{figures.files:,} files, {figures.chunks:,} chunks, {text:,.0f} MB of text. The index has {disk:.2f} of the "
-        f"size of the text, its trigrams {trigrams:.2f}. The build took {text / figures.build.wall:.1f} MB/s, "
-        f"{text / figures.build.cpu:.1f} MB per CPU second, and at most {figures.memory / _MB:,.0f} MB of memory. "
-        f"Patterns with a rare literal left {_middle_count(figures.candidates):,} candidates in the median."
+    summary = (
+        f"{figures.files:,} files, {figures.chunks:,} chunks, {text:,.0f} MB of text. Size relative to the text: "
+        f"index {disk:.2f}, trigrams {trigrams:.2f}. The build indexed "
+        f"{text / figures.build.wall:.1f} MB/s and {text / figures.build.cpu:.1f} MB per CPU second, with at most "
+        f"{figures.memory / _MB:,.0f} MB of memory. For patterns with a rare literal, rg searched a median of "
+        f"{_median_count(figures.candidates):,} candidate files."
     )
     table = "\n".join(
         ["| Linux 6.1 | wall | CPU |", "|---|---:|---:|"]
         + [f"| {name} | {_shown(one.wall)} | {_shown(one.cpu)} |" for name, one in rows]
     )
     verdicts = "\n".join(f"- {'met' if met else '**MISSED**'}: {budget}" for budget, met in budgets(figures))
-    return f"{fill(said, 100)}\n\n{table}\n\n{verdicts}"
+    return f"{fill(summary, 100)}\n\n{table}\n\n{verdicts}"
 
 
 def _shown(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 
 
-def _middle_count(counts: Sequence[int]) -> int:
+def _median_count(counts: Sequence[int]) -> int:
     """Return the median of counts."""
     return sorted(counts)[len(counts) // 2]
 
@@ -204,7 +205,7 @@ def parse_figures(text: str) -> Figures:
 def main() -> None:
     """Measure a tree and print the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, nargs="?", help="another tree than Linux' sources")
+    parser.add_argument("folder", type=Path, nargs="?", help="tree to index [default: the Linux sources]")
     root = parser.parse_args().folder or linux()
     print(json.dumps(asdict(measure(root))))
 

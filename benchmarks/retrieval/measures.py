@@ -1,4 +1,4 @@
-"""How good an answer is, and what the budgets say of all of them: pure."""
+"""Measures of the quality of answers, and budgets for them; no I/O."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,27 +6,29 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from retrieval.clock import Timing, percentile
-from retrieval.judged import Judged
-from retrieval.methods import Place
+from retrieval.methods import Result
+from retrieval.queries import Query
 
-TOKENS = 2_000
-CHARACTERS = 4
-"""A token is so many characters."""
+MAX_TOKENS = 2_000
+"""Tokens of the answer that recall considers."""
+CHARS_PER_TOKEN = 4
 
-_FIRST = 10
+_CUTOFF = 10
+"""Number of files that NDCG considers."""
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What became of one query.
+class Score:
+    """Quality of the answer to one query; "relevant" files and lines are those of the annotation.
 
     Attributes:
-        ndcg: NDCG@10: the share of what the best order would gain, a place gaining less the later it comes.
-        hit: Whether an answer is among the first five files.
-        rr: One divided by the place of the first answer; 0 if there is none.
-        recall: The share of the answers in what the first 2,000 tokens show.
-        lines: Share of the answering lines that the first 2,000 tokens show; `None` if these lines are not known.
-        took: Timing of the query.
+        ndcg: NDCG@10, the normalized discounted cumulative gain: 1 if all relevant files come first, less if they come
+            later (https://en.wikipedia.org/wiki/Discounted_cumulative_gain).
+        hit: 1 if a relevant file is among the first five files, otherwise 0.
+        rr: Reciprocal rank: 1 divided by the rank of the first relevant file; 0 if there is none.
+        recall: Share of the relevant files in the first 2,000 tokens.
+        lines: Share of the relevant lines in the first 2,000 tokens; `None` if the annotation has no lines.
+        timing: Timing of the query.
     """
 
     ndcg: float
@@ -34,18 +36,18 @@ class Measured:
     rr: float
     recall: float
     lines: float | None
-    took: Timing
+    timing: Timing
 
 
 @dataclass(frozen=True)
 class Budget:
-    """A promise about all queries, or about those of one corpus.
+    """Limit for a figure of one method.
 
     Attributes:
-        method: Whose.
-        metric: The column.
-        limit: What it should be at least, or, if it is a time in seconds, at most.
-        corpus: Whose queries; all if empty.
+        method: Name of the method.
+        metric: Column of the table.
+        limit: Lower limit, or upper limit in seconds if the column is a time.
+        corpus: Corpus of the queries; empty for the queries of all corpora.
     """
 
     method: str
@@ -70,66 +72,69 @@ COLUMNS = ("NDCG@10", "Hit@5", "MRR", "recall", "lines", "p50", "p95", "CPU p50"
 TIMES = ("p50", "p95", "CPU p50")
 
 
-def measured(places: Iterable[Place], query: Judged, took: Timing) -> Measured:
-    """Measure an answer; a file counts once."""
-    shown = list(places)
-    files = list(dict.fromkeys(place.path for place in shown))
-    found = [number for number, path in enumerate(files, 1) if path in query.answers]
-    gained = sum(1 / math.log2(number + 1) for number in found if number <= _FIRST)
-    best = sum(1 / math.log2(number + 1) for number in range(1, min(len(query.answers), _FIRST) + 1))
-    read = list(_read(shown))
-    return Measured(
-        ndcg=gained / best,
-        hit=float(bool(found) and found[0] <= 5),
-        rr=1 / found[0] if found else 0.0,
-        recall=len({place.path for place in read} & set(query.answers)) / len(query.answers),
-        lines=_lines(read, query.lines) if query.lines else None,
-        took=took,
+def score(results: Sequence[Result], query: Query, timing: Timing) -> Score:
+    """Score the results of a query; the rank of a file is that of its first result."""
+    files = list(dict.fromkeys(result.path for result in results))
+    ranks = [rank for rank, path in enumerate(files, 1) if path in query.answers]
+    gain = sum(1 / math.log2(rank + 1) for rank in ranks if rank <= _CUTOFF)
+    best = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(query.answers), _CUTOFF) + 1))
+    first = list(_first_tokens(results))
+    return Score(
+        ndcg=gain / best,
+        hit=float(bool(ranks) and ranks[0] <= 5),
+        rr=1 / ranks[0] if ranks else 0.0,
+        recall=len({result.path for result in first} & set(query.answers)) / len(query.answers),
+        lines=_recall_of_lines(first, query.lines) if query.lines else None,
+        timing=timing,
     )
 
 
-def _read(places: Iterable[Place]) -> Iterator[Place]:
-    """Yield the places that the first `TOKENS` tokens show completely."""
-    left = TOKENS * CHARACTERS
-    for place in places:
-        left -= len(place.text)
+def _first_tokens(results: Iterable[Result]) -> Iterator[Result]:
+    """Yield the results whose texts are completely in the first `MAX_TOKENS` tokens."""
+    left = MAX_TOKENS * CHARS_PER_TOKEN
+    for result in results:
+        left -= len(result.text)
         if left < 0:
             return
-        yield place
+        yield result
 
 
-def _lines(read: Sequence[Place], wanted: Mapping[str, tuple[int, int]]) -> float:
-    """Return the share of the answering lines that is in what was read."""
-    answers = {(path, number) for path, (first, last) in wanted.items() for number in range(first, last + 1)}
-    return len(answers & {(place.path, number) for place in read for number in place.lines}) / len(answers)
+def _recall_of_lines(results: Sequence[Result], relevant: Mapping[str, tuple[int, int]]) -> float:
+    """Return the share of the relevant lines that the results have."""
+    lines = {(path, number) for path, (first, last) in relevant.items() for number in range(first, last + 1)}
+    return len(lines & {(result.path, number) for result in results for number in result.lines}) / len(lines)
 
 
-def row(results: Sequence[Measured]) -> dict[str, float]:
-    """The columns for some queries."""
-    took = [one.took for one in results]
+def row(scores: Sequence[Score]) -> dict[str, float]:
+    """Return the columns of the table for the scores of several queries."""
+    timings = [one.timing for one in scores]
     return {
-        "NDCG@10": fmean(one.ndcg for one in results),
-        "Hit@5": fmean(one.hit for one in results),
-        "MRR": fmean(one.rr for one in results),
-        "recall": fmean(one.recall for one in results),
-        "lines": fmean(known) if (known := [one.lines for one in results if one.lines is not None]) else math.nan,
-        "p50": percentile(took).wall,
-        "p95": percentile(took, 0.95).wall,
-        "CPU p50": percentile(took).cpu,
+        "NDCG@10": fmean(one.ndcg for one in scores),
+        "Hit@5": fmean(one.hit for one in scores),
+        "MRR": fmean(one.rr for one in scores),
+        "recall": fmean(one.recall for one in scores),
+        "lines": fmean(known) if (known := [one.lines for one in scores if one.lines is not None]) else math.nan,
+        "p50": percentile(timings).wall,
+        "p95": percentile(timings, 0.95).wall,
+        "CPU p50": percentile(timings).cpu,
     }
 
 
 def verdicts(rows: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[tuple[str, bool]]:
-    """What each budget says, and whether it is kept; `rows` by method and corpus, "all" among them."""
+    """Return the text of each budget, and True if it is met.
+
+    Args:
+        rows: Columns of the table by method and corpus; the corpus "all" has the queries of several.
+    """
     judged: list[tuple[str, bool]] = []
     for budget in BUDGETS:
         figures = rows.get(budget.method, {}).get(budget.corpus or "all")
         if figures is not None:
-            figure, least = figures[budget.metric], budget.metric not in TIMES
-            kept = figure >= budget.limit if least else figure <= budget.limit
-            said = f"{budget.limit}" if least else f"{budget.limit * 1000:.0f} ms"
+            figure, at_least = figures[budget.metric], budget.metric not in TIMES
+            met = figure >= budget.limit if at_least else figure <= budget.limit
+            limit = f"{budget.limit}" if at_least else f"{budget.limit * 1000:.0f} ms"
             where = f" on {budget.corpus}" if budget.corpus else ""
-            judged.append((f"{budget.method}: {budget.metric}{where} {'≥' if least else '≤'} {said}", kept))
+            judged.append((f"{budget.method}: {budget.metric}{where} {'≥' if at_least else '≤'} {limit}", met))
     words = rows.get("rg-words", {})
     for method, corpora in rows.items():
         for corpus, figures in corpora.items():

@@ -1,4 +1,4 @@
-"""The methods that are compared: each is made for a folder, and then asked."""
+"""Methods of search to compare: each is created for a folder, and then answers queries."""
 
 import atexit
 import re
@@ -17,17 +17,17 @@ from ripwrap._ripgrep.runner import BlockingRunner, Step, run_blocking
 from ripwrap._ripgrep.term_counts import TermCounts
 from ripwrap.results import RankedChunk
 
-PLACES = 10  # What `rank()` gives if nothing is said.
+LIMIT = 10  # the default of `rank()`
 
 
 @dataclass(frozen=True)
-class Place:
-    """What a method gives to read.
+class Result:
+    """Part of a file that a method returns for a query.
 
     Attributes:
-        path: The file.
-        text: What is shown of it.
-        lines: Numbers of the lines that are shown.
+        path: Path of the file.
+        text: Text of the part.
+        lines: Numbers of its lines.
     """
 
     path: str
@@ -35,57 +35,58 @@ class Place:
     lines: Collection[int]
 
     @classmethod
-    def of(cls, found: RankedChunk) -> "Place":
-        """Return the place of a result."""
-        return cls(found.path, found.text, range(found.start_line, found.end_line + 1))
+    def from_chunk(cls, chunk: RankedChunk) -> "Result":
+        """Convert a chunk that ripwrap has ranked."""
+        return cls(chunk.path, chunk.text, range(chunk.start_line, chunk.end_line + 1))
 
 
 class Method(Protocol):
-    """A way to answer, made for one folder."""
+    """Method of search in one folder."""
 
-    def answer(self, query: str) -> list[Place]:
-        """The places that answer a query, the best first."""
+    def answer(self, query: str) -> list[Result]:
+        """Return the results of a query, the best first."""
         ...
 
 
 class RgWords:
-    """rg with the query's words, any of which may match, and files by how many of them they have, then by how often.
+    """Search with rg for any word of the query.
 
-    What is shown of a file are the lines that match, as rg shows them.
+    Files are sorted by the number of different words in them, then by the number of matches. The text of a result has
+    the matching lines, as rg prints them.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def answer(self, query: str) -> list[Place]:
-        """See `Method`."""
+    def answer(self, query: str) -> list[Result]:
+        """Implement `Method.answer()`."""
         words = parse_query(query).words
         pattern = rf"(?i)\b(?:{'|'.join(map(re.escape, words))})\b"
         command = words_command(pattern, self._root, (), {}, 1_000_000)
         step = Step(command, partial(TermCounts, lambda hit: (hit.lower(),)), None)
         hits = run_blocking(BlockingRunner(None).collect(step))
         order = sorted(hits.files, key=lambda path: (-len(hits.files[path]), -sum(hits.files[path].values()), path))
-        return [self._place(path, re.compile(pattern)) for path in order[:PLACES]]
+        return [self._result(path, re.compile(pattern)) for path in order[:LIMIT]]
 
-    def _place(self, path: str, pattern: re.Pattern[str]) -> Place:
+    def _result(self, path: str, pattern: re.Pattern[str]) -> Result:
         lines = enumerate((self._root / path).read_text("utf-8", "replace").split("\n"), 1)
         found = {number: line for number, line in lines if pattern.search(line)}
-        return Place(path, "\n".join(found.values()), found.keys())
+        return Result(path, "\n".join(found.values()), found.keys())
 
 
 class IndexFree:
-    """`ripwrap.sync.rank()`."""
+    """Search with `ripwrap.sync.rank()`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def answer(self, query: str) -> list[Place]:
-        """See `Method`."""
-        return [Place.of(found) for found in sync.rank(query, cwd=self._root, limit=PLACES)]
+    def answer(self, query: str) -> list[Result]:
+        """Implement `Method.answer()`."""
+        return [Result.from_chunk(chunk) for chunk in sync.rank(query, cwd=self._root, limit=LIMIT)]
 
 
 class WithIndex:
-    """`ripwrap.index.Index`, made when this is, and not refreshed before a question."""
+    """Search with `ripwrap.sync.Index`, which is built on creation and not refreshed before queries."""
 
     def __init__(self, root: Path, *, chunker: Literal["syntax", "windows"], embedder: str | None = None) -> None:
         home = mkdtemp()
@@ -93,9 +94,9 @@ class WithIndex:
         self._index = sync.Index(root, location=home, chunker=chunker, embedder=embedder)
         self._index.refresh()
 
-    def answer(self, query: str) -> list[Place]:
-        """See `Method`."""
-        return [Place.of(found) for found in self._index.search(query, limit=PLACES, refresh=False)]
+    def answer(self, query: str) -> list[Result]:
+        """Implement `Method.answer()`."""
+        return [Result.from_chunk(chunk) for chunk in self._index.search(query, limit=LIMIT, refresh=False)]
 
 
 METHODS: dict[str, Callable[[Path], Method]] = {
@@ -105,4 +106,4 @@ METHODS: dict[str, Callable[[Path], Method]] = {
     "index+syntax": partial(WithIndex, chunker="syntax"),
     "hybrid": partial(WithIndex, chunker="syntax", embedder="wordllama"),
 }
-"""By the name that the table has; making one may take its time, which is shown, too."""
+"""Methods by their names in the table; creating one may take long, and is measured."""

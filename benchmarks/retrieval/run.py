@@ -1,7 +1,8 @@
-"""Measure ranked search: `python benchmarks/retrieval/run.py DIR`, where DIR has annotations.
+"""Measure ranked search: `python benchmarks/retrieval/run.py DIR`, where DIR has annotated queries.
 
-DIR holds `repos.json`, a JSON file of annotations for each repository in it, and `cpython.tsv` (a query, a tab, and the
-files of the standard library that answer it, in each line). Packages are fetched from PyPI and npm and kept.
+DIR has `repos.json`, a JSON file of annotations for each repository that it lists, and `cpython.tsv`. Each line of the
+latter is a query, a tab, and the relevant files of the standard library. Packages are downloaded from PyPI and npm once
+and stored in the user's cache.
 """
 
 import argparse
@@ -20,38 +21,43 @@ from textwrap import fill
 sys.path.append(str(Path(__file__).parent.parent))
 
 from retrieval.clock import Timing, percentile, timed
-from retrieval.judged import DOCSTRINGS, LIBRARY, NPM, WHEELS, Corpus, UnavailableError, corpora
 from retrieval.large import Figures, parse_figures, section
-from retrieval.measures import CHARACTERS, COLUMNS, TIMES, TOKENS, Measured, measured, row, verdicts
-from retrieval.methods import METHODS, Place
-from retrieval.upkeep import WAYS, Kept, kept
+from retrieval.measures import CHARS_PER_TOKEN, COLUMNS, MAX_TOKENS, TIMES, Score, row, score, verdicts
+from retrieval.methods import METHODS, Result
+from retrieval.queries import DOCSTRINGS, LIBRARY, NPM, WHEELS, Corpus, UnavailableError, corpora
+from retrieval.upkeep import CONFIGURATIONS, UpkeepFigures, measure_upkeep
 from retrieval.upkeep import table as upkeep_table
 from ripwrap import sync
 from ripwrap._code.windows import window_chunks
 
 _LAST = {"all": 1, DOCSTRINGS: 2}
+"""Corpora at the end of the table, by position."""
 _HEAD = Path(__file__).parent / "head.md"
 
 
-def ask(corpus: Corpus, name: str, rounds: int) -> tuple[float, list[Measured]]:
-    """How long a method took to be made for a corpus, and what became of each query, in the median of the rounds."""
-    begun = time.perf_counter()
+def measure_method(corpus: Corpus, name: str, rounds: int) -> tuple[float, list[Score]]:
+    """Run all queries of a corpus with one method.
+
+    Returns:
+        Seconds to create the method, and the score of each query; its timing is the median of the rounds.
+    """
+    start = time.perf_counter()
     method = METHODS[name](corpus.root)
-    made = time.perf_counter() - begun
-    method.answer(corpus.queries[0].text)  # one-time loading does not count
-    results: list[Measured] = []
+    creation = time.perf_counter() - start
+    method.answer(corpus.queries[0].text)  # one-time work, such as imports, does not count
+    scores: list[Score] = []
     for query in corpus.queries:
-        places: list[Place] = []
-        calls: list[Timing] = []
+        results: list[Result] = []
+        timings: list[Timing] = []
         for _ in range(rounds):
-            places, one = timed(partial(method.answer, query.text))
-            calls.append(one)
-        results.append(measured(places, query, percentile(calls)))
-    return made, results
+            results, timing = timed(partial(method.answer, query.text))
+            timings.append(timing)
+        scores.append(score(results, query, percentile(timings)))
+    return creation, scores
 
 
-def size(root: Path) -> str:
-    """How much a corpus is."""
+def size_text(root: Path) -> str:
+    """Describe the size of a corpus: files, text and chunks."""
     files = [root / path for path in sync.files(cwd=root)]
     texts = [raw.decode("utf-8", "replace") for raw in (file.read_bytes() for file in files) if b"\0" not in raw]
     chunks = sum(1 for text in texts for _ in window_chunks(text))
@@ -59,7 +65,7 @@ def size(root: Path) -> str:
 
 
 def table(rows: dict[str, dict[str, dict[str, float]]]) -> str:
-    """The figures, as Markdown."""
+    """Return the figures as a Markdown table."""
     lines = [
         f"| corpus | method | {' | '.join(COLUMNS)} |",
         f"|---|---|{'---:|' * len(COLUMNS)}",
@@ -71,6 +77,10 @@ def table(rows: dict[str, dict[str, dict[str, float]]]) -> str:
     return "\n".join(lines)
 
 
+def _position(corpus: tuple[str, list[Score]]) -> int:
+    return _LAST.get(corpus[0], 0)
+
+
 def _cell(column: str, figure: float) -> str:
     if column in TIMES:
         return f"{figure * 1000:.0f} ms"
@@ -79,13 +89,13 @@ def _cell(column: str, figure: float) -> str:
 
 def report(
     rows: dict[str, dict[str, dict[str, float]]],
-    upkeep: dict[str, Kept],
+    upkeep: dict[str, UpkeepFigures],
     large: Figures | None,
     rounds: int,
     *,
-    judged: bool,
+    with_budgets: bool,
 ) -> str:
-    """All that was measured, as Markdown."""
+    """Return all figures as Markdown."""
     binary = sync.resolve()
     pins = ", ".join((*WHEELS.values(), *NPM.values(), f"{LIBRARY} {platform.python_version()}"))
     parts = [
@@ -95,72 +105,74 @@ def report(
             break_on_hyphens=False,
         ),
         fill(
-            f"Recall of files, and of the lines that answer a query where these are known, is within the first "
-            f"{TOKENS:,} tokens of {CHARACTERS} characters. Times are medians of {rounds}.",
+            f"Recall is the share of the relevant files in the first {MAX_TOKENS:,} tokens of {CHARS_PER_TOKEN} "
+            f"characters; lines is that of the relevant lines, if they are annotated. Times are medians of {rounds}.",
             100,
         ),
         table(rows),
     ]
     if upkeep:
         parts += [
-            f"Upkeep of an index of {LIBRARY}: build, refresh without a change, after an edit, after a branch switch.",
+            f"Upkeep of an index of {LIBRARY}: build; refresh without a change, after an edit, after a branch switch.",
             upkeep_table(upkeep),
         ]
     if large is not None:
         parts.append(section(large))
-    if judged:
-        parts.append("\n".join(f"- {'met' if met else '**MISSED**'}: {said}" for said, met in verdicts(rows)))
+    if with_budgets:
+        parts.append("\n".join(f"- {'met' if met else '**MISSED**'}: {budget}" for budget, met in verdicts(rows)))
     return "\n\n".join(parts)
 
 
 def _measure_large() -> Figures:
-    """Measure in a separate process, so that its memory is that of the build."""
+    """Measure in a separate process, so that its peak memory is that of the build."""
     command = [sys.executable, str(Path(__file__).with_name("large.py"))]
     return parse_figures(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def main() -> int:
-    """See the module's docstring."""
+    """Run the benchmark, print the figures, and write the files that the arguments name."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder with the annotations")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help="which to compare")
-    parser.add_argument("--corpora", nargs="+", metavar="NAME", help="only these")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each query is asked")
-    parser.add_argument("--no-upkeep", action="store_true", help="leave the second table out")
-    parser.add_argument("--large", action="store_true", help="also measure an index of Linux' sources (minutes)")
-    parser.add_argument("--page", type=Path, metavar="FILE", help="where to keep all of it as Markdown")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where to keep the figures")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder of the annotations")
+    methods = "methods to compare [default: all]"
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS), help=methods)
+    parser.add_argument("--corpora", nargs="+", metavar="NAME", help="corpora to search [default: all]")
+    parser.add_argument("--rounds", type=int, default=3, help="number of runs of each query [default: 3]")
+    parser.add_argument("--no-upkeep", action="store_true", help="do not measure the upkeep of an index")
+    parser.add_argument("--large", action="store_true", help="also measure an index of the Linux sources (minutes)")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="file to write as Markdown")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="file for the figures of the first table")
     arguments = parser.parse_args()
-    results: dict[str, dict[str, list[Measured]]] = {name: defaultdict(list) for name in arguments.methods}
-    upkeep: dict[str, Kept] = {}
+    scores: dict[str, dict[str, list[Score]]] = {name: defaultdict(list) for name in arguments.methods}
+    upkeep: dict[str, UpkeepFigures] = {}
     try:
         for corpus in corpora(arguments.folder):
             if arguments.corpora and corpus.name not in arguments.corpora:
                 continue
-            print(f"{corpus.name}: {len(corpus.queries)} queries, {size(corpus.root)}", file=sys.stderr, flush=True)
+            about = f"{len(corpus.queries)} queries, {size_text(corpus.root)}"
+            print(f"{corpus.name}: {about}", file=sys.stderr, flush=True)
             for name in arguments.methods:
-                made, asked = ask(corpus, name, arguments.rounds)
-                results[name][corpus.name] = asked
+                creation, of_corpus = measure_method(corpus, name, arguments.rounds)
+                scores[name][corpus.name] = of_corpus
                 if corpus.name != DOCSTRINGS:
-                    results[name]["all"] += asked
-                if made > 0.01:
-                    print(f"  {name} was made in {made:.2f} s", file=sys.stderr, flush=True)
+                    scores[name]["all"] += of_corpus
+                if creation > 0.01:
+                    print(f"  created {name} in {creation:.2f} s", file=sys.stderr, flush=True)
             if corpus.name == LIBRARY and not arguments.no_upkeep:
-                asked_of = [query.text for query in corpus.queries]
-                upkeep = {way: kept(corpus.root, way, asked_of, arguments.rounds) for way in WAYS}
+                texts = [query.text for query in corpus.queries]
+                upkeep = {name: measure_upkeep(corpus.root, name, texts, arguments.rounds) for name in CONFIGURATIONS}
     except UnavailableError as error:
         parser.error(str(error))
     rows = {
-        name: {corpus: row(asked) for corpus, asked in sorted(of_method.items(), key=lambda one: _LAST.get(one[0], 0))}
-        for name, of_method in results.items()
+        name: {corpus: row(of_corpus) for corpus, of_corpus in sorted(of_method.items(), key=_position)}
+        for name, of_method in scores.items()
     }
     large = _measure_large() if arguments.large else None
-    said = report(rows, upkeep, large, arguments.rounds, judged=not arguments.corpora)
-    print(said)
+    text = report(rows, upkeep, large, arguments.rounds, with_budgets=not arguments.corpora)
+    print(text)
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
     if arguments.page:
-        arguments.page.write_text(_HEAD.read_text() + said + "\n")
+        arguments.page.write_text(_HEAD.read_text() + text + "\n")
     return 0
 
 

@@ -1,4 +1,4 @@
-/* bcryptprimitives.dll, which programs in Rust load (rg, pydantic-core) and Wine 8 does not have. */
+/* bcryptprimitives.dll: programs in Rust (rg, pydantic-core) load it, and Wine 8 lacks it. */
 #include <windows.h>
 
 BOOLEAN NTAPI SystemFunction036(PVOID, ULONG); /* RtlGenRandom */

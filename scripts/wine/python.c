@@ -1,4 +1,4 @@
-/* python.exe: what python.org's does, with the DLL that is beside it. */
+/* python.exe: runs python311.dll from its own folder, as python.org's python.exe does. */
 #include <windows.h>
 
 typedef int (*Main)(int, wchar_t **);

@@ -22,17 +22,18 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 Public names are loaded at first use, which takes 0.2 s. `from ripwrap import search` at the top of a module loads them
 before an event loop runs.
 
-General layout: eight layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
+General layout: nine layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
 Names with an underscore are private.
 
     cli
     mcp, sync
     workspace
-    index, _operations
+    index
+    _operations
     _ripgrep, _ranking
-    binary, results, _code
+    binary, results, _code, _ignore
     _display
-    models, options, errors, _text, _subprocess, _safe_open, _concurrency
+    models, options, errors, _text, _subprocess, _safe_open, _concurrency, _windows
 """
 
 import logging
@@ -44,6 +45,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ripwrap import binary, sync
     from ripwrap._operations.counts import count, count_matches, file_types, files_with_matches, files_without_match
+    from ripwrap._operations.coverage import coverage, why
+    from ripwrap._operations.expand import expand
     from ripwrap._operations.files import files
     from ripwrap._operations.grep import grep
     from ripwrap._operations.rank import rank
@@ -86,7 +89,18 @@ if TYPE_CHECKING:
         TreeEntry,
     )
     from ripwrap.options import FileOptions, SearchOptions, StrPath
-    from ripwrap.results import FileMatches, GrepMatch, GrepResult, RankedChunk, Tree
+    from ripwrap.results import (
+        Coverage,
+        Expansion,
+        FileMatches,
+        GrepMatch,
+        GrepResult,
+        NumberedLine,
+        RankedChunk,
+        Reason,
+        SkippedFiles,
+        Tree,
+    )
     from ripwrap.workspace import Workspace
 
 __all__ = [
@@ -97,11 +111,13 @@ __all__ = [
     "CapabilityError",
     "ChecksumMismatchError",
     "Context",
+    "Coverage",
     "DecodeError",
     "DownloadFailedError",
     "Elapsed",
     "EmbeddingError",
     "End",
+    "Expansion",
     "ExtractionFailedError",
     "FileCount",
     "FileMatches",
@@ -112,15 +128,18 @@ __all__ = [
     "Hint",
     "Match",
     "Message",
+    "NumberedLine",
     "PathError",
     "PatternError",
     "Range",
     "RankedChunk",
+    "Reason",
     "Rg",
     "RgBinary",
     "RipwrapError",
     "SearchError",
     "SearchOptions",
+    "SkippedFiles",
     "Stats",
     "StrPath",
     "Submatch",
@@ -133,6 +152,8 @@ __all__ = [
     "binary",
     "count",
     "count_matches",
+    "coverage",
+    "expand",
     "file_types",
     "files",
     "files_with_matches",
@@ -145,6 +166,7 @@ __all__ = [
     "sync",
     "tree",
     "tree_text",
+    "why",
 ]
 
 # A public name is loaded when it is first used, as Pydantic's are: a search needs none of the agents' tools.
@@ -152,6 +174,7 @@ _SUBMODULES = ("binary", "errors", "index", "models", "options", "results", "syn
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
     "files": "_operations.files",
+    "expand": "_operations.expand",
     "search": "_operations.search",
     "search_messages": "_operations.search",
     "count": "_operations.counts",
@@ -162,6 +185,8 @@ _MODULE_OF = {
     "tree": "_operations.tree",
     "tree_text": "_operations.tree",
     "grep": "_operations.grep",
+    "coverage": "_operations.coverage",
+    "why": "_operations.coverage",
     "rank": "_operations.rank",
     "RgBinary": "binary",
     "Rg": "binary.resolver",
@@ -197,10 +222,15 @@ _MODULE_OF = {
     "FileOptions": "options",
     "SearchOptions": "options",
     "StrPath": "options",
+    "Expansion": "results",
+    "Coverage": "results",
     "FileMatches": "results",
     "GrepMatch": "results",
     "GrepResult": "results",
+    "NumberedLine": "results",
     "RankedChunk": "results",
+    "Reason": "results",
+    "SkippedFiles": "results",
     "Tree": "results",
     "Workspace": "workspace",
 }

@@ -22,6 +22,9 @@ _DEVICE_PATH = re.compile(r"[\\/]{2}[.?](?:[\\/]|$)|[\\/]\?\?(?:[\\/]|$)")
 COMMAND_TOO_LONG = 206
 """ERROR_FILENAME_EXCED_RANGE of CreateProcess for too long a command line; in Python a `FileNotFoundError`."""
 
+NAME_SURROGATE_TAG = 0x20000000
+"""Bit of a reparse tag that marks a file that stands for another one (`IsReparseTagNameSurrogate`)."""
+
 _EXIT_REASONS = {
     0xC0000135: (
         "a DLL that it needs is missing, most likely VCRUNTIME140.dll: install the Microsoft Visual C++ "

@@ -14,7 +14,8 @@
     │   └── CapabilityError          this rg cannot do what was asked
     ├── DecodeError                  rg's output is not what rg writes     (also ValueError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
-    └── AccessDeniedError            path, roots: a path is outside of a tool's roots   (also PermissionError)
+    └── AccessDeniedError            path, roots, denied_by: a path is outside of a tool's roots, or denied
+                                                                           (also PermissionError)
 
 Other errors have the usual classes. A bad option raises pydantic's `ValidationError`. A missing `cwd`, and `paths` of
 which none exists, raise `FileNotFoundError`. A `cwd` that is a file raises `NotADirectoryError`, a NUL in a pattern or
@@ -299,14 +300,16 @@ class EmbeddingError(RipwrapError):
 
 
 class AccessDeniedError(RipwrapError, PermissionError):
-    """A path is outside of the roots of an agent's tools.
+    """A path is outside of the roots of an agent's tools, or denied to them.
 
     Attributes:
         path: Path, as it was given.
         roots: Directories that the tools may use.
+        denied_by: Glob that denies the path; empty if it is outside of the roots.
     """
 
-    def __init__(self, message: str, *, path: str = "", roots: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, *, path: str = "", roots: Sequence[str] = (), denied_by: str = "") -> None:
         super().__init__(message)
         self.path = path
         self.roots: tuple[str, ...] = tuple(roots)
+        self.denied_by = denied_by

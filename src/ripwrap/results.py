@@ -7,13 +7,47 @@ from pydantic import BaseModel
 
 from ripwrap._display import diff, html
 from ripwrap._display.plain import grep_lines
-from ripwrap._text import FsPath, Text, text_of
+from ripwrap._text import FsPath, Text, plural, shown, text_of
+from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Context, Match, PathError, TreeEntry
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 StopReason: TypeAlias = Literal["end", "limit", "max_files", "timeout"]
+SkipKind: TypeAlias = Literal[
+    "ignored",
+    "hidden",
+    "glob",
+    "type",
+    "binary",
+    "too_large",
+    "link",
+    "special",
+    "max_depth",
+    "one_file_system",
+    "unreadable",
+    "outside",
+    "other",
+]
+"""Kind of reason why a file is not searched; see `Reason`."""
+
+_SKIPPED: dict[SkipKind, tuple[str, str]] = {
+    "ignored": ("ignored", "ignored"),
+    "hidden": ("hidden", "hidden"),
+    "glob": ("left out by a glob", "left out by globs"),
+    "type": ("not of the chosen types", "of other types"),
+    "binary": ("binary", "binary"),
+    "too_large": ("too large", "too large"),
+    "link": ("a symbolic link", "symbolic links"),
+    "special": ("neither a file nor a directory", "neither files nor directories"),
+    "max_depth": ("too deep", "too deep"),
+    "one_file_system": ("on another file system", "on other file systems"),
+    "unreadable": ("unreadable", "unreadable"),
+    "outside": ("outside of the searched paths", "outside of the searched paths"),
+    "other": ("not listed by rg", "not listed by rg"),
+}
+"""What a file is, and what several files are, for each kind of reason."""
 
 
 class GrepMatch(Match, frozen=True):
@@ -68,6 +102,128 @@ class FileMatches(BaseModel, frozen=True):
         return diff.unified(self.path, self.lines())
 
 
+class Reason(BaseModel, frozen=True):
+    """Answer of `why()`: the reason why a search reads a file, or does not.
+
+    It is true if the file is searched. `str()` is a sentence such as ``ignored by .gitignore:3 `build/`; no_ignore=True
+    searches it``.
+
+    Attributes:
+        path: Path of the file or directory, as it was given.
+        kind: `searched`; or `ignored` (by an ignore file), `hidden`, `glob` (`glob` or `iglob`, or a folder of git or
+            of rg's index), `type` (`type` or `type_not`), `binary` (rg stops at its first NUL byte), `too_large`
+            (`max_filesize`), `link` (a symbolic link, with `follow=False`), `special` (a FIFO, socket or device),
+            `max_depth`, `one_file_system`, `unreadable`, or `outside` of the searched paths. In a `Coverage` also
+            `other`: rg did not list it, and no rule that ripwrap knows leaves it out.
+        matched: Path that the reason is about: `path`, or a directory above it.
+        file: Ignore file with the rule, relative to `cwd` if it is below that, else absolute; `None` without one.
+        line: Number of the line in `file`, from 1.
+        glob: Glob on that line, or in `glob` or `iglob`; `None` if there is none.
+        offset: Offset of the first NUL byte in the file, in bytes; `None` if the file is not `binary`, or is UTF-16.
+        detail: What was found, such as the size of a file or the error of the system; empty if `kind` says it all.
+        hints: Options to pass or to leave out so that the file is searched; empty if it is, or if no option does that.
+    """
+
+    path: FsPath
+    kind: Literal["searched"] | SkipKind
+    matched: FsPath
+    file: FsPath | None = None
+    line: int | None = None
+    glob: str | None = None
+    offset: int | None = None
+    detail: str = ""
+    hints: tuple[Hint, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Return whether the file is searched."""
+        return self.kind == "searched"
+
+    @property
+    def message(self) -> HintedText:
+        """The text of `str()`, with its hints."""
+        if self.kind == "searched":
+            return HintedText("searched")
+        above = "" if self.matched == self.path else f"its directory {shown(self.matched)} is "
+        return HintedText(above + self._what(self.kind), *self._ways())
+
+    def _what(self, kind: SkipKind) -> str:
+        text = _SKIPPED[kind][0]
+        if self.file is not None:
+            return f"{text} by {shown(self.file)}:{self.line} `{shown(self.glob or '')}`"
+        if kind == "glob":
+            return "matched by no glob" if self.glob is None else f"left out by the glob `{shown(self.glob)}`"
+        if kind == "type":
+            return self.detail
+        if self.offset is not None:
+            return f"{text} (NUL at byte {self.offset})"
+        return f"{text} ({self.detail})" if self.detail else text
+
+    def _ways(self) -> Iterator[str | Hint]:
+        """Yield the parts of a clause that says with which options the file is searched."""
+        passed = _with_commas([hint for hint in self.hints if hint.kind != "omit"])
+        omitted = _with_commas([hint for hint in self.hints if hint.kind == "omit"])
+        if passed and not omitted:
+            yield from ("; ", *passed, " searches it" if len(passed) == 1 else " search it")
+        elif omitted:
+            yield from ("; searched ", *(("with ", *passed, " and ") if passed else ()), "without ", *omitted)
+
+    def __str__(self) -> str:
+        return str(self.message)
+
+
+def _with_commas(hints: list[Hint]) -> list[str | Hint]:
+    return [part for hint in hints for part in (", ", hint)][1:]
+
+
+class SkippedFiles(BaseModel, frozen=True):
+    """Files that a search left out for one kind of reason.
+
+    Attributes:
+        kind: Kind of reason; see `Reason`.
+        files: Number of files.
+        examples: The first three of them by path, with their reasons. They are the same in each run.
+    """
+
+    kind: SkipKind
+    files: int
+    examples: tuple[Reason, ...] = ()
+
+
+class Coverage(BaseModel, frozen=True):
+    """Files that a search read, and those that it left out.
+
+    The sum of all counts is the number of files below the searched paths: of all entries that are no directories, in
+    hidden and ignored directories, too. With `follow` the files behind links count. A directory that cannot be read
+    counts as nothing; `GrepResult.errors` names it.
+
+    Attributes:
+        searched: Number of files that were searched to their end.
+        skipped: Files that were not searched, by kind of reason, most files first. Binary files were searched up to
+            their first NUL byte.
+        exact: True if all files were counted within the time limit; else the numbers are lower bounds.
+    """
+
+    searched: int
+    skipped: tuple[SkippedFiles, ...] = ()
+    exact: bool = True
+
+    @property
+    def skipped_files(self) -> int:
+        """Number of files that were not searched."""
+        return sum(group.files for group in self.skipped)
+
+    def files(self, kind: SkipKind) -> int:
+        """Return the number of files that were left out for a kind of reason."""
+        return next((group.files for group in self.skipped if group.kind == kind), 0)
+
+    def __str__(self) -> str:
+        """Return a sentence such as '45 files searched; 13 not: 12 ignored, 1 hidden.'."""
+        least = "" if self.exact else "At least "
+        kinds = ", ".join(f"{group.files} {_SKIPPED[group.kind][1]}" for group in self.skipped)
+        rest = f"; {self.skipped_files} not: {kinds}" if kinds else ""
+        return f"{least}{plural(self.searched, 'file')} searched{rest}."
+
+
 class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_required=True):
     """Page of matches, as `grep()` returns it, with the number of all matches.
 
@@ -92,6 +248,7 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
         message: Summary of the above in a sentence or two, for a person or an agent.
         candidates: Number of candidates that an index found, and that rg searched; `None` without an index.
         files_total: Number of files in the index; `None` without an index.
+        coverage: Files that were searched, and those that were left out; `None` unless `coverage=True` was passed.
     """
 
     root: FsPath
@@ -108,6 +265,7 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
     message: str
     candidates: int | None = None
     files_total: int | None = None
+    coverage: Coverage | None = None
 
     def __len__(self) -> int:
         """Return the number of matches on the page."""
@@ -169,6 +327,62 @@ class RankedChunk(BaseModel, frozen=True):
     text: Text
     score: float
     reasons: tuple[str, ...]
+
+
+class NumberedLine(BaseModel, frozen=True):
+    """Line of a file.
+
+    Attributes:
+        number: Its number, from 1.
+        text: Its text without the line terminator.
+    """
+
+    number: int
+    text: Text
+
+
+class Expansion(BaseModel, frozen=True):
+    """Lines around a match, as `expand()` returns them.
+
+    `str()` has the path, the lines with their numbers, and `[N more lines]` where lines are left out; `:` marks the
+    lines of the match, `-` the others.
+
+    Attributes:
+        path: Path of the file, as in the match.
+        to: Reason for the lines: they are a `definition`, a `block`, or the `lines` around the match.
+        kind: Kind of the definition: `function`, the word of the language (`class`, `struct`), or in documents
+            `heading`, `table` or `key`; empty if the line does not tell, or there is no definition.
+        name: Name of the definition, e.g. `Shop.add`; `None` if there is none, or it has no name.
+        start_line: Number of the first line, from 1. Decorators and comments directly above a definition belong to it.
+        end_line: Number of the last line.
+        match_lines: Numbers of the first and the last line of the match.
+        lines: Lines that are shown: all, or at most `max_lines`.
+        elided: First and last number of each run of lines that is left out.
+    """
+
+    path: FsPath
+    to: Literal["definition", "block", "lines"]
+    kind: str = ""
+    name: Text | None = None
+    start_line: int
+    end_line: int
+    match_lines: tuple[int, int]
+    lines: tuple[NumberedLine, ...]
+    elided: tuple[tuple[int, int], ...] = ()
+
+    def __str__(self) -> str:
+        """Return the path, the definition, and the lines with their numbers."""
+        about = " ".join(filter(None, (self.kind, self.name)))
+        rows = [f"{shown(self.path)}:{self.start_line}-{self.end_line}{about and f' {about}'}"]
+        gaps = {last: last - first + 1 for first, last in self.elided}
+        first, last = self.match_lines
+        for line in self.lines:
+            if line.number - 1 in gaps:
+                rows.append(f"  [{plural(gaps[line.number - 1], 'more line')}]")
+            rows.append(f"  {line.number}{':' if first <= line.number <= last else '-'} {line.text}".rstrip())
+        if self.end_line in gaps:
+            rows.append(f"  [{plural(gaps[self.end_line], 'more line')}]")
+        return "\n".join(rows)
 
 
 class Tree(BaseModel, frozen=True):

@@ -186,7 +186,7 @@ def expected(table: str) -> list[str]:
 
 
 def widened(text: str) -> str:
-    """Return the text with insignificant trailing spaces, so that its definitions count as large."""
+    """Return the text with trailing spaces, which change only its size, so that its definitions are split."""
     lines = text.split("\n")
     keep = [not line.strip() or line.endswith("\\") or line.strip().isupper() for line in lines]
     return "\n".join(line if kept else line.ljust(150) for line, kept in zip(lines, keep, strict=True))
@@ -211,7 +211,7 @@ def check(text: str, chunks: list[Chunk]) -> None:
         assert chunk.start == starts[chunk.start_line - 1]
         assert chunk.end == min(starts[chunk.end_line], len(text))
         assert chunk.end > at
-        if chunk.end - chunk.start > MAX_DEFINITION_CHARS:  # only a line that is longer
+        if chunk.end - chunk.start > MAX_DEFINITION_CHARS:  # only a single long line may exceed the limit
             assert chunk.start_line == chunk.end_line
         if chunk.symbol is None and chunk.end - chunk.start > MAX_CHUNK_CHARS:
             assert chunk.start_line == chunk.end_line
@@ -237,7 +237,7 @@ def test_line_endings_bom_and_nul_do_not_change_chunks(name: str) -> None:
     small = shown(name, text)
     assert shown(name, text.replace("\n", "\r\n")) == small
     assert shown(name, text.replace(" ", "\0")) == small or name in {"shop.yaml", "shop.md", "shop.toml"}
-    if name not in {"shop.php", "shop.md"}:  # in which the first line would no longer be what it is
+    if name not in {"shop.php", "shop.md"}:  # a BOM changes the meaning of their first line
         assert shown(name, "\ufeff" + text) == small
 
 
@@ -350,7 +350,7 @@ def test_too_long_files_and_lines_are_split_into_windows() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.py", "a.js", "a.cpp", "a.json", "a.go", "a.rb"])
 @pytest.mark.parametrize("piece", ["(", "[", "{", "[{\n", "(\n", "class A {\n", "a<b<\n", "def f():\n", "{\n"])
-def test_deep_nesting_is_chunked_in_time(name: str, piece: str) -> None:
+def test_deep_nesting_never_exceeds_the_parser_timeout(name: str, piece: str) -> None:
     text = re.sub(f"(.{{{MAX_LINE_CHARS}}})", r"\1\n", piece * 100_000)
     check(text, syntax_chunks(name, text, timeout=0.2))
 

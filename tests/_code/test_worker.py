@@ -61,7 +61,7 @@ def test_idle_worker_ends_and_the_next_file_starts_another() -> None:
 
 @pytest.mark.usefixtures("leaks_nothing")
 def test_worker_ends_with_a_chunker_that_nothing_closes() -> None:
-    """Issue 19, line 13: the thread that waits for the idle process does not keep the chunker."""
+    """Issue 19, line 13: the thread that waits for the idle process does not keep the chunker alive."""
     chunker = SyntaxChunker()
     chunker.chunks_of("a.py", SMALL)
     assert len(parsers()) == 1
@@ -70,8 +70,8 @@ def test_worker_ends_with_a_chunker_that_nothing_closes() -> None:
     assert parsers() == []
 
 
-def test_threads_and_chunkers_have_their_workers() -> None:
-    """Issue 19, line 13: one process for each chunker, whichever thread uses it."""
+def test_each_chunker_has_one_worker_for_all_threads() -> None:
+    """Issue 19, line 13."""
     with closing(SyntaxChunker()) as one, closing(SyntaxChunker()) as other, ThreadPoolExecutor(4) as threads:
         chunks = threads.map(lambda chunker: chunker.chunks_of("a.py", SMALL), [one, other] * 8)
         assert {found[0].symbol for found in chunks} == {"f"}
@@ -134,7 +134,7 @@ def test_ctrl_c_does_not_reach_an_idle_worker() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
 def test_forked_child_starts_a_worker_of_its_own() -> None:
-    """Issue 19, line 13: a fork, also one while another thread waits for chunks, leaves both usable."""
+    """Issue 19, line 13: both processes can chunk after a fork, even if another thread was waiting for chunks."""
     done = run("""
         import time, warnings
         warnings.simplefilter("ignore", DeprecationWarning)  # the threads are the subject
@@ -215,4 +215,4 @@ def test_worker_runs_without_a_home_directory(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with closing(SyntaxChunker()) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
-    assert list(tmp_path.rglob("*python*"))  # the grammars are unpacked where this process would unpack them
+    assert list(tmp_path.rglob("*python*"))  # the folder of the unpacked grammars, which is named after the Python

@@ -1,4 +1,4 @@
-"""Tests of the names that a text defines: all of them at once are those that are found one by one."""
+"""Names that a text defines: one pass finds the same names as one pattern for each name."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _MODIFIERS = (
 
 
 def lines_by_one_pattern(text: str, name: str) -> Iterator[int]:
-    """Find the definitions of one name with one pattern, which says the rules at a glance, but is slow to compile."""
+    """Find the definitions of one name with one pattern: its rules are easy to read, but it is slow to compile."""
     end = r"(?![\w$])"
     in_code = rf"{end}(?=[!?]?\(|[ \t]*[\[{{<=;]|[ \t]+(?:extends|implements)\b)"
     at_the_start = (
@@ -47,7 +47,7 @@ PIECES = st.sampled_from([*NAMES, *WORDS.split(), *MARKS.split(), *BLANKS, *TEXT
 
 
 @given(st.lists(PIECES, max_size=40).map("".join))
-def test_names_of_a_text_are_those_that_one_pattern_for_each_name_finds(text: str) -> None:
+def test_all_defined_names_equal_those_found_with_one_pattern_each(text: str) -> None:
     names = defined_names(text)
     for name in NAMES:
         lines = list(lines_by_one_pattern(text, name))
@@ -55,7 +55,7 @@ def test_names_of_a_text_are_those_that_one_pattern_for_each_name_finds(text: st
         assert (name in names) == has_definition(text, name) == bool(lines)
 
 
-def test_several_names_in_one_chunk() -> None:
+def test_chunk_may_define_several_names() -> None:
     text = "class Shop:\n    def add(self): ...\n\nTOTAL: int = 1\n#define MAX_ITEMS 2\nexports.sell = async (x) => x\n"
     assert defined_names(text) == {"Shop", "add", "TOTAL", "MAX_ITEMS", "sell"}
     assert defined_names("static int shop_open(struct shop *s,\n    int door)\n{\n") == {"shop_open"}
@@ -64,7 +64,7 @@ def test_several_names_in_one_chunk() -> None:
     assert defined_names("") == defined_names("def 1x(): pass\n") == set()
 
 
-def test_body_of_a_statement_is_no_definition_of_its_keyword() -> None:
+def test_if_and_while_statements_are_not_definitions() -> None:
     text = "int sell(int item) {\n    if (item) {\n        while (open(item)) {\n"
     assert defined_names(text) == {"sell"}
 
@@ -74,4 +74,4 @@ HOSTILE = ("static ", "sub (", "a.a.a.", "f (a) (b)", "x = (", "  static a:b", "
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_long_line_takes_time_in_proportion_to_its_length(piece: str) -> None:
-    defined_names(piece * 100_000)  # minutes and more, were it not so
+    defined_names(piece * 100_000)  # quadratic time would exceed the timeout of a test

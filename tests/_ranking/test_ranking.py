@@ -52,14 +52,14 @@ def order(query: str, *pool: Candidate) -> list[str]:
 
 
 def only(query: str, candidate: Candidate) -> RankedCandidate:
-    """Return the ranking of a candidate next to a better one of another file."""
+    """Rank a candidate together with a better one of another file, and return its entry."""
     rival = chunk("rival", bm25=1.0)
     (entry,) = (one for one in rank_candidates(parse_query(query), [candidate, rival]) if one.candidate is candidate)
     return entry
 
 
 def value(query: str, candidate: Candidate) -> float:
-    """Return the sum of the parts of the score of a candidate next to a better one."""
+    """Return the score of a candidate, before scaling, when ranked together with a better one."""
     return parts(only(query, candidate))
 
 
@@ -95,7 +95,7 @@ def test_query_without_a_word_raises(text: str) -> None:
         parse_query(text)
 
 
-def test_long_query_keeps_its_most_telling_words_and_counts_the_rest() -> None:
+def test_long_query_prefers_names_to_short_and_numeric_words_and_counts_the_rest() -> None:
     prose = [f"word{number}" for number in range(100, 1000)]
     query = parse_query(" ".join(["7", *prose, "by 20261122 expireSessions or a serializer"]))
     assert query.words == (*prose[:29], "expire", "sessions", "serializer")
@@ -381,8 +381,8 @@ def test_text_and_data_count_in_full_if_the_query_asks_for_them(query: str, path
         ("type_media.py", PathWords(("media", "type"), (), ("media", "type"), parts=2)),
     ],
 )
-def test_query_words_in_a_path_are_told_apart_by_where_they_are(path: str, words: PathWords) -> None:
-    """Issue 20, item 1: the name of the file, its folder, all folders, and whether it is words of the query."""
+def test_query_words_in_file_name_folder_and_path_are_distinguished(path: str, words: PathWords) -> None:
+    """Issue 20, item 1: also whether the file name consists only of words of the query."""
     assert match_path(path, ("parse", "media", "type")) == words
     assert match_path(path.replace("/", "\\"), ("parse", "media", "type")) == words
 
@@ -394,7 +394,7 @@ def test_joined_stem_of_a_file_name_is_one_word(path: str, stem: str) -> None:
     assert joined_stem(path) == stem
 
 
-# Scores, each by what it is worth
+# Scores
 
 
 @pytest.mark.parametrize(
@@ -472,8 +472,8 @@ def test_defining_chunk_scores_higher_if_its_file_has_the_name() -> None:
     assert 'defines "CookieJar", like the name of its file' in alike.reasons
 
 
-def test_definition_counts_most_if_the_query_is_nothing_but_a_name() -> None:
-    """Issue 20, item 1: a plain word may be a subject; a name that is asked for is not."""
+def test_definition_counts_most_if_the_query_is_only_a_name() -> None:
+    """Issue 20, item 1: an identifier or a question about a definition asks for a name; a plain word may be a topic."""
     for query in ("Cookie", "where is cookie defined?", "definition of cookie"):
         name = parse_query(query).symbols[0]
         assert value(query, chunk("x.py", f"class {name}:\n", bm25=0.5)) == pytest.approx(0.5 + DEFINES_ASKED)
@@ -481,13 +481,13 @@ def test_definition_counts_most_if_the_query_is_nothing_but_a_name() -> None:
 
 
 def test_words_in_names_raise_the_score_of_a_file() -> None:
-    """Issue 20, item 1: by where they are, and by their share of the words of the query."""
+    """Issue 20, item 1: the gain depends on their position, and on their share of the query's words."""
     plain, folder, second, first, exact = (
         value("cookie storage", chunk(path, bm25=0.5))
         for path in ("x", "cookie/x", "storage_box", "cookie_box", "cookie_storage")
     )
     assert plain == pytest.approx(0.5)
-    assert folder == pytest.approx(0.5 + FOLDER_WORDS / 2 + PATH_WORDS)  # the highest of all files is 1
+    assert folder == pytest.approx(0.5 + FOLDER_WORDS / 2 + PATH_WORDS)  # scaled so that the best file has 1
     assert second == pytest.approx(0.5 + FIRST_WORD / 2 + PATH_WORDS)
     assert first == pytest.approx(0.5 + FIRST_WORD + PATH_WORDS)
     assert exact == pytest.approx(0.5 + FIRST_WORD + PATH_WORDS + EXACT_NAME)
@@ -498,7 +498,7 @@ def test_words_in_names_raise_the_score_of_a_file() -> None:
     ]
 
 
-def test_telling_word_in_a_name_counts_more_than_a_common_one() -> None:
+def test_rare_word_in_a_file_name_counts_more_than_a_common_one() -> None:
     query = parse_query("common rare")
     worths = word_worths(query.words, {"common": 90, "rare": 1}, 100)
     ranked = rank_candidates(query, [chunk("common.py"), chunk("rare.py")], worths=worths)
@@ -555,8 +555,8 @@ def test_shown_chunk_defines_the_symbol_or_has_the_words_together() -> None:
     assert rank_candidates(QUERY, [apart, together])[0].candidate is together
 
 
-def test_cosines_rank_files_from_the_fiftieth_to_the_best() -> None:
-    """Issue 20, item 1: vectors are a part of the score, not a ranking that is fused."""
+def test_cosine_scores_range_from_the_fiftieth_file_to_the_best() -> None:
+    """Issue 20, item 1: the cosine is added to the score; there is no separate ranking by vectors."""
     pool = [Candidate(f"{number:02}", 1, 1, TextContent(""), 0.0, 1 - number / 100) for number in range(60)]
     ranked = rank_candidates(QUERY, pool[::-1], vector_weight=0.34)
     assert [entry.candidate for entry in ranked[:50]] == pool[:50]
@@ -572,21 +572,21 @@ def test_weight_of_vectors_decides_between_words_and_vectors(weight: float, firs
     assert rank_candidates(QUERY, pool, vector_weight=weight)[0].candidate.path == first
 
 
-def test_bm25_of_about_zero_is_no_reason() -> None:
-    """Issue 19, line 14: `BM25 0.0` says nothing."""
+def test_bm25_near_zero_is_not_given_as_a_reason() -> None:
+    """Issue 19, line 14: the reason `BM25 0.0` explains nothing."""
     assert [only("cookie", chunk("y.py", bm25=bm25)).reasons for bm25 in (0.0, 1e-6, 0.04)] == [[], [], []]
     assert only("cookie", chunk("y.py", bm25=0.06)).reasons == ["BM25 0.1"]
 
 
-def test_test_code_ranks_lower_and_says_why() -> None:
+def test_test_code_ranks_lower_and_has_a_reason() -> None:
     entry = only("cookie", chunk("tests/x.py", bm25=1.0))
     assert parts(entry) == pytest.approx(1 - 0.7)
     assert entry.reasons[-1] == "test code, which the query does not ask for"
     assert order("cookie", chunk("tests/x.py", bm25=2.0), chunk("y.py", bm25=1.5)) == ["y.py", "tests/x.py"]
 
 
-def test_further_chunks_come_behind_all_files() -> None:
-    """Issue 20, item 1: second chunks first, those of better files before others."""
+def test_second_chunks_rank_below_the_best_chunk_of_every_file() -> None:
+    """Issue 20, item 1: third chunks rank below second ones; among equal ones, the order is that of their files."""
     pool = [chunk("a", bm25=4.0 - line / 10, line=line) for line in (1, 2, 3)]
     pool += [chunk("b", bm25=0.1, line=line) for line in (1, 2)] + [chunk("tests/c.py", bm25=0.0)]
     ranked = rank_candidates(QUERY, pool)
@@ -651,8 +651,8 @@ class Other:
         ("zebra", None, None),
     ],
 )
-def test_chunk_is_named_by_the_method_that_answers(query: str, symbol: str | None, name: str | None) -> None:
-    """Issue 19, line 14: the chunk of a method was named like its class, or like nothing."""
+def test_symbol_of_a_chunk_is_its_most_relevant_method(query: str, symbol: str | None, name: str | None) -> None:
+    """Issue 19, line 14: the chunk of a method had the symbol of its class, or none."""
     source = SourceText("session.py", SESSION, exact=True)
     entry = RankedCandidate(Candidate("session.py", 1, 11, TextContent(SESSION), 1.0), 1.0)
     assert to_ranked_chunk(parse_query(query), entry, source, symbol).symbol == name
@@ -665,7 +665,7 @@ def test_chunk_above_a_definition_does_not_get_its_name() -> None:
     assert to_ranked_chunk(parse_query("Big"), entry, source).symbol is None
 
 
-# Which files are read
+# Selection of the files to read
 
 
 def picked(query: Query, counts: dict[str, dict[str, int]], sizes: dict[str, int] | None = None) -> list[str]:
@@ -674,7 +674,7 @@ def picked(query: Query, counts: dict[str, dict[str, int]], sizes: dict[str, int
     return choose_files(query, counts, sizes or dict.fromkeys(counts, 1000), having, len(counts))
 
 
-def test_file_with_several_words_precedes_one_with_many_hits_of_one() -> None:
+def test_file_with_several_query_words_precedes_one_with_many_hits_of_one_word() -> None:
     counts = {"both": {"x": 6, "y": 6}, "often": {"y": 500}, "one": {"x": 1}}
     assert picked(QUERY, counts)[0] == "both"
 

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.python]
 Operation = Callable[..., Coroutine[Any, Any, int]]
 Children = Callable[[], list[psutil.Process]]
 
-MOST = 500  # Awaits; an operation has fewer.
+MOST = 500  # more awaits than any operation has
 
 
 @types.coroutine

@@ -93,7 +93,7 @@ def test_file_options_are_a_subset_of_search_options() -> None:
 
 
 def test_folders_of_git_and_rg_are_excluded_after_the_callers_globs() -> None:
-    """Issue 19, line 9: `.ripgrep/` is left out where `.git` is."""
+    """Issue 19, line 9: `.ripgrep/` is excluded together with `.git`."""
     flags = search_flags(glob=["*", "!x"], iglob="*")
     assert [flag for flag in flags if "glob" in flag] == [
         "--glob=*",
@@ -219,7 +219,7 @@ def test_opposite_option_is_not_suggested() -> None:
     assert suggest("files_without_match", ["files_with_matches"]) == ""
 
 
-def test_suggestions_for_a_listing_are_arguments_that_it_has() -> None:
+def test_unknown_option_error_of_files_suggests_only_its_own_arguments() -> None:
     with pytest.raises(ValidationError, match=r"did you mean paths\?"):
         ripwrap.files(path="x")  # type: ignore[call-arg]
     with pytest.raises(ValidationError, match=r"did you mean cwd\?"):
@@ -229,15 +229,15 @@ def test_suggestions_for_a_listing_are_arguments_that_it_has() -> None:
 
 
 @given(st.lists(st.text("ab", min_size=1, max_size=9), min_size=1), st.integers(0, 60))
-def test_batches_have_every_path_once_in_order_and_fit(paths: list[str], spare: int) -> None:
-    """Issue 19, line 23: the paths of one call are split over as few command lines as they need."""
+def test_batches_have_every_path_once_in_order_and_fit_on_a_command_line(paths: list[str], spare: int) -> None:
+    """Issue 19, line 23: the paths of one call need as few command lines as possible."""
     command = files_command(".", paths, {"hidden": False})
     fixed = files_command(".", (), {"hidden": False}).arguments[:-1]
     room = sum(map(len, fixed)) + spare
     batches = list(command.batches(room, len))
     assert [path for batch in batches for path in batch.paths] == paths
     for batch, after in itertools.pairwise(batches):
-        assert len("".join((*batch.paths, after.paths[0]))) > spare  # the next path has no room
+        assert len("".join((*batch.paths, after.paths[0]))) > spare  # the next path would not fit
     for batch in batches:
         assert batch.arguments[: len(fixed)] == fixed
         assert len(batch.paths) == 1 or sum(map(len, batch.arguments)) <= room
@@ -285,8 +285,8 @@ def test_threads_above_1024_are_refused() -> None:
         ({"engine": "re2"}, "engine must be 'default', 'pcre2' or 'auto', got 're2'"),
     ],
 )
-def test_invalid_option_gives_one_sentence(options: Any, says: str) -> None:
-    """Issue 19: pydantic reported each member of a union, in its own words."""
+def test_invalid_option_error_is_one_sentence(options: Any, says: str) -> None:
+    """Issue 19: pydantic reported an error for each member of a union."""
     with pytest.raises(ValidationError) as caught:
         search_command("x", ".", (), options)
     assert [error["msg"] for error in caught.value.errors()] == [says]

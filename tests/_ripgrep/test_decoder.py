@@ -170,8 +170,8 @@ def test_messages_before_the_damage_are_delivered(drawn: tuple[bytes, int]) -> N
     stream, first = drawn
     intact = stream[: stream.rfind(b"\n", 0, first) + 1]
     for reader in (of_messages, of_matches):
-        *before, _, _ = reader([intact]).made
-        assert reader([stream]).made[: len(before)] == before
+        *before, _, _ = reader([intact]).items
+        assert reader([stream]).items[: len(before)] == before
 
 
 @pytest.mark.parametrize(("reader", "streams"), [(of_paths, listings), (of_counts, countings)])
@@ -180,8 +180,8 @@ def test_listed_items_before_the_damage_are_delivered(
     reader: Reader, streams: st.SearchStrategy[bytes], data: st.DataObject
 ) -> None:
     stream, first = data.draw(damaged(streams))
-    before = reader([stream[:first]]).made
-    assert reader([stream]).made[: len(before)] == before
+    before = reader([stream[:first]]).items
+    assert reader([stream]).items[: len(before)] == before
 
 
 @pytest.mark.slow
@@ -190,15 +190,15 @@ def test_truncated_transcript_is_decoded_up_to_its_last_whole_record(
     transcript: str,
 ) -> None:
     stream = ALL[transcript]
-    *messages, _, _ = of_messages([stream]).made
-    (everything, *_) = of_page([stream], ALL_OF_IT).made
+    *messages, _, _ = of_messages([stream]).items
+    (everything, *_) = of_page([stream], ALL_OF_IT).items
     ends = {place for place, byte in enumerate(stream) if byte == ord("\n")}
     whole = 0
     for end in range(len(stream)):
         whole += end in ends
-        (*made, _, _), refused = of_messages([stream[:end]])
-        assert made == messages[:whole], end
-        assert refused == (end not in ends and end - 1 not in ends and end > 0), end
+        (*decoded, _, _), failed = of_messages([stream[:end]])
+        assert decoded == messages[:whole], end
+        assert failed == (end not in ends and end - 1 not in ends and end > 0), end
         (numbers, *_), _ = of_page([stream[:end]], ALL_OF_IT)
         assert numbers[0] <= everything[0] and numbers[1] <= everything[1], end
         assert numbers[3] == (end == len(stream) - 1), end
@@ -214,12 +214,12 @@ def test_truncated_transcript_is_decoded_up_to_its_last_whole_record(
 def test_truncated_listing_is_decoded_up_to_its_last_whole_item(reader: Reader, items: list[bytes]) -> None:
     stream = b"".join(items)
     everything = reader([stream])
-    assert (len(everything.made), everything.refused) == (len(items), False)
+    assert (len(everything.items), everything.failed) == (len(items), False)
     ends = [sum(map(len, items[:number])) for number in range(len(items) + 1)]
     for end in range(len(stream) + 1):
-        made, refused = reader([stream[:end]])
-        assert made == everything.made[: sum(place <= end for place in ends) - 1], end
-        assert refused == (end not in ends), end
+        decoded, failed = reader([stream[:end]])
+        assert decoded == everything.items[: sum(place <= end for place in ends) - 1], end
+        assert failed == (end not in ends), end
 
 
 def test_counts_before_a_malformed_count_are_delivered() -> None:
@@ -234,14 +234,14 @@ def test_counts_before_a_malformed_count_are_delivered() -> None:
 @pytest.mark.parametrize("digits", [21, 5000])
 def test_count_with_over_20_digits_is_rejected(digits: int) -> None:
     """Use up to 5000 digits, for which `int()` raises a `ValueError`."""
-    assert of_counts([b"a\00018446744073709551615\n"]).made == [FileCount(path="a", count=2**64 - 1)]
-    assert of_counts([b"a\0" + b"9" * digits + b"\n"]) == Outcome([], refused=True)
+    assert of_counts([b"a\00018446744073709551615\n"]).items == [FileCount(path="a", count=2**64 - 1)]
+    assert of_counts([b"a\0" + b"9" * digits + b"\n"]) == Outcome([], failed=True)
 
 
 @pytest.mark.parametrize("chunks", [[b"\n\n\n"], [b"\n", b"\n", b"\n"]])
 def test_empty_lines_are_ignored(chunks: list[bytes]) -> None:
-    assert not of_messages(chunks).refused
-    assert not of_page(chunks, ALL_OF_IT).refused
+    assert not of_messages(chunks).failed
+    assert not of_page(chunks, ALL_OF_IT).failed
 
 
 @pytest.mark.parametrize(
@@ -259,10 +259,10 @@ def test_path_of_agrees_with_the_message_decoder(record: bytes, path: bytes | No
     if path is None:
         with pytest.raises(DecodeError):
             path_of(record)
-        assert of_messages([record]).refused
+        assert of_messages([record]).failed
     else:
         assert path_of(record) == path
-        assert of_messages([record]).made[0] == Begin(path=os.fsdecode(path))
+        assert of_messages([record]).items[0] == Begin(path=os.fsdecode(path))
 
 
 @pytest.mark.parametrize("kind", ["begin", "context", "end", "summary", "new"])
@@ -271,8 +271,8 @@ def test_record_with_two_types_is_rejected(kind: str) -> None:
     match = b'{"type":"match","data":{"path":{"text":"a"},"lines":{"text":"x"},"line_number":1,"absolute_offset":0,'
     record = match + b'"submatches":[]},"type":"%b","new":{}}' % kind.encode()
     assert kind_of(record) == "match"
-    assert of_messages([record]).refused
-    assert of_page([begin("a"), b"\n", record], ALL_OF_IT).refused
+    assert of_messages([record]).failed
+    assert of_page([begin("a"), b"\n", record], ALL_OF_IT).failed
 
 
 @pytest.mark.parametrize(
@@ -410,8 +410,8 @@ def test_path_over_the_limit_is_rejected() -> None:
         paths.feed(half)
 
 
-def test_path_that_windows_cannot_have_raises_decode_error() -> None:
-    def strict(raw: bytes) -> str:  # `os.fsdecode` there
+def test_path_that_is_not_utf8_raises_decode_error_on_windows() -> None:
+    def strict(raw: bytes) -> str:  # as `os.fsdecode` does on Windows
         return raw.decode("utf-8", "surrogatepass")
 
     assert decode_path("ä\ud800".encode("utf-8", "surrogatepass"), strict) == "ä\ud800"

@@ -1,4 +1,4 @@
-"""Exit codes of a listing: which of them are an answer."""
+"""Exit codes of a listing: those of a complete list, and those of errors."""
 
 import pytest
 
@@ -14,8 +14,8 @@ COUNTS = search_command("x", ".", (), {}, "count", include_zero=True)
     ("returncode", "wrote", "answered"),
     [(0, True, True), (1, False, True), (1, True, False), (15, True, False), (15, False, False), (-9, True, False)],
 )
-def test_listing_that_was_ended_is_no_answer(returncode: int, wrote: bool, answered: bool) -> None:
-    """A program that is killed on Windows ends with 1, as an rg does that found nothing."""
+def test_listing_with_an_error_exit_code_raises(returncode: int, wrote: bool, answered: bool) -> None:
+    """On Windows a killed program exits with 1, like an rg without results; only the latter has written nothing."""
     end = Exit(LISTING, ("rg",), returncode, b"", wrote=wrote)
     if answered:
         end.check_listing()
@@ -24,5 +24,5 @@ def test_listing_that_was_ended_is_no_answer(returncode: int, wrote: bool, answe
             end.check_listing()
 
 
-def test_counts_of_zero_come_with_exit_code_1() -> None:
+def test_exit_code_1_with_counts_is_no_error() -> None:
     Exit(COUNTS, ("rg",), 1, b"", wrote=True).check_listing()

@@ -38,7 +38,8 @@ Children = Callable[[], list[psutil.Process]]
 
 APIS = ["asyncio", "trio", "sync"]
 
-# Fault: the number of matches that a stream yields, then its error if any; grep() counts as many or raises the same.
+# For each fault: the number of matches that a stream yields, and the error after them, if any. grep() counts as many
+# matches or raises the same error.
 ENDING: dict[str, tuple[int, type[Exception] | None, str]] = {
     "slow()": (5, None, ""),
     "a_byte_at_a_time()": (2, None, ""),
@@ -62,7 +63,7 @@ ENDING: dict[str, tuple[int, type[Exception] | None, str]] = {
     "with_a_grandchild(BEGIN, MATCH, MATCH)": (3, None, ""),
     "leaves_a_grandchild_behind()": (1, None, ""),
 }
-# Faults that never end; True if rg writes a match first.
+# Faults after which rg does not end by itself; True if it writes a match first.
 ENDLESS = {
     "an_endless_record()": True,
     "endless()": True,
@@ -72,12 +73,12 @@ ENDLESS = {
     "stopped()": True,
 }
 
-IDLE = ("AnyIO worker", "Trio thread")  # The loops keep their workers for a while.
+IDLE = ("AnyIO worker", "Trio thread")  # event loops keep idle worker threads for a while
 OURS = str(Path(ripwrap.__file__).parent)
 
 
 def busy(but: Collection[threading.Thread]) -> list[str]:
-    """Return the stack frames of other threads that are inside ripwrap, but for some threads."""
+    """Return the stack frames in ripwrap's code of all other threads, except some."""
     ignored = {threading.get_ident(), *(thread.ident for thread in but if thread.is_alive())}
     others = (frame for thread, frame in sys._current_frames().items() if thread not in ignored)
     stacks = (traceback.extract_stack(frame) for frame in others)
@@ -96,7 +97,7 @@ def leaves_nothing(leaks_nothing: None, folder: Path) -> Iterator[None]:
     """Check that no child, grandchild, descriptor or thread is left."""
     threads = set(threading.enumerate())
     yield
-    until_blocking(lambda: busy(but=threads) == [])  # a thread that was there before is another test's
+    until_blocking(lambda: busy(but=threads) == [])  # older threads belong to other tests
     left = set(threading.enumerate()) - threads
     assert {thread.name for thread in left if not thread.name.startswith(IDLE)} == set()
     if (grandchild := folder / "grandchild").exists():
@@ -196,7 +197,7 @@ class TestFaultThatNeverEnds:
 
 
 async def consume_until_cancelled(rg: ripwrap.RgBinary, cwd: Path, scope: anyio.CancelScope | None) -> None:
-    """Cancel the scope, if there is one, at the first match, and go on."""
+    """Consume matches; cancel the scope, if one is given, at the first match."""
     async with aclosing(ripwrap.search("x", rg=rg, cwd=cwd)) as matches:
         async for _ in matches:
             if scope:
@@ -304,8 +305,10 @@ async def test_reading_stderr_needs_no_free_default_worker_thread(stand_in: Stan
 
 
 @pytest.mark.parametrize("fault", ["holds_the_pipe()", "list_files(1); holds_the_pipe()"])
-def test_timeout_ends_a_listing_whose_pipe_another_process_holds(stand_in: StandIn, folder: Path, fault: str) -> None:
-    """Let rg end well: without a summary, only the end of its pipe shows that a listing is complete."""
+def test_timeout_ends_a_listing_if_another_process_keeps_its_pipe_open(
+    stand_in: StandIn, folder: Path, fault: str
+) -> None:
+    """Let rg exit with 0. A listing has no summary: only the end of the pipe shows that it is complete."""
     try:
         with pytest.raises(TimeoutError):
             list(sync.files(rg=stand_in(fault), cwd=folder, timeout=4))
@@ -346,7 +349,7 @@ def test_an_exception_of_the_consumer_ends_rg(stand_in: StandIn, folder: Path, a
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.anyio
 async def test_cancelling_a_version_query_ends_the_program(folder: Path, tmp_path: Path, children: Children) -> None:
-    """Issue 19, line 10: cancel a first use, which reads rg's version in a worker thread."""
+    """Issue 19, line 10: cancel the first use, which reads rg's version in a worker thread."""
     rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
     async with anyio.create_task_group() as group:
         group.start_soon(lambda: ripwrap.grep("x", rg=rg, cwd=folder))
@@ -360,7 +363,7 @@ async def test_cancelling_a_version_query_ends_the_program(folder: Path, tmp_pat
 def test_cancelling_the_asyncio_task_of_a_version_query_ends_the_program(
     folder: Path, tmp_path: Path, children: Children, again: bool
 ) -> None:
-    """Issue 19, line 10: also if the task is cancelled again while it waits for the program's end."""
+    """Issue 19, line 10: the task is cancelled again while it waits for the end of the program."""
     rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
 
     async def main() -> None:
@@ -380,7 +383,7 @@ def test_cancelling_the_asyncio_task_of_a_version_query_ends_the_program(
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.parametrize("api", APIS)
 def test_ctrl_c_ends_the_program_of_a_version_query(folder: Path, tmp_path: Path, children: Children, api: str) -> None:
-    """Issue 19, line 10: interrupt a first use."""
+    """Issue 19, line 10: interrupt the first use, which reads rg's version."""
     rg = fake_rg.write(tmp_path / "hangs", "mute()", says=None)
 
     def interrupt() -> None:
@@ -394,9 +397,9 @@ def test_ctrl_c_ends_the_program_of_a_version_query(folder: Path, tmp_path: Path
         assert children() == []
 
 
-# A program that is asked for its version: its exit code and version, or the error.
+# Programs that are run with `--version`: the exit code and version, or the error.
 PROGRAMS: dict[str, tuple[int, tuple[int, ...] | None] | str] = {
-    "os.fork() or time.sleep(3600); print('ripgrep 15.2.0')": (0, (15, 2, 0)),  # its child holds its stdout
+    "os.fork() or time.sleep(3600); print('ripgrep 15.2.0')": (0, (15, 2, 0)),  # a child keeps its stdout open
     "print('ripgrep 15.2.0', flush=True); time.sleep(3600)": "did not end within 3 seconds",
     "pour(b'x' * 65_536, sys.maxsize)": "wrote too much",
     "pour(b'x' * 65_536, sys.maxsize, 2)": "wrote too much",
@@ -419,7 +422,7 @@ def test_version_query_leaves_no_process(tmp_path: Path, body: str) -> None:
     def left() -> list[psutil.Process]:
         return [one for one in psutil.process_iter(["cmdline"]) if str(path) in (one.info["cmdline"] or ())]
 
-    until_blocking(lambda: left() == [])  # a killed process takes a moment to end on a busy machine
+    until_blocking(lambda: left() == [])  # on a busy machine, a killed process needs a moment to end
 
 
 def test_failed_version_query_is_not_cached(tmp_path: Path, folder: Path) -> None:
@@ -435,7 +438,7 @@ def test_failed_version_query_is_not_cached(tmp_path: Path, folder: Path) -> Non
 
 @pytest.mark.anyio
 async def test_other_tasks_run_between_chunks(stand_in: StandIn, folder: Path) -> None:
-    """Count the checkpoints of another task while rg writes as fast as it can; a chunk is what a pipe holds."""
+    """Count the checkpoints of another task while rg writes without pause; a chunk is at most the size of the pipe."""
     matches = 50_000
     stream = ripwrap.search("x", rg=stand_in("endless()"), cwd=folder, limit=matches)
     async with counting_checkpoints() as checkpoints, aclosing(stream):
@@ -454,7 +457,7 @@ def test_rg_waits_for_a_slow_consumer(stand_in: StandIn, folder: Path, api: str)
     def consume(match: ripwrap.Match) -> None:
         before = -1
         while before != (before := has_written()):
-            time.sleep(0.2)  # in which an rg that is not held up writes megabytes
+            time.sleep(0.2)  # an rg that does not wait would write megabytes in this time
         assert has_written() < 100
         raise ZeroDivisionError
 

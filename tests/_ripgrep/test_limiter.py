@@ -183,8 +183,8 @@ async def test_async_stream_takes_no_slot_so_nested_calls_do_not_deadlock(plant:
                 assert [path async for path in ripwrap.files(cwd=folder, sort="path")] == ["a", "b"]
 
 
-def test_thread_that_holds_a_slot_needs_no_second_one(plant: Plant) -> None:
-    """Search as a signal or log handler does, in the middle of another call of its thread."""
+def test_nested_call_in_a_thread_that_holds_a_slot_takes_no_second_one(plant: Plant) -> None:
+    """Call like a signal handler or log handler, which runs in the middle of another call of the same thread."""
     limit_processes(1)
     folder = plant({"a": "needle\n"})
     with limiter.blocking_slot():
@@ -262,6 +262,6 @@ def test_blocking_wait_for_a_slot_does_not_use_the_timeout(plant: Plant, stand_i
     slow = threading.Thread(target=sync.grep, args=["x"], kwargs={"cwd": folder, "rg": stand_in("slow(200)")})
     slow.start()
     anyio.run(until, lambda: limiter._SLOTS._running == 1)
-    result = sync.grep("needle", cwd=folder, timeout=3)  # the other takes four seconds
+    result = sync.grep("needle", cwd=folder, timeout=3)  # the other call takes four seconds
     slow.join()
     assert (result.total_matches, result.stop_reason) == (1, "end")

@@ -1,4 +1,4 @@
-"""Literals that every match contains, against rg itself."""
+"""Literals that every match of a pattern must contain, compared with matches of rg."""
 
 import subprocess
 from typing import Any
@@ -97,7 +97,7 @@ either = AnyOf((b"needle", b"haystack"))
         ("|".join(f"needle{number}" for number in range(300)), None),
     ],
 )
-def test_literals_of_a_pattern(pattern: str, required: Required | None) -> None:
+def test_required_literals_of_a_pattern(pattern: str, required: Required | None) -> None:
     assert required_literals([pattern], {}) == required
 
 
@@ -121,11 +121,13 @@ def test_literals_of_a_pattern(pattern: str, required: Required | None) -> None:
         (["needle"], {"invert_match": True}, None),
     ],
 )
-def test_literals_depend_on_options(patterns: list[str], options: SearchOptions, required: Required | None) -> None:
+def test_required_literals_depend_on_options(
+    patterns: list[str], options: SearchOptions, required: Required | None
+) -> None:
     assert required_literals(patterns, options) == required
 
 
-def test_fold_maps_what_rg_takes_for_ascii_letters() -> None:
+def test_fold_maps_characters_that_rg_equates_with_ascii_letters() -> None:
     assert fold("KELVIN \u212a \u017f É".encode()) == "kelvin k s É".encode()
 
 
@@ -160,7 +162,7 @@ def contains(text: bytes, required: Required) -> bool:
     around=st.tuples(NOISE, NOISE),
     swap=st.booleans(),
 )
-def test_a_text_with_a_match_contains_the_required_literals(
+def test_every_match_of_rg_contains_the_required_literals(
     tmp_path_factory: pytest.TempPathFactory,
     rg: RgBinary,
     found: list[Sample],
@@ -184,13 +186,13 @@ def test_a_text_with_a_match_contains_the_required_literals(
 
 
 @given(sample=samples(), changes=_CHANGES)
-def test_any_pattern_has_literals_or_none(sample: Sample, changes: list[tuple[int, str]]) -> None:
+def test_required_literals_never_raises(sample: Sample, changes: list[tuple[int, str]]) -> None:
     required_literals([changed(sample[0], changes)], {})
 
 
 @pytest.mark.slow
 @given(sample=samples(), changes=_CHANGES)
-def test_a_changed_pattern_that_rg_accepts_keeps_the_promise(
+def test_every_match_of_a_mutated_pattern_contains_the_required_literals(
     tmp_path_factory: pytest.TempPathFactory, rg: RgBinary, sample: Sample, changes: list[tuple[int, str]]
 ) -> None:
     pattern, text = changed(sample[0], changes), sample[1]

@@ -1,4 +1,4 @@
-"""Errors in patterns and types, in terms of the caller's arguments, and retries without threads, on every rg."""
+"""Errors in patterns and types, which refer to the caller's arguments; retries of rg with one thread."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_pcre2_byte_offsets_become_character_offsets(rg: RgBinary, folder: Path)
     assert error_of(rg, folder, "éé*+*b", pcre2=True).offset in (4, 5)  # PCRE2's offset is after the error
     error = error_of(rg, folder, ["a", "éé*+*b", "c"], pcre2=True)
     assert error.pattern == "éé*+*b" and error.offset in (4, 5)
-    # An unclosed group reaches to the end of all patterns, so PCRE2 cannot tell which pattern is wrong.
+    # An unclosed group extends to the end of all patterns, so PCRE2 does not report which pattern is wrong.
     error = error_of(rg, folder, ["a(b", "ok"], pcre2=True)
     assert (error.pattern, error.offset) == (None, None)
     assert error_of(rg, folder, "éé(b", pcre2=True, word_regexp=True).offset == 2
@@ -75,7 +75,9 @@ def test_pcre2_byte_offsets_become_character_offsets(rg: RgBinary, folder: Path)
 
 
 @given(st.text(max_size=5), st.lists(st.text(max_size=5), max_size=3), st.integers(0, 30))
-def test_find_error_position_accepts_any_report(shown: str, patterns: list[str], column: int) -> None:
+def test_find_error_position_never_raises_and_returns_valid_offsets(
+    shown: str, patterns: list[str], column: int
+) -> None:
     for text in (
         f"regex parse error:\n    {shown}\n    {' ' * column}^\nerror: unclosed group",
         f"PCRE2: error compiling pattern at offset {column}: what",
@@ -98,8 +100,8 @@ async def test_unknown_type_error_suggests_similar_types(rg: RgBinary, folder: P
     assert unlike.value.suggestions == ()
 
 
-def test_path_that_reads_like_a_thread_panic_is_not_one(stand_in: Callable[..., Path], folder: Path) -> None:
-    """Write errors about paths whose names read like a panic of rg."""
+def test_path_that_looks_like_a_thread_panic_causes_no_retry(stand_in: Callable[..., Path], folder: Path) -> None:
+    """Let rg report errors about paths whose names look like its panic."""
     body = """
         print("rg: ./failed to spawn thread: Os { code: 11: No such file or directory (os error 2)", file=sys.stderr)
         print("rg: failed to spawn thread: Os {: No such file or directory (os error 2)", file=sys.stderr, flush=True)
@@ -142,7 +144,9 @@ async def test_rg_that_cannot_start_threads_is_retried_with_one(
     assert list(sync.files(cwd=folder, rg=rg, threads=8, timeout=30)) == ["a"]
 
 
-def test_rg_without_threads_is_retried_only_once(stand_in: Callable[..., Path], folder: Path, tmp_path: Path) -> None:
+def test_rg_that_cannot_start_threads_is_retried_only_once(
+    stand_in: Callable[..., Path], folder: Path, tmp_path: Path
+) -> None:
     runs = tmp_path / "runs"
     rg = stand_in(f"open({str(runs)!r}, 'a').write('x')\nsys.stderr.write({PANIC!r})\nsys.exit(101)")
     with pytest.raises(SearchError, match="threads=1"):

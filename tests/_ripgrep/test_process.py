@@ -1,4 +1,4 @@
-"""The life of an rg process: it never outlives its consumer, in async and blocking code."""
+"""The lifetime of an rg process: it never outlives its consumer, in async and blocking code."""
 
 import asyncio
 import gc
@@ -32,7 +32,7 @@ Plant = Callable[..., Path]
 
 @pytest.fixture
 def endless(plant: Plant, leaks_nothing: None) -> Callable[..., AsyncGenerator[Match]]:
-    """A search with more output than any pipe holds, and then a FIFO that never answers: rg does not end by itself."""
+    """Search with more output than a pipe holds, and then a FIFO without a writer: rg does not end by itself."""
     folder = plant({"dense": "needle\n" * 20_000})  # 3 MB of JSON
     os.mkfifo(folder / "fifo")
     return lambda **options: ripwrap.search("needle", cwd=folder, paths=["dense", "fifo"], threads=1, **options)
@@ -47,7 +47,7 @@ def stuck(plant: Plant, leaks_nothing: None) -> Callable[..., AsyncGenerator[Mat
 
 
 async def none_left(children: Children) -> None:
-    """Check that no child is left as soon as the consumer has left."""
+    """Check that no child process is left, after a single checkpoint."""
     await anyio.lowlevel.checkpoint()
     assert children() == []
 
@@ -301,7 +301,7 @@ async def test_unkillable_rg_is_abandoned_with_a_warning(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Keep the signal from rg, as uninterruptible sleep does."""
+    """Do not deliver the signal to rg, as in uninterruptible sleep."""
     monkeypatch.setattr(process.SETTINGS, "reap_seconds", 0.01)
     with monkeypatch.context() as patch:
         patch.setattr(os, "killpg", lambda group, number: None)
@@ -527,7 +527,7 @@ def test_rg_that_vanished_or_does_not_start_raises_binary_error(folder: Path, le
 
 @contextmanager
 def free_descriptors(count: int) -> Iterator[None]:
-    """Leave this many file descriptors free, whatever earlier tests have open."""
+    """Leave this number of file descriptors free, regardless of those that are open."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken: list[int] = []
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
@@ -545,7 +545,7 @@ def free_descriptors(count: int) -> Iterator[None]:
 
 
 def test_descriptor_and_temp_folder_errors_do_not_blame_rg(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    blocking(cwd=folder)  # so that everything is loaded
+    blocking(cwd=folder)  # imports all modules before descriptors are scarce
     with free_descriptors(2), pytest.raises(SearchError, match="Too many open files") as caught:
         blocking(cwd=folder)
     assert "rg=" not in str(caught.value)
@@ -580,7 +580,7 @@ def test_errors_survive_pickling() -> None:
     assert (str(error), error.argv, error.returncode, error.stderr) == ("text", ("rg",), 2, "why")
 
 
-def test_too_long_command_line_of_windows_is_no_missing_rg(tmp_path: Path) -> None:
+def test_too_long_command_line_on_windows_is_not_reported_as_missing_rg(tmp_path: Path) -> None:
     error = FileNotFoundError(2, "The filename or extension is too long")
     error.winerror = 206  # type: ignore[attr-defined, unused-ignore]
     argv = ("rg.exe", "x" * 40_000)

@@ -1,6 +1,6 @@
-"""Facts about rg on every rg of the matrix, and how ripwrap handles them, as docs/reference/rg-facts.md numbers them.
+"""Facts about rg, checked with every rg of the matrix, and how ripwrap handles them.
 
-The mark `fact(N)` names the fact that a test checks, here and in the other modules.
+The marker `fact(N)` names the number of a fact in docs/reference/rg-facts.md, here and in other test modules.
 """
 
 import ast
@@ -79,8 +79,8 @@ def listed(folder: Path, **options: Any) -> list[str]:
 
 @pytest.fixture
 def trap(tmp_path: Path) -> Path:
-    """A program that says "needle" and leaves a trace."""
-    path = tmp_path / "bin" / "gzip"  # the name under which `--search-zip` looks for one
+    """Program that prints "needle" and creates the file `trace`."""
+    path = tmp_path / "bin" / "gzip"  # the program that `--search-zip` runs
     path.parent.mkdir()
     path.write_text(f'#!/bin/sh\necho needle\ntouch "{tmp_path}/trace"\n')
     path.chmod(0o755)
@@ -95,7 +95,7 @@ def sprung(trap: Path) -> bool:
     return there
 
 
-# Starting it
+# Start of rg
 
 
 EVERY_WAY = """
@@ -261,7 +261,7 @@ def test_rg_14_uses_the_last_of_two_modes_and_rg_13_rejects_two(rg: RgBinary, pl
         assert said("--json", "--files", ".") == said("--files", "--json", ".") == (2, b"")
     else:
         assert said("--json", "--files", ".") == (0, b"./a\n")
-        # The path has become the pattern.
+        # rg takes the path for the pattern.
         assert json.loads(said("--files", "--json", ".")[1].split(b"\n")[1])["data"]["submatches"][0]["end"] == 1
     assert b"*.py" in said("--json", "--type-list")[1]
 
@@ -279,7 +279,7 @@ def test_every_operation_sets_one_mode(stand_in: StandIn, tmp_path: Path) -> Non
     for name, operation in SEARCHES.items():
         with pytest.raises(SearchError):
             list(operation("--files", rg=rg))
-        own = "--count-matches" if name == "count_matches" else "--count"  # the others list files: see fact 51
+        own = "--count-matches" if name == "count_matches" else "--count"  # the others list files, see fact 51
         assert mode() == ["--json" if name in ("search", "search_messages", "grep") else own]
     with pytest.raises(SearchError):
         list(sync.files(rg=rg))
@@ -370,7 +370,7 @@ def test_locale_and_color_variables_do_not_change_matches(
     assert answers() == before
 
 
-# Reading it
+# Output of rg
 
 
 @pytest.mark.fact(11)
@@ -516,7 +516,7 @@ def test_context_gaps_have_no_record_and_passthru_yields_every_line(rg: RgBinary
     assert by_rg("--context=1") == by_ripwrap(context=1) == around
     every = [("match" if number in (1, 2, 7) else "context", number) for number in range(1, 8)]
     assert by_rg("--passthru") == by_ripwrap(passthru=True) == every
-    # More matches than were asked for.
+    # Lines after the last match may be matches too, beyond the limit.
     assert by_rg("--max-count=1", "--after-context=1") == by_ripwrap(max_count=1, after_context=1) == every[:2]
 
 
@@ -533,7 +533,7 @@ def test_max_count_is_per_file_and_limit_is_per_search(rg: RgBinary, plant: Plan
 
 @pytest.mark.fact(20)
 def test_searched_part_of_a_binary_file_depends_on_how_it_is_read(rg: RgBinary, plant: Plant) -> None:
-    """Compare reading with memory maps, in which rg looks for NUL in the first bytes and in matches only."""
+    """Compare reading with memory maps: in these, rg looks for NUL only in the first bytes and in matches."""
     folder = plant({"early": b"\0\nneedle\n", "late": b"needle\n" + b"x" * 70_000 + b"\0\nneedle\n"})
 
     def by_rg(*arguments: str) -> Seen:
@@ -557,7 +557,7 @@ def test_searched_part_of_a_binary_file_depends_on_how_it_is_read(rg: RgBinary, 
 
     names = ["early", "late"]
     assert by_rg("needle", ".") == by_ripwrap() == {"late": ([1], 70_007)}
-    # Named, each NUL is taken for the end of a line.
+    # In a file that is named, rg takes each NUL for the end of a line.
     named = {"early": ([3], 0), "late": ([1, 4], 70_007)}
     assert by_rg("--no-mmap", "needle", *names) == by_ripwrap(paths=names, mmap=False) == named
     mapped = {"early": ([2], 0), "late": ([1, 3], None)}
@@ -586,9 +586,8 @@ def test_rg_buffers_with_sort_or_one_thread_unless_line_buffered(
     argv = [rg.path, "--no-config", "--json", *flags, "needle", "a", "fifo"]
     with subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as searching:
         assert searching.stdout is not None
-        writing = os.open(
-            folder / "fifo", os.O_WRONLY
-        )  # waits until rg opens it, too: one thread is then done with `a`
+        # Blocks until rg opens it too; then one thread has finished `a`.
+        writing = os.open(folder / "fifo", os.O_WRONLY)
         try:
             if at_once:
                 assert searching.stdout.readline().startswith(b'{"type":"begin"')
@@ -719,7 +718,7 @@ def test_stderr_that_is_not_utf8_is_decoded(rg: RgBinary, plant: Plant, stand_in
     assert caught.value.stderr == "\ufffd what"
 
 
-# Ending it
+# End of rg
 
 
 @pytest.mark.fact(28)
@@ -775,11 +774,11 @@ async def test_exit_code_is_ignored_once_the_limit_is_reached(
         [path async for path in ripwrap.files(cwd=folder, rg=rg, limit=3)]
 
 
-# All of them
+# All facts
 
 
 def marked() -> set[int]:
-    """Return the numbers of the facts that tests and test classes are marked with."""
+    """Return the numbers of all `fact` markers of tests and test classes."""
     numbers = set[int]()
     for path in TESTS.rglob("test_*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
@@ -799,7 +798,7 @@ def test_rg_buffers_files_with_matches_and_not_counts(rg: RgBinary, plant: Plant
         argv = [rg.path, "--no-config", "--null", "--line-buffered", "--threads=1", mode, "needle", "a", "b"]
         with subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE) as searching:
             assert searching.stdout is not None
-            with open(folder / "b", "w"):  # rg has opened it, and so is done with the other
+            with open(folder / "b", "w"):  # rg has opened `b`, so it has finished `a`
                 waiting = unread(searching.stdout)
             written.append((waiting, searching.communicate(timeout=30)[0]))
     assert written == [(0, b"a\0"), (4, b"a\x001\n")]
@@ -809,7 +808,7 @@ def test_rg_buffers_files_with_matches_and_not_counts(rg: RgBinary, plant: Plant
 
 @pytest.fixture(params=["15.0.0", "15.2.0"])
 def rg_of_a_pipe(request: pytest.FixtureRequest) -> RgBinary:
-    """An rg with the defect of ripgrep#3194, and one without."""
+    """Return an rg with the defect of ripgrep#3194, and one without it."""
     try:
         return sync.resolve(rgs.provide(request.param))
     except rgs.UnavailableError as error:
@@ -818,13 +817,13 @@ def rg_of_a_pipe(request: pytest.FixtureRequest) -> RgBinary:
 
 @pytest.mark.fact(56)
 def test_rg_15_0_reports_matches_in_a_pipe_late(rg_of_a_pipe: RgBinary, folder: Path) -> None:
-    """Issue 19, line 9: the other matches come at once, and none is missing."""
+    """Issue 19, line 9: rg 15.0.0 delays them, and writes all of them in the end."""
     os.mkfifo(folder / "fifo")
     argv = [rg_of_a_pipe.path, "--no-config", "--json", "--line-buffered", "needle", "fifo"]
     with subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as searching:
         assert searching.stdout is not None
         with open(folder / "fifo", "wb", buffering=0) as pipe:
-            for _ in range(2):  # rg reads the second line when it is done with the first
+            for _ in range(2):  # rg reads the second line after it has searched the first
                 pipe.write(b"needle\n")
                 until_blocking(lambda: unread(pipe) == 0)
             assert (unread(searching.stdout) == 0) == (rg_of_a_pipe.version == (15, 0, 0))
@@ -832,7 +831,7 @@ def test_rg_15_0_reports_matches_in_a_pipe_late(rg_of_a_pipe: RgBinary, folder: 
 
 
 def test_rg_15_0_streams_matches_in_files_as_other_versions_do(rg_of_a_pipe: RgBinary, plant: Plant) -> None:
-    """Issue 19, line 9: the search waits for a pipe when the match is yielded."""
+    """Issue 19, line 9: the match in the file is yielded while rg waits for the pipe."""
     folder = plant({"file": "needle\n"})
     os.mkfifo(folder / "fifo")
     cases: list[SearchOptions] = [{}, {"threads": 1}, {"sort": "path"}]
@@ -843,7 +842,7 @@ def test_rg_15_0_streams_matches_in_files_as_other_versions_do(rg_of_a_pipe: RgB
 
 
 def unread(pipe: IO[bytes]) -> int:
-    """Return the number of bytes that nobody has read from a pipe yet."""
+    """Return the number of unread bytes in a pipe."""
     waiting = bytearray(4)
     fcntl.ioctl(pipe, termios.FIONREAD, waiting)
     return int.from_bytes(waiting, sys.byteorder)

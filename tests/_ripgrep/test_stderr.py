@@ -38,14 +38,14 @@ from ripwrap._ripgrep.stderr import MAX_STDERR, failure, kind_of_error, only_pat
         ),
         (b"rg: something that nobody has seen", SearchError, "nobody has seen"),
         (b"", SearchError, "exit code 2"),
-        # With --sortr rg walks before it looks at the pattern.
+        # With --sortr rg lists files before it parses the pattern.
         (
             b"rg: ./x: No such file or directory (os error 2)\nrg: PCRE2 is not available",
             CapabilityError,
             "ripwrap[bin]",
         ),
         (b"./x: No such file or directory (os error 2)\nregex parse error:\n    x(\n     ^", PatternError, "literally"),
-        # Text that rg quotes does not decide the class.
+        # Text that rg quotes does not determine the exception class.
         (b"rg: regex parse error:\n    (?:error parsing glob()\n    ^\nerror: unclosed", PatternError, "unclosed"),
         (b"rg: error parsing glob 'regex parse error[': unclosed", GlobError, "unclosed"),
     ],

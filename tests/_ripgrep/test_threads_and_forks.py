@@ -100,7 +100,7 @@ def printed(body: str, folder: Path) -> str:
     return stdout
 
 
-# Ways for a forked process to end while it holds a search that its parent began.
+# Ways for a forked process to end while it has a search that its parent started.
 ENDS = {
     "as programs do": "sys.exit()",
     "at once": "os._exit(0)",
@@ -126,7 +126,7 @@ class TestForks:
     @pytest.mark.parametrize(
         "end",
         [
-            # From 3.14 on a forked child has no running event loop, so `asyncio.run()` cannot return in it.
+            # Since Python 3.14, a forked child has no running event loop, so `asyncio.run()` cannot return in it.
             pytest.param("return", marks=pytest.mark.skipif(sys.version_info >= (3, 14), reason="CPython 3.14")),
             "os._exit(0)",
         ],
@@ -164,7 +164,7 @@ class TestForks:
         with program(body, corpus) as running:
             assert running.stdout is not None
             assert running.stdout.read() == "1\n1\n0\n"
-        for left in running_in(corpus):  # the parent was killed and could not end it
+        for left in running_in(corpus):  # the parent was killed, so it did not end this rg
             left.kill()
 
     @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

@@ -1,4 +1,4 @@
-"""A check of every test of finding and installing rg: no thread of a download is left."""
+"""Check after each test in this folder that no download thread is left."""
 
 from collections.abc import Iterator
 
@@ -8,6 +8,6 @@ from support.mirror import downloading
 
 
 @pytest.fixture(autouse=True)
-def no_download_goes_on() -> Iterator[None]:
+def no_download_thread_is_left() -> Iterator[None]:
     yield
     assert downloading() == []

@@ -70,7 +70,7 @@ async def test_async_install_reports_progress_and_installs(mirror: Mirror, tmp_p
     assert told[-1][0] == told[-1][1]
 
 
-def test_install_into_a_folder_replaces_only_the_program(mirror: Mirror, tmp_path: Path) -> None:
+def test_install_into_a_folder_replaces_only_rg(mirror: Mirror, tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / cache.NAME).write_text("old")
     sync.install(dest=tmp_path / "bin")
@@ -178,10 +178,10 @@ def test_program_that_fails_or_is_not_rg_is_not_installed(
 
 
 @pytest.mark.parametrize("folder", [FOLDER, FOLDER.replace(VERSION, "14.1.1")])
-def test_mirror_with_another_version_is_named_in_the_error(
+def test_error_names_the_version_of_a_mirror_with_another_rg(
     mirror: Mirror, store: Path, monkeypatch: pytest.MonkeyPatch, folder: str
 ) -> None:
-    """Issue 19, line 8: say which version a mirror has, whether or not the archive's folder says it."""
+    """Issue 19, line 8: the name of the archive's folder may have either version."""
     monkeypatch.setenv("RIPWRAP_SHA256", mirror.put(VERSION, ASSET, targz(folder, b"#!/bin/sh\necho ripgrep 14.1.1\n")))
     with pytest.raises(
         BinaryError, match=rf"{ASSET}: this is rg 14\.1\.1, expected 15\.2\.0; .*RIPWRAP_MIRROR"
@@ -326,7 +326,7 @@ def test_installer_killed_at_any_moment_does_not_break_the_next(
     chance = random.Random(17)
     moments: list[set[str]] = []
     staged: list[str] = []
-    while len(moments) < KILLS or not staged:  # on a busy machine, some kills are needed until one is in the middle
+    while len(moments) < KILLS or not staged:  # on a busy machine, the first kills may come too early
         shutil.rmtree(store, ignore_errors=True)
         with subprocess.Popen([sys.executable, "-c", installing], cwd=tmp_path, stdout=-1, stderr=-1) as process:
             assert process.stdout is not None
@@ -446,7 +446,7 @@ async def test_cancelled_first_use_ends_its_download(mirror: Mirror, store: Path
     with anyio.move_on_after(0.3) as scope:
         await anext(ripwrap.search("needle", cwd=tmp_path))
     assert scope.cancelled_caught
-    with anyio.fail_after(5):  # before the server lets go
+    with anyio.fail_after(5):  # sooner than the server closes the connection
         while downloading():  # noqa: ASYNC110
             await anyio.sleep(0.01)
     assert (await binary.resolve()).source == "download"

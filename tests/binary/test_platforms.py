@@ -18,7 +18,7 @@ ARM7 = ["armv7-unknown-linux-musleabihf", "armv7-unknown-linux-gnueabihf"]
         (Platform("Linux", "x86_64", "glibc"), "15.2.0", ["x86_64-unknown-linux-musl"]),
         (Platform("Linux", "x86_64", "musl"), "14.1.1", ["x86_64-unknown-linux-musl"]),
         (Platform("Linux", "amd64", "glibc"), "15.2.0", ["x86_64-unknown-linux-musl"]),
-        # A 32-bit Python on a 64-bit kernel: the static program runs all the same.
+        # A 32-bit Python on a 64-bit kernel, which also runs the static 64-bit program.
         (Platform("Linux", "x86_64", "glibc", 32), "15.2.0", ["x86_64-unknown-linux-musl"]),
         (
             Platform("Linux", "aarch64", "glibc"),
@@ -27,7 +27,7 @@ ARM7 = ["armv7-unknown-linux-musleabihf", "armv7-unknown-linux-gnueabihf"]
         ),
         (Platform("Linux", "aarch64", "glibc"), "15.1.0", ["aarch64-unknown-linux-gnu"]),
         (Platform("Linux", "arm64", "glibc"), "14.1.1", ["aarch64-unknown-linux-gnu"]),
-        # The gnu one needs glibc: on Alpine there is the static one or none.
+        # The gnu target needs glibc, so musl systems (Alpine) have the static target or none.
         (Platform("Linux", "aarch64", "musl"), "15.2.0", ["aarch64-unknown-linux-musl"]),
         (Platform("Linux", "aarch64", "glibc", 32), "15.2.0", ["aarch64-unknown-linux-musl", *ARM7]),
         (Platform("Linux", "aarch64", "glibc", 32), "15.1.0", ARM7),
@@ -42,7 +42,7 @@ ARM7 = ["armv7-unknown-linux-musleabihf", "armv7-unknown-linux-gnueabihf"]
         (Platform("Windows", "ARM64"), "14.1.1", ["x86_64-pc-windows-msvc"]),
         (Platform("Windows", "x86", "", 32), "15.2.0", ["i686-pc-windows-msvc"]),
         (Platform("Darwin", "arm64"), "15.2.0", ["aarch64-apple-darwin"]),
-        # The arm64 one of 14.1.1 does not start without Homebrew's libpcre2.
+        # The arm64 program of 14.1.1 does not start without Homebrew's libpcre2.
         (Platform("Darwin", "arm64"), "14.1.1", ["x86_64-apple-darwin"]),
         (Platform("Darwin", "x86_64"), "15.2.0", ["x86_64-apple-darwin"]),
     ],
@@ -139,7 +139,7 @@ def test_common_platforms_have_a_pinned_first_target() -> None:
         (Platform("Linux", "x86_64", "glibc"), "cpython", (3, 99), "CPython 3.99: ripwrap was never run there"),
     ],
 )
-def test_platform_is_described_with_what_was_run_there(
+def test_platform_description_says_what_was_tested_on_it(
     platform: Platform, implementation: str, python: tuple[int, ...], described: str
 ) -> None:
     assert described in describe(platform, implementation, python)

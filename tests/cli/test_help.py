@@ -9,7 +9,7 @@ from ripwrap.cli import run
 from ripwrap.cli.app import app
 from ripwrap.options import SearchOptions, flag_of
 
-COMMANDS = ("search", "files", "tree", "types", "rank", "doctor", "install", "mcp")
+COMMANDS = ("search", "files", "tree", "types", "rank", "why", "doctor", "install", "mcp")
 INDEX_COMMANDS = tuple(f"index {one}" for one in ("build", "status", "check", "prune", "search", "watch"))
 HINTS = get_type_hints(SearchOptions, include_extras=True)
 
@@ -57,14 +57,14 @@ def test_help_of_search_has_each_option_in_its_group(
     assert (
         "  -., --hidden, --no-hidden   Include hidden files and directories [default: on]\n" in groups["File options"]
     )
-    assert "--no-ignore-case" not in groups["Pattern options"]  # accepted, and not worth a line
+    assert "--no-ignore-case" not in groups["Pattern options"]  # accepted, but omitted from the help
 
 
 @pytest.mark.parametrize("command", ["rank", "index build", "index search", "index status", "index watch"])
-def test_help_of_ranking_says_that_hidden_files_and_links_are_off(
+def test_help_of_rank_and_index_says_that_hidden_files_and_links_are_off(
     command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 19, line 1: `rank` and the index take neither unless asked."""
+    """Issue 19, line 1: `rank` and the index skip both by default."""
     text = help_of(command, capsys, monkeypatch)
     assert "  -., --hidden                Include hidden files and directories\n" in text
     assert "  -L, --follow                Follow symbolic links\n" in text
@@ -122,7 +122,7 @@ def test_error_is_one_line_that_names_the_flag_and_what_it_takes(
     assert capsys.readouterr() == ("", f"ripwrap: {says}\n")
 
 
-def test_errors_of_several_options_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_invalid_option_has_an_error_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "x", "--max-depth=-1", "--max-filesize=1T"]) == 2
     assert [line.partition(" must be ")[0] for line in capsys.readouterr().err.splitlines()] == [
         "ripwrap: --max-depth",

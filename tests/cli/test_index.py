@@ -1,4 +1,4 @@
-"""`ripwrap index`, run in this process: what each command prints, and its exit code."""
+"""`ripwrap index`, run in this process: output and exit code of each command."""
 
 import json
 import re
@@ -76,7 +76,9 @@ def test_status_after_a_build_with_windows_shows_it(printed: Callable[..., str])
 
 
 @pytest.mark.parametrize(("old", "new"), [("health", "check"), ("gc", "prune")])
-def test_old_names_of_commands_warn(old: str, new: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_deprecated_names_of_index_commands_warn(
+    old: str, new: str, folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Issue 19: `ripwrap index gc` and `health` did not say that they are deprecated."""
     location = f"--location={folder / 'home'}"
     assert run(["index", new, str(folder), location]) == 0
@@ -90,7 +92,7 @@ def test_old_names_of_commands_warn(old: str, new: str, folder: Path, capfd: pyt
 def test_status_names_an_index_in_the_other_location(
     printed: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Issue 19, line 11: after `build --location project`, `status` showed nothing of it."""
+    """Issue 19, line 11: after `build --location project`, `status` did not show the index."""
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "cache"))
     printed("build", location="--location=project")
     (message,) = rows(printed("status", location=None, code=1), "messages")
@@ -102,9 +104,11 @@ def test_status_names_an_index_in_the_other_location(
 
 
 def test_status_and_check_report_a_damaged_index(printed: Callable[..., str], home: Path) -> None:
-    """Issue 19, line 11: `status` of a damaged index said nothing of it, and exited as if there were none."""
+    """Issue 19, line 11: `status` did not report a damaged index, and exited as without an index."""
     printed("build")
-    with closing(sqlite3.connect(home / NAME)) as database:  # this process may still have the file open
+    with closing(
+        sqlite3.connect(home / NAME)
+    ) as database:  # this process may still have the file open, with changes in the WAL
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with (home / NAME).open("r+b") as file:
         file.seek(4096)

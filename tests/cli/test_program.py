@@ -39,7 +39,7 @@ def test_program_on_a_terminal_prints_headings_and_colors(plant: Plant, monkeypa
         check=False,
     )
     os.close(follower)
-    printed = os.read(leader, 65536)  # it is short and waits in the terminal
+    printed = os.read(leader, 65536)  # the output is short, so the terminal has buffered it
     os.close(leader)
     assert done.returncode == 0
     assert printed == b"\x1b[35ma.py\x1b[0m\r\n\x1b[32m1\x1b[0m:\x1b[1;31mneedle\x1b[0m\r\n"
@@ -76,7 +76,7 @@ def test_ctrl_c_ends_a_search_quietly(plant: Plant, running_in: RunningIn) -> No
 
 
 @pytest.mark.python
-def test_ctrl_c_at_the_start_of_rg_ends_rg(plant: Plant, running_in: RunningIn) -> None:
+def test_ctrl_c_while_rg_starts_ends_rg(plant: Plant, running_in: RunningIn) -> None:
     folder = plant({})
     os.mkfifo(folder / "fifo")
     code = """if True:
@@ -122,7 +122,7 @@ def test_ctrl_c_twice_ends_an_index_build_quietly(plant: Plant, tmp_path: Path) 
             signal.sigtimedwait([], 0.005)
         stdout, stderr = program.communicate(timeout=30)
     assert (stdout, stderr) == (b"", b"")
-    assert program.returncode in (130, -signal.SIGINT)  # the latter if Python has already removed its handlers
+    assert program.returncode in (130, -signal.SIGINT)  # the signal kills a Python that has removed its handlers
     assert output(*command[3:], cwd=folder).startswith("3000 added, ")
 
 

@@ -1,4 +1,4 @@
-"""Record what each rg of the matrix writes over a small tree of odd files: `python tests/data/record.py`."""
+"""Record the output of each rg of the matrix for a small tree of unusual files: `python tests/data/record.py`."""
 
 import os
 import subprocess

@@ -44,7 +44,7 @@ def test_each_finding_has_line_column_and_rule(plant: Callable[..., Path]) -> No
     )
 
 
-def test_examples_themselves_are_clean() -> None:
+def test_the_examples_have_no_forbidden_text() -> None:
     assert check(EXAMPLES, *sorted(path.name for path in EXAMPLES.glob("*.py"))) == (0, "", "")
 
 
@@ -57,7 +57,7 @@ def test_files_of_any_name_are_checked(plant: Callable[..., Path]) -> None:
     assert (code, err) == (1, "")
 
 
-@pytest.mark.parametrize("others", [0, 20])  # rg maps few files into memory, but reads many
+@pytest.mark.parametrize("others", [0, 20])  # rg maps a few files into memory, but reads many files
 def test_binary_file_is_checked_to_its_end(plant: Callable[..., Path], others: int) -> None:
     names = [f"{number}.txt" for number in range(others)]
     binary = b"\0\xff\n" * 50_000 + b"\0" + KEY.encode() + b"\n"

@@ -65,7 +65,7 @@ def test_unmentioned_definitions_are_reported(plant: Callable[..., Path], watche
     assert modes == ["--files", "--json"]
 
 
-def test_name_that_is_only_defined_twice_is_reported(plant: Callable[..., Path]) -> None:
+def test_name_with_two_definitions_and_no_use_is_reported_twice(plant: Callable[..., Path]) -> None:
     folder = plant({"a.py": "def f(): ...\n", "b.py": "if 1:\n    def f(): ...\n", "c.py": "def g(): ...\ng()\n"})
     assert run("dead_code.py", folder) == (1, "a.py:1: function f\nb.py:2: function f\n", "")
 

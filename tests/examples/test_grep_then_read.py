@@ -1,4 +1,4 @@
-"""`grep_then_read.py` lets a model search and read, within a folder, until it has an answer."""
+"""`grep_then_read.py` lets a model search and read in a folder until it answers."""
 
 import asyncio
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def test_file_name_that_is_not_utf8_is_shown_but_not_readable(plant: Callable[..
     code, out, err = run("grep_then_read.py", "cards", plant({b"n\xff.txt": b"cards \xff\n"}))
     assert (code, err) == (0, "")
     assert "File: n�.txt\n  1: cards �\n" in out
-    assert out.splitlines()[-1].startswith("n�.txt:1: Error: n�.txt is no file")
+    assert out.splitlines()[-1].startswith("n�.txt:1: Error: n�.txt is not a file")
 
 
 def test_missing_rg_is_printed_and_exits_with_2(plant: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,12 +66,12 @@ def test_grep_then_read_searches_the_demo_by_default() -> None:
 CALLS = [
     ("read_lines", '{"path": "a.txt", "line": 2, "around": 0}', "2: two\n"),
     ("read_lines", '{"path": "a.txt", "line": "2", "around": 1}', "1: one\n2: two\n3: three\n"),
-    ("read_lines", '{"path": "a.txt", "line": 9}', "There are no such lines."),
-    ("read_lines", '{"path": "a.txt", "line": -9}', "There are no such lines."),
-    ("read_lines", '{"path": "../secret.txt", "line": 1}', "Error: ../secret.txt is outside of the folder"),
-    ("read_lines", '{"path": "link", "line": 1}', "Error: link is outside of the folder"),
-    ("read_lines", '{"path": "none", "line": 1}', "Error: none is no file"),
-    ("read_lines", '{"path": ".", "line": 1}', "Error: . is no file"),
+    ("read_lines", '{"path": "a.txt", "line": 9}', "The file has no such lines."),
+    ("read_lines", '{"path": "a.txt", "line": -9}', "The file has no such lines."),
+    ("read_lines", '{"path": "../secret.txt", "line": 1}', "Error: ../secret.txt is outside the folder"),
+    ("read_lines", '{"path": "link", "line": 1}', "Error: link is outside the folder"),
+    ("read_lines", '{"path": "none", "line": 1}', "Error: none is not a file"),
+    ("read_lines", '{"path": ".", "line": 1}', "Error: . is not a file"),
     ("read_lines", '{"path": "a.txt", "line": 1, "around": 51}', "Error: 1 validation error"),
     ("read_lines", '{"path": "a.txt"}', "Error: 1 validation error"),
     ("read_lines", '{"path": "a.txt", "line": "x"}', "Error: 1 validation error"),

@@ -36,7 +36,7 @@ SOURCES: dict[str | bytes, str | bytes] = {
 
 
 class Editor:
-    """An editor that talks to the server, one request after the other."""
+    """Editor that sends one request after the other to the server."""
 
     def __init__(self, *arguments: Path) -> None:
         self.server = subprocess.Popen(

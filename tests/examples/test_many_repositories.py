@@ -56,7 +56,7 @@ def test_named_folders_are_searched_once_even_without_git(repos: Path) -> None:
 def test_limit_ends_each_search(
     stand_in: Callable[..., Path], repos: Path, monkeypatch: pytest.MonkeyPatch, loop: tuple[str, ...]
 ) -> None:
-    # This rg never ends by itself; twenty such searches, four at a time, all end.
+    # This rg does not end by itself; the limit has to end all twenty searches, four at a time.
     monkeypatch.setenv("RIPWRAP_RG", str(stand_in("endless()")))
     folders = [repos / f"{number:02}" for number in range(20)]
     for folder in folders:
@@ -71,7 +71,7 @@ def test_limit_ends_each_search(
 def test_at_once_limits_the_number_of_rgs(
     stand_in: Callable[..., Path], repos: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    # Each rg waits long enough for another to start, and logs how many run.
+    # Each rg waits until others can start, and logs how many run.
     log, here = tmp_path / "log", tmp_path / "here"
     here.mkdir()
     body = f"""

@@ -71,7 +71,7 @@ def test_report_does_not_follow_links(plant: Callable[..., Path]) -> None:
 
 
 def test_no_mark_is_exit_code_1(plant: Callable[..., Path]) -> None:
-    assert run("todo_report.py", plant({"a.txt": "done, todo\n"})) == (1, "Nothing is marked.\n", "")
+    assert run("todo_report.py", plant({"a.txt": "done, todo\n"})) == (1, "No line is marked.\n", "")
 
 
 def test_todo_report_reports_the_demo_by_default() -> None:

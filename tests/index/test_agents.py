@@ -15,6 +15,7 @@ pytest.importorskip("openai")
 
 import anyio
 
+import ripwrap
 from ripwrap import EmbeddingError, sync
 from ripwrap.index.embeddings.protocol import Limits
 from ripwrap.index.embeddings.registry import embedder
@@ -227,6 +228,22 @@ def test_texts_that_no_tool_shows_are_not_sent(shop: Path, home: Path, provider:
     workspace = sync.Workspace(shop, index=home, embedder=MODEL, follow=True)
     workspace.index_codebase_result()
     assert sorted(received(provider)) == sorted([SHOP["src/biscuits.py"], SHOP["src/till.py"]])
+
+
+@pytest.mark.usefixtures("key")
+@pytest.mark.parametrize("api", APIS)
+def test_denied_files_and_masked_secrets_are_not_sent(api: str, plant: Plant, home: Path, provider: Provider) -> None:
+    token = f"ghp_{'a1B2' * 9}"
+    folder = plant({"a.py": f"biscuit = '{token}'\n", "id_rsa": "KEY\n", "deep/x.pem": "KEY\n", "till.py": "till\n"})
+    asked = Asked(api, folder, index=home, embedder=MODEL, deny=ripwrap.Workspace.SECRETS, redact=True)
+    asked.index_codebase_result()
+    assert asked.codebase_search_result(f"biscuit {token}").ranking == "hybrid"
+    assert sorted(received(provider)) == [
+        "biscuit = '[redacted: github-token]'\n",
+        "biscuit [redacted: github-token]",
+        "till\n",
+    ]
+    assert f"is sent to {provider.url}/v1" in asked.index_status()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")

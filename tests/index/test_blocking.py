@@ -26,7 +26,7 @@ from support.shop import SHOP, held
 Plant = Callable[..., Path]
 StandIn = Callable[..., Path]
 
-pytestmark = pytest.mark.slow  # about SQLite and files rather than Python
+pytestmark = pytest.mark.slow  # the behaviour depends on SQLite and files, not on the Python version
 TWINS = {"aclose": "close", "__aenter__": "__enter__", "__aexit__": "__exit__"}
 """Methods whose blocking twins have another name."""
 
@@ -63,7 +63,7 @@ def test_blocking_method_has_the_async_signature_and_a_timeout(name: str) -> Non
     twin, blocking = getattr(Index, name), getattr(sync.Index, TWINS.get(name, name))
     assert inspect.getdoc(blocking) or name in TWINS
     parameters = dict(inspect.signature(blocking).parameters)
-    if name not in (*TWINS, "grep"):  # grep has a timeout itself
+    if name not in (*TWINS, "grep"):  # grep() has a timeout in both forms
         timeout = parameters.pop("timeout")
         assert (timeout.kind, timeout.default) == (inspect.Parameter.KEYWORD_ONLY, None)
     assert parameters == dict(inspect.signature(twin).parameters)
@@ -107,12 +107,12 @@ def test_blocking_search_without_refresh_uses_the_last_refresh(index: sync.Index
         index.search("cookies", refresh=False)
     index.refresh()
     plant({"src/cookies.py": "nothing\n", "new.py": "cookies\n"})
-    assert paths(index, "cookies", refresh=False) == ["README.md"]  # the text of the other is gone
+    assert paths(index, "cookies", refresh=False) == ["README.md"]  # src/cookies.py has changed
     assert set(paths(index, "cookies")) == {"new.py", "src/cookies.py", "README.md"}
 
 
 def test_search_without_refresh_makes_and_changes_no_index(index: sync.Index, home: Path) -> None:
-    """Issue 19: `search(refresh=False)` made an empty index, and emptied one of another chunker."""
+    """Issue 19: `search(refresh=False)` created an empty index, and emptied an index of another chunker."""
     with pytest.raises(RipwrapError, match="there is no index of "):
         index.search("cookies", refresh=False)
     assert not home.exists()
@@ -126,8 +126,8 @@ def test_search_without_refresh_makes_and_changes_no_index(index: sync.Index, ho
     connection.close()
 
 
-def test_missing_root_is_named(tmp_path: Path) -> None:
-    """Issue 19: the error spoke of `cwd`, which `Index` does not have."""
+def test_missing_root_error_names_the_root(tmp_path: Path) -> None:
+    """Issue 19: the error named `cwd`, which `Index` does not have."""
     index = sync.Index(tmp_path / "nowhere", location=tmp_path / "home")
     for call in (index.refresh, partial(index.search, "cookies")):
         with pytest.raises(FileNotFoundError, match=r"root does not exist: '.*/nowhere'"):
@@ -135,7 +135,7 @@ def test_missing_root_is_named(tmp_path: Path) -> None:
 
 
 def test_seconds_of_a_refresh_include_the_listing(plant: Plant, home: Path, stand_in: StandIn) -> None:
-    """Issue 19: `RefreshResult.seconds` left out the run of rg."""
+    """Issue 19: `RefreshResult.seconds` did not include the run of rg."""
     index = sync.Index(plant(SHOP), location=home, rg=stand_in("time.sleep(0.3)"), chunker="windows")
     assert index.refresh().seconds > 0.3
 
@@ -219,7 +219,7 @@ def test_wait_for_the_lock_of_another_process_ends_at_the_timeout(index: sync.In
 
 
 def test_check_waits_for_no_writer(index: sync.Index) -> None:
-    """Check while another process writes; a check that waited would report that the database is locked."""
+    """Check while another process writes; if it waited, it would report that the database is locked."""
     index.refresh()
     with held(index.location):
         assert index.check().ok

@@ -1,4 +1,4 @@
-"""The branch of a folder, also in hostile repositories: nothing hangs and nothing raises."""
+"""The branch of a folder; hostile repositories cause no hang and no exception."""
 
 import os
 import sys
@@ -64,7 +64,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("spoil", HOSTILE.values(), ids=HOSTILE)
-def test_unreadable_git_entry_is_no_repository(spoil: Spoil, tmp_path: Path) -> None:
+def test_unreadable_git_entry_is_not_a_repository(spoil: Spoil, tmp_path: Path) -> None:
     spoil(tmp_path / ".git")
     assert view_of(tmp_path) == NO_REPOSITORY
     assert key_of(tmp_path) == str(tmp_path)
@@ -83,7 +83,7 @@ def test_unreadable_git_entry_is_no_repository(spoil: Spoil, tmp_path: Path) -> 
         b"",
     ],
 )
-def test_git_file_that_leads_nowhere_is_no_repository(said: bytes, tmp_path: Path) -> None:
+def test_git_file_with_an_invalid_target_is_not_a_repository(said: bytes, tmp_path: Path) -> None:
     (tmp_path / ".git").write_bytes(said)
     assert view_of(tmp_path) == NO_REPOSITORY
     assert key_of(tmp_path) == str(tmp_path)
@@ -117,13 +117,13 @@ def test_unreadable_commondir_is_ignored(spoil: Spoil, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", HOSTILE.values(), ids=HOSTILE)
-def test_no_branch_is_gone_if_packed_refs_are_unreadable(spoil: Spoil, tmp_path: Path) -> None:
+def test_branch_counts_as_existing_if_packed_refs_are_unreadable(spoil: Spoil, tmp_path: Path) -> None:
     spoil(repository(tmp_path) / "packed-refs")
     assert not is_gone(tmp_path, "packed")
 
 
 @pytest.mark.parametrize("name", ["gone", "a" * 10_000, "a\0b", "../../HEAD/x"])
-def test_branch_without_a_ref_file_or_packed_ref_is_gone(name: str, tmp_path: Path) -> None:
+def test_branch_without_a_ref_file_or_packed_ref_counts_as_deleted(name: str, tmp_path: Path) -> None:
     git = repository(tmp_path)
     assert is_gone(tmp_path, name)
     (git / "packed-refs").write_text("# pack-refs with: peeled\n" + f"{'0' * 40} refs/heads/packed\n" * 100_000)

@@ -51,7 +51,7 @@ def no_socket_left() -> Iterator[None]:
     me = psutil.Process()
     before = len(me.net_connections())
     yield
-    until_blocking(lambda: len(me.net_connections()) <= before)  # the server takes a moment to close its side
+    until_blocking(lambda: len(me.net_connections()) <= before)  # the server needs a moment to close its side
 
 
 async def all_of(model: Embedder, items: Any = TEXTS, **options: Any) -> tuple[dict[int, Any], Any]:
@@ -72,7 +72,7 @@ def right(found: dict[int, Any], keys: Sequence[int] = range(10)) -> bool:
     return True
 
 
-# What is sent, and where
+# Requests
 
 
 async def test_openai_request_has_only_texts_model_and_key(
@@ -144,7 +144,7 @@ async def test_redirect_from_a_local_server_is_not_followed(openai: Embedder, pr
         provider.behaviours += [say(307, Location=f"{elsewhere.url}/v1/embeddings")] * 9
         found, batches = await all_of(openai)
         assert found == {}
-        assert len(batches.failed) == 2  # one for each of the workers that had asked
+        assert len(batches.failed) == 2  # one for each concurrent request
         assert elsewhere.asked == []
 
 
@@ -194,7 +194,7 @@ async def test_address_that_changed_after_describe_is_rejected(
     assert provider.asked == []
 
 
-# Failures and garbage
+# Failures and invalid answers
 
 
 @pytest.mark.parametrize(
@@ -386,7 +386,7 @@ async def test_refused_connection_raises_unavailable(monkeypatch: pytest.MonkeyP
     assert (caught.value.reason, caught.value.status) == ("unavailable", None)
 
 
-# How often, how many, how long
+# Limits of requests, batches and texts
 
 
 async def test_concurrent_requests_stay_within_the_limit(openai: Embedder, provider: Provider) -> None:
@@ -453,7 +453,7 @@ def test_invalid_limits_are_rejected(wrong: dict[str, Any]) -> None:
         Limits(**wrong)
 
 
-# Leaving early
+# Cancellation and early exit
 
 
 async def test_cancelled_run_leaves_no_request_or_thread(
@@ -473,7 +473,7 @@ async def test_cancelled_run_leaves_no_request_or_thread(
     assert scope.cancelled_caught
     await until(provider.gone.is_set)
     assert len(provider.asked) == 2
-    await until(lambda: threading.active_count() <= threads + 3)  # the loop's idle workers, and the server's
+    await until(lambda: threading.active_count() <= threads + 3)  # idle threads of the event loop and of the server
 
 
 async def test_break_after_one_batch_stops_further_requests(openai: Embedder, provider: Provider) -> None:
@@ -513,7 +513,7 @@ def test_embedder_works_in_one_event_loop_after_another(openai: Embedder) -> Non
         assert row.shape == (8,)
 
 
-# Which one
+# Choice of an embedder
 
 
 @pytest.mark.parametrize(
@@ -550,7 +550,7 @@ def test_embedder_of_another_type_raises_type_error() -> None:
 
 
 class Own:
-    """A custom embedder."""
+    """Custom embedder."""
 
     name = "own:length"
     dimension: int | None = None
@@ -603,7 +603,7 @@ def test_detection_has_a_fixed_order_and_sends_no_text(provider: Provider, monke
     monkeypatch.setenv("COPILOT_API_URL", provider.url)
     assert embedder("auto").name == "github-copilot:text-embedding-3-small"
     assert {(asked.path, str(asked.body)) for asked in provider.asked} == {("/api/tags", "{}")}
-    assert embedder(None).name == "wordllama:l2_supercat_256"  # also if providers are configured
+    assert embedder(None).name == "wordllama:l2_supercat_256"  # the default, even if providers are configured
 
 
 def test_ollama_without_an_embedding_model_is_not_detected(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -620,7 +620,7 @@ def test_ollama_on_another_machine_is_not_asked(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("junk", [say(200, b"junk"), say(200, {"models": 3}), say(200, []), say(500), hang_up])
-def test_another_server_at_the_ollama_port_is_not_detected(
+def test_another_server_at_the_ollama_address_is_not_detected(
     junk: Behaviour, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     provider.behaviours += [junk]
@@ -643,7 +643,7 @@ def test_another_server_at_the_ollama_port_is_not_detected(
         ("http://localhost:11434/v1/", "http://localhost:11434/v1"),
     ],
 )
-def test_ollama_host_is_read_in_all_its_spellings(host: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_form_of_ollama_host_is_accepted(host: str, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OLLAMA_HOST", host)
     told = describe(embedder("ollama"))
     assert told.url == url

@@ -1,4 +1,4 @@
-"""Stamps of files: what their digest tells apart."""
+"""Stamps of files: their digests differ exactly if the stamps differ."""
 
 import random
 

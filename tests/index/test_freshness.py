@@ -1,4 +1,4 @@
-"""Searches that skip the refresh: within `max_age`."""
+"""Searches that skip the refresh, because the last one is younger than `max_age`."""
 
 import math
 import os
@@ -14,7 +14,7 @@ from ripwrap.binary import RgBinary
 from ripwrap.index import Index
 from support.counting import CountingRg
 
-pytestmark = pytest.mark.slow  # about SQLite and files rather than Python
+pytestmark = pytest.mark.slow  # the behaviour depends on SQLite and files, not on the Python version
 
 Plant = Callable[..., Path]
 
@@ -41,7 +41,7 @@ async def paths(index: Index, query: str, **options: Any) -> list[str]:
 
 @pytest.mark.anyio
 async def test_search_within_max_age_lists_no_files(index: Index, counting: CountingRg, plant: Plant) -> None:
-    assert await paths(index, "alpha", max_age=math.inf) == ["a.py"]  # makes the index
+    assert await paths(index, "alpha", max_age=math.inf) == ["a.py"]  # builds the index
     assert counting.listings == 1
     plant({"new.py": "alpha\n"})
     assert await paths(index, "alpha", max_age=3600) == ["a.py"]
@@ -57,7 +57,7 @@ async def test_search_within_max_age_lists_no_files(index: Index, counting: Coun
 
 
 @pytest.mark.anyio
-async def test_max_age_counts_explicit_refreshes_and_not_those_of_others(
+async def test_max_age_considers_only_refreshes_of_the_same_object(
     index: Index, counting: CountingRg, home: Path
 ) -> None:
     async with Index(index.root, location=home, rg=counting.path) as other:
@@ -79,7 +79,7 @@ async def test_another_branch_is_refreshed_within_max_age(index: Index, counting
 
 
 @pytest.mark.anyio
-async def test_index_that_is_deleted_within_max_age_is_made_again(index: Index, counting: CountingRg) -> None:
+async def test_index_that_is_deleted_within_max_age_is_rebuilt(index: Index, counting: CountingRg) -> None:
     await index.search("alpha")
     shutil.rmtree(index.location)
     assert await paths(index, "alpha", max_age=3600) == ["a.py"]

@@ -1,4 +1,4 @@
-"""`Index.grep()`: the same answer as `grep()`, out of fewer files."""
+"""`Index.grep()`: the same answer as `grep()`, from a search of fewer files."""
 
 import logging
 import os
@@ -50,7 +50,7 @@ def index(tree: Path, tmp_path: Path, rg: RgBinary) -> Iterator[sync.Index]:
 
 
 def check(index: sync.Index, pattern: str | list[str], **options: Any) -> GrepResult:
-    """Compare with `grep()`, and return the answer."""
+    """Check that the answer equals that of `grep()`, and return it."""
     found = index.grep(pattern, **options)
     assert same(found, sync.grep(pattern, cwd=index.root, **{**VISIBLE, **options}))
     return found
@@ -90,12 +90,14 @@ def test_index_grep_answers_as_grep(
 
 
 @pytest.mark.parametrize("options", [{"glob": "*.py"}, {"hidden": True}, {"no_ignore": True}, {"type": "py"}])
-def test_options_that_choose_other_files_search_without_the_index(index: sync.Index, options: dict[str, Any]) -> None:
+def test_grep_with_file_options_that_the_index_lacks_has_no_candidates(
+    index: sync.Index, options: dict[str, Any]
+) -> None:
     found = check(index, "needle", **options)
     assert (found.candidates, found.files_total) == (None, None)
 
 
-def test_file_options_of_the_index_choose_the_files(tree: Path, tmp_path: Path) -> None:
+def test_grep_searches_the_files_that_the_options_of_the_index_select(tree: Path, tmp_path: Path) -> None:
     with sync.Index(tree, location=tmp_path / "index", glob="*.py", hidden=True) as index:
         found = index.grep("needle")
         assert same(found, sync.grep("needle", cwd=tree, glob="*.py", hidden=True, follow=False))
@@ -108,7 +110,7 @@ def test_a_pattern_that_rg_refuses_raises_with_and_without_candidates(index: syn
         index.grep(pattern)
 
 
-def test_each_grep_sees_what_changed(index: sync.Index, tree: Path) -> None:
+def test_each_grep_finds_all_changes_since_the_last(index: sync.Index, tree: Path) -> None:
     check(index, "needle")
     (tree / "b.py").write_text("a needle now\n")
     (tree / "a.py").write_text("nothing any more\n")
@@ -122,14 +124,14 @@ def test_each_grep_sees_what_changed(index: sync.Index, tree: Path) -> None:
     check(index, "needle")
 
 
-def test_a_file_with_a_mark_of_utf8_and_a_nul_is_searched_as_binary(index: sync.Index, tree: Path) -> None:
+def test_file_with_a_utf8_bom_and_nul_is_searched_as_binary(index: sync.Index, tree: Path) -> None:
     (tree / "bom.bin").write_bytes("\ufeffneedle\0\nneedle\n".encode())
     check(index, "needle")
     (tree / "bom.bin").write_bytes("\ufeffneedle\n\n".encode() + b"x\n" * 50_000 + b"\0\nneedle\n")
     check(index, "needle", limit=None)
 
 
-def test_without_refresh_files_are_those_of_the_last_one(index: sync.Index, tree: Path) -> None:
+def test_grep_without_refresh_searches_the_files_of_the_last_refresh(index: sync.Index, tree: Path) -> None:
     with pytest.raises(RipwrapError, match="there is no index"):
         index.grep("needle", refresh=False)
     index.refresh()
@@ -146,7 +148,7 @@ def test_without_refresh_files_are_those_of_the_last_one(index: sync.Index, tree
 
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed on Windows")
 @pytest.mark.parametrize("how", [{"refresh": False}, {"max_age": 3600}], ids=["no refresh", "max_age"])
-def test_files_that_became_links_or_pipes_are_left_out_without_a_refresh(
+def test_files_that_became_links_or_pipes_are_not_searched_without_a_refresh(
     index: sync.Index, tree: Path, tmp_path: Path, how: dict[str, Any]
 ) -> None:
     index.grep("needle")
@@ -158,7 +160,7 @@ def test_files_that_became_links_or_pipes_are_left_out_without_a_refresh(
         (tree / name).unlink()
     (tree / "a.py").symlink_to(outside / "secret")
     (tree / "utf16.txt").symlink_to(outside / "secret")
-    os.mkfifo(tree / "bom.txt")  # rg would wait for its writer
+    os.mkfifo(tree / "bom.txt")  # rg would wait for a writer
     shutil.rmtree(tree / "sub")
     (tree / "sub").symlink_to(outside)
     found = index.grep("needle", limit=None, context=0, timeout=None, **how)
@@ -166,7 +168,7 @@ def test_files_that_became_links_or_pipes_are_left_out_without_a_refresh(
     assert "outside" not in str(found) and found.errors == () and found.exact
 
 
-def test_an_unsure_file_in_a_folder_that_became_a_link_is_left_out(
+def test_utf16_file_in_a_folder_that_became_a_link_is_not_searched(
     index: sync.Index, tree: Path, tmp_path: Path
 ) -> None:
     (tree / "sub" / "marked.txt").write_text("needle\n", "utf-16")
@@ -178,21 +180,21 @@ def test_an_unsure_file_in_a_folder_that_became_a_link_is_left_out(
     assert not any(file.path.startswith("sub") for file in found)
 
 
-def test_a_file_that_changed_before_it_was_read_is_a_candidate(index: sync.Index, tree: Path) -> None:
+def test_file_that_changed_after_the_refresh_is_a_candidate(index: sync.Index, tree: Path) -> None:
     index.refresh()
     (tree / "b.py").write_text("a needle that the index has not read\n")
     found = index.grep("needle", refresh=False)
     assert "b.py" in {file.path for file in found}
 
 
-def test_own_files_in_the_folder_are_not_searched(tree: Path) -> None:
+def test_files_of_the_index_in_the_root_are_not_searched(tree: Path) -> None:
     with sync.Index(tree, location=tree / "data") as index:
         for pattern in ("SQLite", "S."):
             assert not index.grep(pattern, text=True)
             assert sync.grep(pattern, cwd=tree, text=True)
 
 
-def test_unreadable_files_are_errors_as_of_grep(tree: Path, tmp_path: Path, unprivileged: Path) -> None:
+def test_unreadable_files_cause_the_same_errors_as_in_grep(tree: Path, tmp_path: Path, unprivileged: Path) -> None:
     (tree / "denied.py").write_text("needle\n")
     (tree / "denied.py").chmod(0)
     (tree / "closed").mkdir(mode=0)
@@ -204,7 +206,7 @@ def test_unreadable_files_are_errors_as_of_grep(tree: Path, tmp_path: Path, unpr
     assert sorted(map(str, found.errors)) == sorted(map(str, expected.errors))
 
 
-def test_broken_links_are_errors_as_of_grep(tree: Path, tmp_path: Path) -> None:
+def test_broken_links_cause_the_same_errors_as_in_grep(tree: Path, tmp_path: Path) -> None:
     (tree / "link.py").symlink_to("a.py")
     (tree / "broken").symlink_to("nowhere")
     (tree / "linked").symlink_to("sub")
@@ -223,13 +225,13 @@ async def test_async_grep_answers_as_grep(tree: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["paths", "path", "cwd"])
-def test_an_unknown_option_is_not_said_to_mean_an_argument_of_grep(index: sync.Index, name: str) -> None:
+def test_unknown_option_error_suggests_no_argument_that_index_grep_lacks(index: sync.Index, name: str) -> None:
     options: dict[str, Any] = {name: "sub"}
     with pytest.raises(ValidationError, match=rf"unknown option {name}(?! *;)"):
         index.grep("needle", **options)
 
 
-def test_explain_says_what_grep_says(index: sync.Index) -> None:
+def test_explain_adds_the_same_message_as_grep(index: sync.Index) -> None:
     found = check(index, "NOTHING of", explain=True)
     assert "ignore_case=True" in found.message
 
@@ -285,10 +287,10 @@ def test_an_older_copy_of_the_trigrams_is_not_used(index: sync.Index, tree: Path
     assert "new.py" in {file.path for file in check(index, "nothing")}
 
 
-def test_documents_of_a_killed_process_add_no_wrong_answer(index: sync.Index, tree: Path) -> None:
+def test_trigrams_of_a_killed_process_change_no_answer(index: sync.Index, tree: Path) -> None:
     check(index, "nothing")
     index.close()
-    with sqlite3.connect(index.location / "index.sqlite3") as database:  # as if killed before the transaction
+    with sqlite3.connect(index.location / "index.sqlite3") as database:  # the state after a kill before the transaction
         database.execute("UPDATE blob SET trigrams = NULL")
     database.close()
     assert check(index, "nothing").candidates == 4
@@ -318,7 +320,7 @@ def test_rebuild_and_delete_remove_the_trigrams(index: sync.Index) -> None:
     assert index.status().bytes > sum(file.stat().st_size for file in _trigrams_of(index).iterdir())
 
 
-def test_two_views_share_the_trigrams(tree: Path, tmp_path: Path) -> None:
+def test_two_views_share_trigrams(tree: Path, tmp_path: Path) -> None:
     with (
         sync.Index(tree, location=tmp_path / "i") as one,
         sync.Index(tree, location=tmp_path / "i", glob="*.py") as other,
@@ -328,7 +330,7 @@ def test_two_views_share_the_trigrams(tree: Path, tmp_path: Path) -> None:
     assert (found.candidates, found.files_total) == (1, 2)
 
 
-def test_a_read_only_index_greps(index: sync.Index, tree: Path, unprivileged: Path) -> None:
+def test_read_only_index_can_grep(index: sync.Index, tree: Path, unprivileged: Path) -> None:
     check(index, "nothing")
     index.close()
     (tree / "b.py").write_text("changed\n")
@@ -341,7 +343,7 @@ def test_a_read_only_index_greps(index: sync.Index, tree: Path, unprivileged: Pa
             path.chmod(path.stat().st_mode | 0o700)
 
 
-def test_files_beyond_the_part_with_chunks_are_known_whole(index: sync.Index, tree: Path) -> None:
+def test_trigrams_cover_text_beyond_the_part_of_a_file_with_chunks(index: sync.Index, tree: Path) -> None:
     lines = (b"x" * 999 + b"\n") * 1_100
     (tree / "nul.txt").write_bytes(lines + b"kind\n\0kind\n")
     (tree / "utf16.log").write_bytes(b"\xff\xfe" + lines)
@@ -349,7 +351,7 @@ def test_files_beyond_the_part_with_chunks_are_known_whole(index: sync.Index, tr
     assert found.files_total == 12 and "long.txt" not in {file.path for file in found}
     (tree / "long.txt").write_bytes(lines + b"of another kind\n")
     assert "long.txt" in {file.path for file in check(index, "kind")}
-    with (tree / "long.txt").open("r+b") as file:  # larger than what has trigrams
+    with (tree / "long.txt").open("r+b") as file:  # beyond the size limit of trigrams
         file.truncate(0)
         for _ in range(17):
             file.write((b"x" * 999 + b"\n") * 1_000)
@@ -358,7 +360,7 @@ def test_files_beyond_the_part_with_chunks_are_known_whole(index: sync.Index, tr
     assert check(index, "no such text").candidates == 6
 
 
-def test_max_age_leaves_out_the_refresh(index: sync.Index, tree: Path) -> None:
+def test_grep_within_max_age_does_not_refresh(index: sync.Index, tree: Path) -> None:
     index.refresh()
     (tree / "new.py").write_text("a new needle\n")
     assert "new.py" not in {file.path for file in index.grep("new needle", max_age=3600)}

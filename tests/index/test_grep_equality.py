@@ -84,7 +84,7 @@ def test_index_grep_equals_grep_for_any_pattern(tmp_path: Path, rg: RgBinary) ->
                 else:
                     (root / name).unlink(missing_ok=True)
             expected, result = (
-                _answer(sync.grep, patterns, {**options, "cwd": root}),
+                _answer(sync.grep, patterns, {**options, "cwd": root, "rg": rg.path}),
                 _answer(opened.grep, patterns, options),
             )
             if isinstance(expected, GrepResult) and isinstance(result, GrepResult):

@@ -1,4 +1,4 @@
-"""The index with syntax chunks and vectors: texts that are sent, vectors that are kept, and fallbacks."""
+"""The index with syntax chunks and vectors: texts that are sent, vectors that are stored, and fallbacks."""
 
 import os
 import re
@@ -31,8 +31,8 @@ import anyio
 import numpy as np
 import psutil
 
-from retrieval.judged import Corpus, Judged
-from retrieval.run import ask
+from retrieval.queries import Corpus, Query
+from retrieval.run import measure_method
 from ripwrap import EmbeddingError, RankedChunk, RipwrapError, sync
 from ripwrap._code.treesitter.worker import SyntaxChunker
 from ripwrap.index import Index, Progress
@@ -83,7 +83,7 @@ def openai(provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Embedder:
 
 
 class Meaning:
-    """An embedder with one dimension for each of three groups of synonyms."""
+    """Embedder with one dimension for each of three groups of synonyms."""
 
     THINGS = ("cookie|biscuit", "shop|store|market", "bill|invoice")
     limits = Limits(delay=0)
@@ -127,7 +127,7 @@ def branch(root: Path, name: str) -> None:
 
 
 def answered_by_words(places: Sequence[RankedChunk]) -> bool:
-    """Return True if words alone answered; check that all chunks say so or none does."""
+    """Return True if the search used no vectors; check that all results give that reason, or none does."""
     said = [any(reason.startswith("without vectors: ") for reason in place.reasons) for place in places]
     assert len(set(said)) == 1
     return said[0]
@@ -193,9 +193,8 @@ async def test_cancelled_refresh_ends_the_parser_and_keeps_the_old_state(plant: 
         with anyio.CancelScope() as scope:
             async with anyio.create_task_group() as group:
                 group.start_soon(index.refresh)
-                await until(
-                    lambda: any("parser-watch" in thread.name for thread in threading.enumerate())
-                )  # it is asked
+                # This thread waits for the parser's answer.
+                await until(lambda: any("parser-watch" in thread.name for thread in threading.enumerate()))
                 scope.cancel()
         await until(lambda: parsers() == [])
     finally:
@@ -257,7 +256,7 @@ def test_unknown_chunker_raises() -> None:
         Index(chunker="lines")  # type: ignore[arg-type]
 
 
-# What is sent
+# Texts that are sent
 
 
 @pytest.mark.anyio
@@ -351,7 +350,7 @@ def test_unknown_embedder_and_missing_key_raise(named: str, says: str) -> None:
 
 
 def test_invalid_hybrid_weight_is_rejected() -> None:
-    """Issue 19, audit of indexes: for `"0.5"`, Python's own error about `<=` was raised."""
+    """Issue 19, audit of indexes: `"0.5"` raised Python's error about `<=`."""
     for weight in (-0.1, 1.1, float("nan")):
         with pytest.raises(ValueError, match="hybrid_weight must be from 0 to 1"):
             Index(embedder=Meaning(), hybrid_weight=weight)
@@ -368,7 +367,7 @@ def test_invalid_hybrid_weight_is_rejected() -> None:
         Index(embedder=1)  # type: ignore[arg-type]
 
 
-# What answers
+# Search by words and vectors
 
 
 @pytest.mark.anyio
@@ -397,7 +396,7 @@ async def test_weight_0_sends_no_query_and_weight_1_uses_only_vectors(plant: Pla
 
 @pytest.mark.anyio
 async def test_weight_of_a_query_overrides_that_of_the_index(plant: Plant, home: Path) -> None:
-    """Issue 19, line 16: 0 sends neither the query nor texts; `None` is the index's own weight."""
+    """Issue 19, line 16: 0 sends neither the query nor texts; `None` is the weight of the index."""
     root = plant({"a.py": "biscuit\n", "b.py": "jar\n"})
     meaning = Meaning()
     async with Index(root, location=home, embedder=meaning, hybrid_weight=1) as index:
@@ -424,7 +423,7 @@ async def test_weight_of_a_query_overrides_that_of_the_index(plant: Plant, home:
 async def test_same_query_is_embedded_once_in_a_process(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
-    """Issue 19, line 16: also with another weight, after an edit, and with another index of the same model."""
+    """Issue 19, line 16: even with another weight, after an edit, or with another index of the same model."""
     root = plant({"a.txt": "alpha beta\n"})
     async with Index(root, location=home, embedder=openai) as index:
         await index.search("alpha")
@@ -435,14 +434,14 @@ async def test_same_query_is_embedded_once_in_a_process(
             await other.search("alpha")
         assert len(provider.asked) == asked
         provider.behaviours += [say(500)] * 9
-        assert not answered_by_words(await index.search("alpha"))  # also if the provider fails now
+        assert not answered_by_words(await index.search("alpha"))  # from the cache, since the provider fails now
         assert len(provider.asked) == asked
         assert answered_by_words(await index.search("beta"))
         assert len(provider.asked) > asked
 
 
 def test_query_cache_is_bounded_and_keyed_by_model_address_and_text() -> None:
-    """Issue 19, line 16: the query that was used longest ago is dropped."""
+    """Issue 19, line 16: the least recently used query is dropped."""
     cache = QueryCache(size=2)
     here, there = ("m:x", None, "q"), ("m:x", "http://there", "q")
     cache.add(here, np.ones(3, np.float32))
@@ -597,7 +596,7 @@ async def test_query_vector_of_another_length_falls_back_to_words(
         assert answered_by_words(places)
         said = f"without vectors: {MODEL} has vectors of another length now; the next refresh embeds all texts again"
         assert said in places[0].reasons
-        assert rows(index) == 4  # one was removed, so that the next refresh asks for it
+        assert rows(index) == 4  # one was removed, so that the next refresh embeds it
         async with Index(root, location=home, embedder=embedder(MODEL, limits=QUICK)) as other:
             done = await (other if later else index).refresh()
         assert (done.embedded, done.failed) == (5, ())
@@ -637,7 +636,7 @@ async def test_provider_that_alternates_lengths_fails_after_one_switch(
         assert Counter(sent(provider))["alpha number0\n"] == 2
 
     class ByTurns(Meaning):
-        """An embedder whose answers alternate between two lengths."""
+        """Embedder whose answers alternate between vectors of two lengths."""
 
         asked = 0
 
@@ -712,9 +711,9 @@ async def test_words_answer_while_a_provider_fails_until_the_next_refresh(
         assert answered_by_words(await index.search("alpha"))
         assert "3 texts have no vector yet: " in caplog.text
         asked = len(provider.asked)
-        assert answered_by_words(await index.search("number1"))  # a provider that has just failed is not asked
+        assert answered_by_words(await index.search("number1"))  # a provider that has just failed gets no request
         assert len(provider.asked) == asked
-        done = await index.refresh()  # a refresh asks it
+        done = await index.refresh()  # a refresh sends a request
         assert len(provider.asked) > asked
         assert done.embedded == 0 and sum(failed.texts for failed in done.failed) == 3
         assert all(failed.message.startswith(MODEL) for failed in done.failed)
@@ -807,7 +806,7 @@ async def test_slow_provider_blocks_no_reader_or_writer(
         assert (await index.refresh()).embedded == 1
 
 
-# Ends before the end
+# Interrupted refreshes
 
 
 @pytest.mark.anyio
@@ -967,7 +966,7 @@ def test_killed_refresh_loses_only_unfinished_batches(
     anyio.run(resume)
 
 
-# Without async
+# Blocking
 
 
 def test_blocking_hybrid_search_works_inside_and_outside_a_loop(plant: Plant, home: Path) -> None:
@@ -999,7 +998,7 @@ def test_concurrent_threads_send_each_text_once(plant: Plant, home: Path) -> Non
 
 
 class Silent(Meaning):
-    """An embedder that does not answer until `speaks` is set."""
+    """Embedder that does not answer until `speaks` is set."""
 
     speaks = False
 
@@ -1079,7 +1078,7 @@ def test_timeout_of_a_blocking_refresh_ends_the_parser(plant: Plant, home: Path)
     assert parsers() == []
 
 
-# What is kept
+# Stored vectors
 
 
 @pytest.mark.anyio
@@ -1170,7 +1169,7 @@ def test_offline_embedder_works_without_a_network(plant: Plant, home: Path) -> N
 @pytest.mark.parametrize("method", ["index+syntax", "hybrid"])
 def test_benchmark_methods_with_extras_rank_the_relevant_file_first(method: str, plant: Plant) -> None:
     root = plant({"jar.py": "class Jar:\n    cookie = 1\n", "b.py": "cookie = 1\n", "c.py": "x = 1\n"})
-    _, (first,) = ask(Corpus("shop", root, (Judged("cookie jar", ("jar.py",), ""),)), method, rounds=1)
+    _, (first,) = measure_method(Corpus("shop", root, (Query("cookie jar", ("jar.py",), ""),)), method, rounds=1)
     assert (first.ndcg, first.hit, first.rr, first.recall) == (1, 1, 1, 1)
 
 

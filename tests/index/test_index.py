@@ -1,4 +1,4 @@
-"""The index: refreshes, searches that are never stale, and views of branches."""
+"""The index: refreshes, searches without stale results, and views of branches."""
 
 import logging
 import os
@@ -24,7 +24,7 @@ from support.shop import SHOP, held
 
 Plant = Callable[..., Path]
 
-pytestmark = pytest.mark.slow  # about SQLite and files rather than Python
+pytestmark = pytest.mark.slow  # the behaviour depends on SQLite and files, not on the Python version
 
 
 @pytest.fixture
@@ -83,8 +83,10 @@ class Session:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(("query", "name"), [("session login", "Session.login"), ("logout", "Session.logout")])
-async def test_result_is_named_by_the_method_that_answers(index: Index, plant: Plant, query: str, name: str) -> None:
-    """Issue 19, line 14: small methods share a chunk, and it was named like their class."""
+async def test_symbol_of_a_result_is_its_most_relevant_method(
+    index: Index, plant: Plant, query: str, name: str
+) -> None:
+    """Issue 19, line 14: the chunk of several small methods had the symbol of their class."""
     plant({"session.py": SESSION})
     for found in (await index.search(query), await ripwrap.rank(query, cwd=index.root)):
         assert (found[0].path, found[0].symbol) == ("session.py", name)
@@ -126,7 +128,7 @@ async def test_search_after_any_change_equals_a_rebuilt_index(
 
 
 async def settle(index: Index) -> None:
-    """Refresh until a refresh writes nothing: files that were just written may change within their timestamp."""
+    """Refresh until nothing is written. New files are read again, since they may change without a new timestamp."""
     await index.refresh()
     before = None
     with anyio.fail_after(20):
@@ -215,7 +217,7 @@ async def test_touched_file_is_not_chunked_again(index: Index) -> None:
 
 @pytest.mark.anyio
 async def test_hidden_and_ignored_files_are_not_indexed(index: Index, plant: Plant, home: Path) -> None:
-    """Issue 19, line 1: `.env` was the first result, and its text was in the index."""
+    """Issue 19, line 1: `.env` was the first result, and the index stored its text."""
     plant({".gitignore": "secret\n", "secret": "cookies\n", ".env": "cookies\n", ".git/config": "cookies\n"})
     assert set(await paths(index, "cookies")) == {"README.md", "src/cookies.py"}
     async with Index(index.root, location=home, hidden=True) as hidden:
@@ -224,7 +226,7 @@ async def test_hidden_and_ignored_files_are_not_indexed(index: Index, plant: Pla
 
 @pytest.mark.anyio
 async def test_links_are_followed_only_if_asked_for(index: Index, home: Path, tmp_path: Path) -> None:
-    """Issue 19, line 1: a link to /etc brought its files into the index, and a linked package came twice."""
+    """Issue 19, line 1: files behind a link to /etc were indexed, and a linked package was indexed twice."""
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "passwd").write_text("cookies\n")
     (index.root / "etc").symlink_to(tmp_path / "etc")
@@ -236,9 +238,9 @@ async def test_links_are_followed_only_if_asked_for(index: Index, home: Path, tm
 
 
 @pytest.mark.anyio
-async def test_index_of_a_version_with_hidden_files_is_emptied_of_them(index: Index, plant: Plant, home: Path) -> None:
-    """Issue 19, line 1: hidden files of an index that was built before are in no answer and not in the file."""
-    plant({".env": "COOKIES='chocolate'\nswordfish = 'cookies'\n"})  # of the text, names are in the file
+async def test_hidden_files_in_an_index_of_an_older_version_are_removed(index: Index, plant: Plant, home: Path) -> None:
+    """Issue 19, line 1: neither an answer nor the database has text of these files afterwards."""
+    plant({".env": "COOKIES='chocolate'\nswordfish = 'cookies'\n"})  # the database stores names, such as swordfish
     async with Index(index.root, location=home, hidden=True, follow=True) as old:
         assert ".env" in await paths(old, "cookies")
     database = sqlite3.connect(home / NAME)
@@ -331,7 +333,7 @@ async def test_file_that_stays_unreadable_causes_no_write(index: Index) -> None:
         return (await index.status()).changed_at != before
 
     with refused("README.md"), anyio.fail_after(20):
-        while await changes():  # at first, because the other files are so new that they may change unnoticed
+        while await changes():  # at first, because new files are read again
             pass
         with held(index.location):
             assert await paths(index, "cookies") == ["src/cookies.py"]
@@ -438,7 +440,7 @@ async def test_search_without_refresh_uses_the_last_refresh(index: Index, plant:
         await index.search("cookies", refresh=False)
     await index.refresh()
     plant({"src/cookies.py": "nothing\n", "new.py": "cookies\n"})
-    assert await paths(index, "cookies", refresh=False) == ["README.md"]  # the text of the other is gone
+    assert await paths(index, "cookies", refresh=False) == ["README.md"]  # src/cookies.py has changed
     assert set(await paths(index, "cookies")) == {"new.py", "src/cookies.py", "README.md"}
 
 
@@ -452,7 +454,7 @@ async def test_progress_is_reported_in_order_and_can_end_the_refresh(index: Inde
     assert told[-1].chunks == 203
     told.clear()
     await index.refresh(told.append)
-    assert told == [] or told[-1].chunks == 0  # a file written a moment ago may be read again
+    assert told == [] or told[-1].chunks == 0  # a new file may be read again
 
     plant({"late.txt": "word\n"})
 
@@ -474,7 +476,7 @@ async def test_index_in_the_project_is_not_listed_or_indexed(plant: Plant, sessi
         assert counts(await index.refresh()) == (3, 0, 0, 0)
         assert counts(await index.refresh()) == (0, 0, 0, 3)
     assert (root / ".ripwrap/.gitignore").read_text() == "*\n"
-    assert len(os.listdir(marks)) == len(before) + 1  # and none for an index in the user's cache
+    assert len(os.listdir(marks)) == len(before) + 1  # an index in the user's cache gets no mark
     assert not [path async for path in ripwrap.files(cwd=root) if path.startswith(".ripwrap")]
 
 
@@ -550,7 +552,7 @@ async def test_branches_have_views_and_share_chunks_of_equal_content(index: Inde
 
 
 @pytest.mark.anyio
-async def test_other_branches_do_not_crowd_out_the_current_one(index: Index, plant: Plant) -> None:
+async def test_results_of_other_branches_do_not_reduce_those_of_the_current_branch(index: Index, plant: Plant) -> None:
     branch(index.root, "main")
     plant({"only.py": "word\n"})
     await index.refresh()

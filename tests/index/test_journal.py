@@ -1,4 +1,4 @@
-"""The journal of a folder: which changes it notes, that it misses none, and that it leaves nothing behind."""
+"""The journal of a folder: it notes every change that matters, and leaves no descriptor behind."""
 
 import gc
 import mmap
@@ -32,7 +32,7 @@ def no_instance_leaks() -> Iterator[None]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A repository in a folder, with a nested folder, and another folder beside it."""
+    """Repository with a nested folder; another folder is beside it."""
     root = tmp_path / "above" / "root"
     for folder in (root / "deep" / "er", root / ".git" / "info", tmp_path / "beside" / "below"):
         folder.mkdir(parents=True)
@@ -97,7 +97,7 @@ def test_change_is_noted_before_the_call_that_makes_it_returns(root: Path, journ
     assert journal.position() != before
 
 
-def test_reading_is_no_change(root: Path, journal: Journal) -> None:
+def test_reading_files_notes_no_change(root: Path, journal: Journal) -> None:
     before = journal.position()
     assert [match.path for match in sync.search("content", cwd=root)]
     assert list(sync.files(cwd=root))
@@ -106,7 +106,7 @@ def test_reading_is_no_change(root: Path, journal: Journal) -> None:
     assert journal.position() == before
 
 
-def test_own_files_do_not_count(root: Path, journal: Journal) -> None:
+def test_changes_of_the_index_files_are_not_noted(root: Path, journal: Journal) -> None:
     before = journal.position()
     (root / "own").mkdir()
     (root / "own" / "x").write_text("x\n")
@@ -198,7 +198,7 @@ def test_journals_share_an_instance_and_do_not_disturb_each_other(root: Path) ->
         (root / "deep" / "x.py").touch()
         assert other.position() != positions[1]
         assert inotify_instances() == 1
-        before = one.position()  # begins again
+        before = one.position()  # starts the closed journal again
         assert before is not None
         (root / "deep" / "y.py").touch()
         assert one.position() != before
@@ -208,7 +208,7 @@ def test_journals_share_an_instance_and_do_not_disturb_each_other(root: Path) ->
     del abandoned
 
 
-def test_closed_or_other_journal_is_at_another_position(root: Path, journal: Journal) -> None:
+def test_positions_differ_between_journals_and_after_a_close(root: Path, journal: Journal) -> None:
     before = journal.position()
     journal.close()
     assert journal.position() != before
@@ -262,7 +262,7 @@ assert journal.position() != before
 """
 
 
-def test_forked_child_has_a_journal_of_its_own(root: Path) -> None:
+def test_forked_child_has_its_own_journal(root: Path) -> None:
     subprocess.run([sys.executable, "-c", FORK, root], check=True, timeout=60)
 
 
@@ -277,7 +277,7 @@ assert journal.position() is None
 """
 
 
-def test_limit_of_descriptors_is_no_error(root: Path) -> None:
+def test_journal_without_free_descriptors_raises_nothing(root: Path) -> None:
     subprocess.run([sys.executable, "-c", LIMIT, root], check=True, timeout=60)
 
 
@@ -304,6 +304,6 @@ def test_network_file_systems_are_recognised(points: list[tuple[str, str]], loca
     assert is_local("/src/my code", mounts(*points)) is local
 
 
-def test_root_folder_has_all_mounts() -> None:
+def test_mounts_below_the_root_folder_are_considered() -> None:
     assert is_local("/", mounts(("/", "ext4"), ("/home", "xfs")))
     assert not is_local("/", mounts(("/", "ext4"), ("/home", "nfs")))

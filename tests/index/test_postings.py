@@ -29,7 +29,7 @@ from ripwrap.index.storage.postings import filling_lengths, next_length
 
 Plant = Callable[..., Path]
 
-pytestmark = pytest.mark.slow  # about tantivy and files rather than Python
+pytestmark = pytest.mark.slow  # the behaviour depends on tantivy and files, not on the Python version
 
 QUERIES = ("cookies of number 7", "Shop7", "jar")
 
@@ -48,7 +48,7 @@ def answers(root: Path, home: Path, *, refresh: bool = True) -> list[list[str]]:
 
 
 def documents_of(home: Path) -> int:
-    """Return the number of documents in full-text search, those that the database does not know among them."""
+    """Return the number of documents in full-text search, including those that the database lacks."""
     return tantivy.Index.open(str(postings_of(home))).searcher().num_docs
 
 
@@ -70,7 +70,7 @@ index.refresh()
 
 
 def killed_at(number: int, root: Path, home: Path) -> list[str]:
-    """Kill a refresh before a statement that begins or ends a write; return those up to it."""
+    """Kill a refresh before its n-th statement that begins or ends a write; return these statements up to it."""
     command = [sys.executable, "-c", KILLED, str(root), str(home), str(number)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode in (0, -signal.SIGKILL) and done.stderr == ""
@@ -92,7 +92,7 @@ def test_writer_killed_at_each_step_leaves_an_index_that_the_next_refresh_repair
         killed.append(statements[-1])
         with sync.Index(root, location=copy) as index:
             assert index.check().ok
-        with sync.Index(root, location=copy) as index:  # a chunk whose file has changed is left out
+        with sync.Index(root, location=copy) as index:  # without chunks of files that have changed
             found = {(one.path, one.text) for one in index.search("cookies jar", limit=None, refresh=False)}
         assert found <= {("a.py", "cookies and a jar\n"), ("c.py", "cookies\n")}
         assert answers(root, copy) == after
@@ -100,7 +100,7 @@ def test_writer_killed_at_each_step_leaves_an_index_that_the_next_refresh_repair
     assert killed == ["BEGIN IMMEDIATE", "DELETE FROM stale", "COMMIT"] * 2
 
 
-def test_documents_of_a_killed_writer_are_removed_although_no_file_differs(plant: Plant, home: Path) -> None:
+def test_documents_of_a_killed_writer_are_removed_even_if_no_file_has_changed(plant: Plant, home: Path) -> None:
     root = plant({"a.py": "cookies\n"})
     before, documents = answers(root, home), documents_of(home)
     plant({"b.py": "cookies and a jar\n"})
@@ -112,12 +112,12 @@ def test_documents_of_a_killed_writer_are_removed_although_no_file_differs(plant
     assert documents_of(home) == documents
 
 
-def test_file_of_a_writer_killed_between_two_writes_of_tantivy_is_removed(plant: Plant, tmp_path: Path) -> None:
-    """tantivy writes first a file of deletions and then the list of files; the next commit wants the same file name."""
+def test_deletions_file_of_a_killed_writer_does_not_break_the_next_commit(plant: Plant, tmp_path: Path) -> None:
+    """tantivy writes a file of deletions, then the list of files. The next commit uses the same file name."""
     root, home, copy = plant(many(3)), tmp_path / "home", tmp_path / "copy"
     answers(root, home)
     plant({"src/1.py": "cookies\n"})
-    assert killed_at(4, root, home)[-1] == "BEGIN IMMEDIATE"  # documents are added, and none is deleted yet
+    assert killed_at(4, root, home)[-1] == "BEGIN IMMEDIATE"  # documents were added, but none was deleted
     shutil.copytree(home, copy)
     after = answers(root, home)
     (deletions,) = postings_of(home).glob("*.del")
@@ -173,7 +173,9 @@ def test_processes_that_change_files_and_search_at_once_raise_nothing(plant: Pla
     assert answers(root, home) == answers(root, home.with_name("new"))
 
 
-def test_search_while_another_process_removes_documents_gives_one_of_both_states(plant: Plant, tmp_path: Path) -> None:
+def test_search_while_another_process_removes_documents_returns_the_old_or_new_state(
+    plant: Plant, tmp_path: Path
+) -> None:
     root, home = plant({"a.py": "cookies\n", "b.py": "jar of cookies\n"}), tmp_path / "home"
     before, elsewhere = answers(root, home), tmp_path / "b.py"
     (root / "b.py").rename(elsewhere)
@@ -194,7 +196,7 @@ def test_search_while_another_process_removes_documents_gives_one_of_both_states
                 with sync.Index(root, location=copy) as writer:  # noqa: B023 - it is called in this round
                     (root / "b.py").rename(elsewhere)
                     writer.refresh()
-                    elsewhere.rename(root / "b.py")  # so that its text can be shown
+                    elsewhere.rename(root / "b.py")  # results need the text of the file
 
         with sync.Index(root, location=copy) as index:
             index._store.run(lambda database: database.set_trace_callback(write))
@@ -304,7 +306,7 @@ async def test_rebuild_of_full_text_search_keeps_vectors(index: Index) -> None:
 
 
 @pytest.mark.anyio
-async def test_files_of_other_programs_in_the_directory_stay(index: Index) -> None:
+async def test_rebuild_keeps_files_of_other_programs_in_the_directory(index: Index) -> None:
     await index.refresh()
     folder = postings_of(index.location)
     (folder / "notes.txt").write_text("precious")
@@ -315,7 +317,7 @@ async def test_files_of_other_programs_in_the_directory_stay(index: Index) -> No
 
 
 @pytest.mark.anyio
-async def test_directories_of_other_names_stay(index: Index) -> None:
+async def test_directories_with_other_names_are_not_removed(index: Index) -> None:
     for name in ("postings", "postings-notes", "postings-0123456789abcdeg"):
         (index.location / name).mkdir(parents=True)
         (index.location / name / "meta.json").write_text("precious")
@@ -394,9 +396,9 @@ with sync.Index(root, location=home, chunker="windows") as index:
 
 @pytest.mark.parametrize("size", [20_000, 250_000, 600_000])
 def test_full_disk_raises_one_error_and_keeps_the_old_state(plant: Plant, home: Path, size: int) -> None:
-    """A limit of the size of files stands for the end of the disk: tantivy or SQLite meets it first.
+    """Simulate a full disk with a limit on file sizes, which tantivy or SQLite reaches first.
 
-    Python would cut off the bytecode of modules that it imports under the limit, for all later tests; `-B` writes none.
+    Without `-B`, Python would write truncated bytecode of modules under the limit, which breaks later tests.
     """
     root = plant({"a.py": "def cookies(): ...\n"})
     command = [sys.executable, "-B", "-c", FULL, str(root), str(home), str(size)]
@@ -434,7 +436,7 @@ print(folder.searcher().num_docs)
 """
 
 
-def test_full_disk_is_named_as_the_cause_of_an_error_of_tantivy(tmp_path: Path) -> None:
+def test_error_of_tantivy_names_a_full_disk_as_its_cause(tmp_path: Path) -> None:
     command = [sys.executable, "-B", "-c", WRITE_TOO_MUCH, str(tmp_path / "words")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
     assert done.returncode == 0, done.stderr
@@ -448,7 +450,7 @@ def test_full_disk_is_named_as_the_cause_of_an_error_of_tantivy(tmp_path: Path) 
 
 
 def test_read_only_directory_is_searched_through_links(plant: Plant, home: Path) -> None:
-    """tantivy locks a file to open a directory, for which it needs the right to write."""
+    """tantivy needs write access to open a directory, because it locks a file there."""
     root = plant({"a.py": "cookies\n", "b.py": "cookies of a jar\n"})
     answers(root, home)
     (root / "b.py").unlink()
@@ -488,8 +490,8 @@ def test_unreadable_directory_raises_and_is_not_rebuilt(plant: Plant, home: Path
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows removes no file that is open")
-def test_a_directory_that_is_removed_while_it_is_written_is_made_again(tmp_path: Path) -> None:
-    """Another process rebuilds the index: that is no full disk."""
+def test_directory_that_is_removed_during_a_write_is_created_again(tmp_path: Path) -> None:
+    """Another process may rebuild the index; this is not reported as a full disk."""
     schema = tantivy.SchemaBuilder().add_text_field("words", tokenizer_name="raw").build()
     folder = EngineFolder(tmp_path / "words", lambda: schema, {})
     folder.make()
@@ -504,10 +506,10 @@ def test_a_directory_that_is_removed_while_it_is_written_is_made_again(tmp_path:
 
 @pytest.mark.anyio
 async def test_rebuild_leaves_a_directory_that_another_process_writes(index: Index) -> None:
-    """It adds files while they are removed, so that the directory cannot be removed."""
+    """The other process adds files during the removal, so the directory cannot be removed."""
     await index.refresh()
     (old,) = index.location.glob("postings-*")
-    (old / ".tmpabcdef").mkdir()  # a name of tantivy's, and not removed as a file
+    (old / ".tmpabcdef").mkdir()  # a directory with a name of tantivy, which cannot be removed as a file
     await index.refresh(rebuild=True)
     assert await paths(index) == {"a.py", "b.md"}
     (old / ".tmpabcdef").rmdir()
@@ -516,16 +518,16 @@ async def test_rebuild_leaves_a_directory_that_another_process_writes(index: Ind
 
 
 @given(st.lists(st.integers(0, 2_000), max_size=60))
-def test_filling_documents_make_the_mean_length_constant(lengths: list[int]) -> None:
+def test_filling_documents_keep_the_mean_length_constant(lengths: list[int]) -> None:
     stored = [next_length(length) for length in lengths]
     assert all(0 <= new - old <= old // 8 for new, old in zip(stored, lengths, strict=True))
     every = [*stored, *filling_lengths(stored)]
-    assert sum(every) == 128 * len(every)
+    assert sum(every) == 112 * len(every)
     assert every == [next_length(length) for length in every]
 
 
 def test_tantivy_does_not_round_the_stored_lengths(tmp_path: Path) -> None:
-    """Lengths that are rounded to the same number give the same score, and the next stored length another one."""
+    """tantivy rounds lengths down: the score changes exactly at the lengths that `next_length()` returns."""
     schema = tantivy.SchemaBuilder().add_text_field("words", tokenizer_name="whitespace", index_option="freq").build()
     index = tantivy.Index(schema)
     writer = index.writer(15_000_000, 1)
@@ -543,7 +545,7 @@ def test_tantivy_does_not_round_the_stored_lengths(tmp_path: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_scores_after_many_edits_equal_those_of_a_new_index(plant: Plant, home: Path) -> None:
-    """Segments with deleted documents are merged meanwhile, which rounds the lengths of their documents."""
+    """Merges of segments with deleted documents round the lengths of the other documents."""
     chance = random.Random(5)
     words = ["cookies", "jar", "Shop7", "number", "get_cookie", "setCookie", "parse", "the", "of", "lid", "7", "größe"]
 

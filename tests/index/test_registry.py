@@ -17,7 +17,7 @@ KEY = "not-a-real-key-0123456789"
 
 @pytest.fixture
 def no_google(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the package google-genai, also from modules that were imported before."""
+    """Hide the package google-genai, even from modules that are already imported."""
     for name in ("pydantic_ai.providers.google", "pydantic_ai.embeddings.google"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "google.genai", None)
@@ -32,7 +32,7 @@ def no_pydantic_ai(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_detect_is_public() -> None:
-    """Issue 19, line 12: users can ask what `'auto'` would choose, and why."""
+    """Issue 19, line 12: `detect()` returns the choice of `'auto'` and the reasons."""
     assert {"detect", "DetectedProvider"} <= set(index.__all__)
     assert [type(one) for one in detect()] == [index.DetectedProvider] * 4
     assert [(one.provider, one.configured) for one in detect()] == [
@@ -45,12 +45,12 @@ def test_detect_is_public() -> None:
 
 @pytest.mark.usefixtures("no_pydantic_ai")
 def test_unknown_embedder_error_names_the_known_ones_without_the_extra() -> None:
-    """Issue 19, line 12: no package makes an unknown name known."""
+    """Issue 19, line 12: the error for an unknown name does not ask for a package."""
     with pytest.raises(EmbeddingError) as caught:
         embedder("bogus")
     known = "auto, wordllama, github-copilot, openai, google, ollama, voyageai, cohere"
     assert f"{caught.value}".startswith(f"unknown embedder 'bogus'; known are {known}")
-    assert 'pip install "ripwrap[vectors]"' in f"{caught.value}"  # for the other providers of pydantic-ai
+    assert 'pip install "ripwrap[vectors]"' in f"{caught.value}"  # these names need pydantic-ai to be known
     with pytest.raises(EmbeddingError, match="unknown embedder 'opnai:x'; did you mean 'openai'"):
         embedder("opnai:x")
     with pytest.raises(EmbeddingError, match="unknown embedder 'auto:x'"):
@@ -70,7 +70,7 @@ def test_known_provider_without_its_package_names_the_extra(name: str, extra: st
 
 @pytest.mark.usefixtures("no_pydantic_ai")
 def test_key_of_a_provider_without_its_package_is_detected_and_not_usable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 19, line 12: a key alone is not enough."""
+    """Issue 19, line 12: a provider needs a key and its package."""
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
     found = {one.provider: one for one in detect()}["google"]
     assert (found.embedder, found.configured) == (None, True)
@@ -80,7 +80,7 @@ def test_key_of_a_provider_without_its_package_is_detected_and_not_usable(monkey
 
 @pytest.mark.extra
 @pytest.mark.usefixtures("no_google")
-def test_auto_passes_over_a_provider_without_its_package_and_says_why(
+def test_auto_skips_a_provider_without_its_package_and_logs_the_reason(
     provider: Provider, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Issue 19, line 12: `'auto'` with GOOGLE_API_KEY and without google-genai takes the next provider."""
@@ -120,7 +120,7 @@ def test_status_says_why_auto_has_chosen_an_embedder(
 
 
 def test_copilot_is_chosen_by_auto_only_with_the_address_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 19, line 12: what GitHub retired was GitHub Models; Copilot's own API is alive and undocumented."""
+    """Issue 19, line 12: GitHub retired GitHub Models; Copilot's API still exists, but is undocumented."""
     monkeypatch.setenv("COPILOT_GITHUB_TOKEN", KEY)
     found = detect()[0]
     assert (found.embedder, found.configured) == (None, False)

@@ -36,7 +36,7 @@ from support.waiting import until
 
 Plant = Callable[..., Path]
 
-pytestmark = pytest.mark.slow  # about SQLite and files rather than Python
+pytestmark = pytest.mark.slow  # the behaviour depends on SQLite and files, not on the Python version
 
 REFRESH = """
 import sys, anyio
@@ -91,7 +91,7 @@ async def answers(root: Path, home: Path) -> list[list[str]]:
 
 
 def empty(folder: Path) -> None:
-    """Remove all that is in a folder."""
+    """Remove everything in a folder."""
     shutil.rmtree(folder)
     folder.mkdir()
 
@@ -330,7 +330,7 @@ async def test_foreign_file_next_to_the_database_is_left_untouched(index: Index,
 
 
 @pytest.mark.anyio
-async def test_leftover_files_of_an_index_are_recognised(index: Index, home: Path) -> None:
+async def test_leftover_journal_files_of_an_index_are_recognised(index: Index, home: Path) -> None:
     await index.refresh()
     files = {name: (home / name).read_bytes() for name in (f"{NAME}-wal", f"{NAME}-shm")}
     await index.aclose()
@@ -373,7 +373,7 @@ async def test_foreign_file_shipped_in_a_repository_is_left_untouched(
         (index.location / NAME).unlink()
         await index.refresh()
         await index.aclose()
-        if content not in ("database", "program"):  # here it counts as this user's damaged index
+        if content not in ("database", "program"):  # others count as a damaged index of this user
             (index.location / NAME).write_bytes(FOREIGN[content])
             assert await paths(index, "word") == {"a"}
 
@@ -401,7 +401,7 @@ def without_segments(file: Path) -> None:
 
 DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "no contents": ("DELETE FROM blob", "rebuild"),
-    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, 0, x'00', NULL, '')", "rebuild"),
+    "chunks of nothing": ("INSERT INTO chunk VALUES (99, 99, 0, 0, 4, 1, 1, 0, x'00', NULL)", "rebuild"),
     "names of nothing": ("INSERT INTO definition VALUES ('Jar', 99)", "rebuild"),
     "fewer chunks": ("DELETE FROM chunk WHERE id = 1", "rebuild"),
     "files of nothing": ("INSERT INTO tree VALUES (99, 'x', NULL, 0, 0, 0, NULL)", "rebuild"),
@@ -416,7 +416,7 @@ DAMAGE: dict[str, tuple[str | Callable[[Path], None], str]] = {
     "a version": ("UPDATE meta SET value = '99' WHERE key = 'schema'", "refresh"),
     "a chunker": ("UPDATE meta SET value = 'other' WHERE key = 'chunker'", "refresh"),
     "vectors": ("INSERT INTO vec VALUES (x'00', 'model', x'0000')", "prune"),
-    "unused contents": ("INSERT INTO blob (path, digest) VALUES ('x', x'00')", "prune"),
+    "unused contents": ("INSERT INTO blob (path, digest, names) VALUES ('x', x'00', x'')", "prune"),
 }
 
 
@@ -451,7 +451,7 @@ async def test_remedy_named_by_check_repairs_the_index(index: Index, plant: Plan
 
 @pytest.fixture
 def files_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let no file of a database be removed, as on Windows while another process has it open."""
+    """Refuse to remove files of a database, as Windows does while another process has them open."""
     real = Path.unlink
 
     def unlink(path: Path, missing_ok: bool = False) -> None:
@@ -492,7 +492,7 @@ async def test_damaged_index_that_another_process_has_open_is_rebuilt(index: Ind
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("files_in_use")
-async def test_index_that_can_be_neither_removed_nor_emptied_says_what_to_do(index: Index, home: Path) -> None:
+async def test_error_for_an_index_that_cannot_be_removed_says_what_to_do(index: Index, home: Path) -> None:
     await index.refresh()
     await index.aclose()
     with (home / NAME).open("r+b") as file:
@@ -503,8 +503,8 @@ async def test_index_that_can_be_neither_removed_nor_emptied_says_what_to_do(ind
 
 
 @pytest.mark.anyio
-async def test_index_needs_no_collected_cursors(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On PyPy a cursor lives on until the garbage is collected."""
+async def test_index_works_while_old_cursors_are_not_collected(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On PyPy, a cursor exists until the garbage collector runs."""
     cursors: list[sqlite3.Cursor] = []
 
     class Connection(sqlite3.Connection):
@@ -704,7 +704,7 @@ LIE = "UPDATE chunk SET symbol = 'a lie'"
 
 
 async def search_project(root: Path) -> tuple[bool, str, bool]:
-    """Search an index in the project; return if it was built, what was found, and if it is built now."""
+    """Search an index in the project; return whether it was built before, the result, and whether it is built after."""
     async with Index(root, location="project") as index:
         before = (await index.status()).built
         found = [place.symbol or place.text for place in await index.search("cookies")]
@@ -725,7 +725,7 @@ async def test_index_shipped_in_a_repository_is_rebuilt(
     assert not (root / ".ripwrap/vectors-1-00112233445566aa.usearch").exists()
     assert "is rebuilt: it does not have the ownership mark" in caplog.text
     caplog.clear()
-    change(root, LIE)  # by this user, who may
+    change(root, LIE)  # a change by this user is allowed
     assert await search_project(root) == (True, "a lie", True)
     change(root, "DELETE FROM meta WHERE key = 'mark'")
     assert await search_project(root) == (False, "cookies", True)
@@ -821,7 +821,7 @@ anyio.run(main)
 
 
 def unprivileged(*arguments: object) -> list[str]:
-    """Return the output of a search with and one without a refresh, without root's right to write anywhere."""
+    """Return the output of searches with and without a refresh, run without root's right to write anywhere."""
     rights = "-dac_override,-dac_read_search"
     drop = ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"] if os.geteuid() == 0 else []
     command = [*drop, sys.executable, "-c", UNPRIVILEGED, *map(str, arguments)]
@@ -847,7 +847,7 @@ def test_read_only_index_is_searched_while_nothing_has_changed(
 
     async def make() -> None:
         async with Index(root, location=home) as index:
-            # Files written just before they are read may change within the same timestamp, so they are read again.
+            # A new file is read again by the next refresh, since it may change without a new timestamp.
             await index.refresh(lambda _: plant({"a.py": "cookies\n", "b.bin": b"cookies\0"}))
             assert (-1,) in index._store.run(sizes)
             (root / "gone.py").unlink()
@@ -861,7 +861,7 @@ def test_read_only_index_is_searched_while_nothing_has_changed(
     home.chmod(mode)
     os.utime(root / "a.py", ns=(1, 1))
     plant({"b.py": "secret\n"})
-    (root / "b.py").chmod(0)  # the index would skip it in any case
+    (root / "b.py").chmod(0)  # unreadable files are skipped, with or without this index
     answers = unprivileged(root, home, rg)
     (root / "b.py").unlink()
     plant(change) if change else (root / "a.py").unlink()
@@ -1021,7 +1021,7 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
 
 
 @pytest.mark.anyio
-async def test_cancelled_statement_ends_soon(index: Index, plant: Plant) -> None:
+async def test_cancelled_statement_is_interrupted(index: Index, plant: Plant) -> None:
     await index.refresh()
     plant({"new.py": "cookies\n"})
     begun = threading.Event()
@@ -1066,7 +1066,7 @@ async def test_transaction_reported_as_timed_out_is_not_committed(home: Path, pl
     over = Cancellation()
 
     def cancel(connection: sqlite3.Connection) -> None:
-        """Cancel, and interrupt the next statement at its first step, unless it may not be interrupted."""
+        """Cancel, and interrupt the next statement at its first step if interrupts are allowed."""
         over.set()
         connection.set_progress_handler(over.is_set, 1)
 

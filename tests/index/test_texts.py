@@ -1,4 +1,4 @@
-"""Text of chunks, which is in the files alone: it is read when asked for, and is never that of another content."""
+"""Text of results: it is read from the files during a search, and never belongs to other content."""
 
 import os
 import sqlite3
@@ -64,12 +64,12 @@ def index(root: Path, tmp_path: Path) -> Iterator[sync.Index]:
 
 @pytest.fixture
 def opened(root: Path) -> str:
-    """Path of `a.py`, as it is opened."""
+    """Path with which the index opens `a.py`."""
     return "a.py" if _safe_open._CAN_OPEN_BELOW else str(root / "a.py")
 
 
 def refresh_until_stamps_are_known(index: sync.Index) -> None:
-    """Refresh until no file is so new that it may change and keep its stamp; then no refresh reads it again."""
+    """Refresh until no file is so new that it may change without a new stamp; such files are read again."""
 
     def sizes(database: sqlite3.Connection) -> int:
         return int(database.execute("SELECT min(size) FROM tree").fetchone()[0])
@@ -109,7 +109,7 @@ def test_file_that_changes_after_the_refresh_of_a_search_is_indexed_again(
 
 
 @pytest.mark.parametrize("change", GONE)
-def test_file_that_is_gone_after_the_refresh_of_a_search_is_left_out(
+def test_file_that_is_deleted_after_the_refresh_of_a_search_is_left_out(
     index: sync.Index, root: Path, opened: str, change: Change
 ) -> None:
     refresh_until_stamps_are_known(index)
@@ -118,14 +118,14 @@ def test_file_that_is_gone_after_the_refresh_of_a_search_is_left_out(
 
 
 @pytest.mark.parametrize("refresh", [True, False])
-def test_file_that_cannot_be_read_any_more_is_left_out(index: sync.Index, opened: str, refresh: bool) -> None:
+def test_file_that_became_unreadable_is_left_out(index: sync.Index, opened: str, refresh: bool) -> None:
     refresh_until_stamps_are_known(index)
     with refused(opened):
         assert texts(index.search("cookies", refresh=refresh)) == {"b.py": "cookies\n"}
     assert set(texts(index.search("cookies", refresh=refresh))) == {"a.py", "b.py"}
 
 
-def test_new_times_of_the_same_content_change_nothing(index: sync.Index, root: Path) -> None:
+def test_file_with_new_times_and_the_same_content_is_still_found(index: sync.Index, root: Path) -> None:
     refresh_until_stamps_are_known(index)
     before = index.search("cookies", refresh=False)
     os.utime(root / "a.py", ns=(1, 1))
@@ -143,8 +143,10 @@ ENCODED = {
 
 @pytest.mark.parametrize("lines", [3, 200, 9_000, 60_000])
 @pytest.mark.parametrize("encoding", ENCODED)
-def test_text_is_that_of_the_lines_in_any_encoding(index: sync.Index, plant: Plant, encoding: str, lines: int) -> None:
-    """Few lines are one chunk; many are more than is read at once, or than is indexed at all."""
+def test_text_of_a_result_has_the_lines_of_the_file_in_any_encoding(
+    index: sync.Index, plant: Plant, encoding: str, lines: int
+) -> None:
+    """Few lines are one chunk. More lines exceed a single read, and the most exceed the indexed part."""
     text = "".join(ENCODED[encoding].format(number) for number in range(lines))
     root = plant({"odd.py": text.encode(encoding)})
     assert index.refresh().cut == (len(text.encode(encoding)) > MAX_FILE_BYTES)
@@ -170,7 +172,7 @@ def test_other_branch_has_its_own_text(index: sync.Index, plant: Plant, root: Pa
     plant({".git/HEAD": "ref: refs/heads/other\n", "a.py": "other cookies\n"})
     index.refresh()
     assert texts(index.search("cookies", refresh=False))["a.py"] == "other cookies\n"
-    plant({".git/HEAD": "ref: refs/heads/main\n"})  # git has not written the file yet
+    plant({".git/HEAD": "ref: refs/heads/main\n"})  # the branch has changed, but git has not written the file yet
     assert "a.py" not in texts(index.search("cookies", refresh=False))
     plant({"a.py": OLD})
     assert texts(index.search("cookies", refresh=False))["a.py"] == OLD
@@ -189,7 +191,7 @@ def test_another_folder_in_the_same_index_has_its_own_text(index: sync.Index, tm
             assert texts(index.search("cookies", refresh=refresh))["a.py"] == OLD
 
 
-def test_index_has_no_text(index: sync.Index, root: Path) -> None:
+def test_index_stores_no_text(index: sync.Index, root: Path) -> None:
     index.refresh()
     assert index.search("secret cookies")[0].text == OLD
     index.close()
@@ -209,7 +211,7 @@ def test_text_of_a_changed_file_is_not_embedded(index: sync.Index, root: Path) -
     assert index._store.run(embedded) == ["cookies\n"]
 
 
-def test_results_that_are_left_out_make_room_for_others(index: sync.Index, plant: Plant, root: Path) -> None:
+def test_results_of_deleted_files_are_replaced_by_the_next_best(index: sync.Index, plant: Plant, root: Path) -> None:
     plant({f"more/{number:02}.py": f"cookies of shop {number}\n" for number in range(60)})
     refresh_until_stamps_are_known(index)
     best = [one.path for one in index.search("cookies", limit=20, refresh=False)]
@@ -220,7 +222,7 @@ def test_results_that_are_left_out_make_room_for_others(index: sync.Index, plant
     assert not set(best[::2]) & set(found)
 
 
-def test_changes_during_a_refresh_are_in_the_answer(index: sync.Index, root: Path) -> None:
+def test_changes_during_a_refresh_are_found(index: sync.Index, root: Path) -> None:
     changes = iter(range(9))
 
     def change(_: Progress) -> None:

@@ -24,7 +24,7 @@ def some(count: int, dimension: int = 16) -> vectors.Matrix:
     return vectors.normalise(RANDOM.standard_normal((count, dimension)))
 
 
-# What an embedder answered
+# Answers of embedders
 
 
 @pytest.mark.parametrize("answer", [[[3, 4], [0, 2]], np.array([[3.0, 4.0], [0.0, 2.0]], "f2"), ((3.0, 4), (0, 2))])
@@ -64,7 +64,7 @@ def test_finite_rows_are_normalised_to_length_one_or_zero(rows: list[list[float]
     assert [not any(row) for row in rows] == (lengths == 0).tolist()
 
 
-# Bytes
+# Storage
 
 
 def test_packed_rows_are_little_endian_half_floats() -> None:
@@ -94,12 +94,12 @@ def test_widen_equals_numpy_for_every_half_float() -> None:
     assert vectors.widen(every[::2, ::-1]).tobytes() == every[::2, ::-1].astype(np.float32).tobytes()
 
 
-# The nearest
+# Exact search
 
 
 @pytest.mark.parametrize("kind", [np.float16, np.float32])
 @pytest.mark.parametrize("k", [1, 10, 4999, 5000, 9000])
-def test_nearest_rows_equal_a_full_sort(k: int, kind: Any) -> None:
+def test_nearest_rows_equal_the_first_of_a_full_sort(k: int, kind: Any) -> None:
     rows, query = some(5000).astype(kind), some(1)[0]
     scores = rows.astype(np.float64) @ query
     numbers, found = find_nearest(rows, query, k)
@@ -119,8 +119,8 @@ def test_nearest_includes_all_ties_for_any_block_size(values: list[float], k: in
     assert scores.tolist() == [values[number] for number in expected]
 
 
-def test_queries_of_many_rows_are_compared_without_the_mean() -> None:
-    """Issue 20, item 1: no order of additions and removals changes the mean."""
+def test_mean_is_subtracted_before_a_query_is_compared_with_many_rows() -> None:
+    """Issue 20, item 1: the mean does not depend on the order of additions and removals."""
     query = vectors.normalise(np.ones((1, 16)))[0]
     every = {bytes([number]): blob for number, blob in enumerate(pack(some(150, 16)))}
     kept = {name: blob for name, blob in every.items() if name[0] >= 30}
@@ -173,7 +173,7 @@ def test_added_and_removed_rows_are_searched_like_rebuilt_ones(kept: int) -> Non
     assert (len(new), new.search(query, 20)) == (0, [])
 
 
-def test_many_rows_are_kept_as_half_floats() -> None:
+def test_many_rows_are_stored_as_half_floats() -> None:
     every = stored(some(400))
     names, query = list(every), some(1)[0]
     rows = Rows(16, max_float32_bytes=16 * 4 * 300)
@@ -185,11 +185,11 @@ def test_many_rows_are_kept_as_half_floats() -> None:
     assert set(before) <= set(rows.search(query, 400))
 
 
-# usearch
+# Approximate search with usearch
 
 
 def crowd(count: int) -> tuple[vectors.Ids, vectors.Halves]:
-    """Return rows in clusters, as vectors of real texts are."""
+    """Return rows in clusters, like vectors of real texts."""
     centres = RANDOM.standard_normal((50, 32))
     rows = vectors.normalise(centres[np.arange(count) % 50] + RANDOM.standard_normal((count, 32)))
     return np.arange(count, dtype=np.int64) * 3 + 5, rows.astype(np.float16)
@@ -224,7 +224,7 @@ def test_graph_follows_added_and_removed_rows(tmp_path: Path) -> None:
     again = Approximate(ids[100:], rows[100:], file=file)
     assert recall(again, ids[100:], rows[100:]) > 0.95
     assert {found for found, _ in again.search(rows[0], 500)} <= set(ids[100:].tolist())
-    again.follow(ids[:10], rows[:10])  # most are gone: rebuilt
+    again.follow(ids[:10], rows[:10])  # most rows were removed, so the graph is rebuilt
     assert {found for found, _ in again.search(rows[0], 500)} == set(ids[:10].tolist())
     again.follow(ids[:0], rows[:0])
     assert again.search(rows[0], 5) == []
@@ -238,7 +238,7 @@ def test_row_order_does_not_change_the_graph(tmp_path: Path) -> None:
     stamp = file.stat().st_mtime_ns
     shuffled = RANDOM.permutation(500)
     assert Approximate(ids[shuffled], rows[shuffled], file=file).search(rows[3], 5) == before
-    assert file.stat().st_mtime_ns == stamp  # nothing was new
+    assert file.stat().st_mtime_ns == stamp  # without new rows, the file is not written
 
 
 @pytest.mark.parametrize("broken", [b"", b"junk", b"\0" * 5000, None])

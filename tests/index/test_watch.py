@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.anyio]
 
 Plant = Callable[..., Path]
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
-SECONDS = 20  # Upper bound for a busy machine; each wait ends long before.
+SECONDS = 20  # upper limit for a busy machine; waits are usually much shorter
 
 
 @pytest.fixture(autouse=True)
@@ -50,14 +50,14 @@ def no_thread_leaks() -> Iterator[None]:
 
 
 def _tasks() -> set[str]:
-    """Return the system's names of this process's threads that watch files."""
+    """Return the names of all native threads of this process that watch files."""
     if not sys.platform.startswith("linux"):
         return set()
     names: set[str] = set()
     for task in Path("/proc/self/task").iterdir():
         try:
             name = (task / "comm").read_text().strip()
-        except OSError:  # it has ended
+        except OSError:  # the thread has ended
             continue
         if "notify" in name:
             names.add(name)
@@ -116,7 +116,7 @@ async def test_changes_in_a_burst_cause_one_refresh(plant: Plant, home: Path, an
         assert counts(await following(refreshes)) == (8, 0, 0)
 
 
-def test_waiter_waits_for_a_quiet_moment_up_to_a_limit(tmp_path: Path) -> None:
+def test_waiter_waits_for_a_quiet_period_up_to_a_limit(tmp_path: Path) -> None:
     from ripwrap.index.watch import _Waiter
 
     now = 1.0
@@ -139,7 +139,7 @@ def test_waiter_waits_for_a_quiet_moment_up_to_a_limit(tmp_path: Path) -> None:
         assert now - begun == pytest.approx(took, abs=0.11)
 
 
-async def test_changes_between_two_waits_are_reported(plant: Plant, home: Path, anyio_backend: str) -> None:
+async def test_changes_between_two_waits_are_not_lost(plant: Plant, home: Path, anyio_backend: str) -> None:
     from ripwrap.index.watch import _Waiter
 
     root = plant({"a.py": "a\n"})
@@ -148,7 +148,7 @@ async def test_changes_between_two_waits_are_reported(plant: Plant, home: Path, 
         with closing(_Waiter(root, home)) as another:
             another.begin()
             (root / "b.py").write_text("b\n")
-            assert another.wait(time.monotonic() + SECONDS)  # the change has arrived, and it is quiet since
+            assert another.wait(time.monotonic() + SECONDS)  # a quiet period has followed the change
         assert counts(await following(refreshes)) == (1, 0, 0)
 
 
@@ -172,7 +172,7 @@ async def test_ignored_files_git_and_the_index_cause_no_result(plant: Plant, any
         (root / ".git" / "index").write_text("x\n")
         (root / ".ripgrep" / "index").write_text("x\n")
         (root / ".ripwrap" / "other").write_text("x\n")
-        with anyio.move_on_after(1.5) as scope:  # three times the quiet period
+        with anyio.move_on_after(1.5) as scope:  # longer than the quiet period
             await anext(refreshes)
         assert scope.cancelled_caught
 
@@ -322,7 +322,7 @@ async def test_break_out_of_watch_leaves_no_process(
                 assert done.added in (0, 1)
                 break
         assert children() == []
-    with anyio.move_on_after(0):  # cancelled before it has begun
+    with anyio.move_on_after(0):  # cancelled before its start
         async with watching(root, home) as refreshes:
             await anext(refreshes)
 
@@ -334,7 +334,7 @@ async def test_watch_releases_its_descriptors(plant: Plant, home: Path, anyio_ba
         async with watching(root, home) as refreshes:
             await following(refreshes)
 
-    await once()  # load modules and open what is shared
+    await once()  # imports modules and opens shared descriptors
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         await once()
@@ -352,7 +352,7 @@ async def test_search_lists_no_files_while_watching_until_one_changes(
             for _ in range(3):
                 assert await paths(index, "alpha") == ["a.py"]
             assert counting.listings == 1
-            for number in range(20):  # none of them waits for the quiet moment, nor for the watcher
+            for number in range(20):  # searches wait neither for a quiet period nor for the watcher
                 plant({"a.py": f"alpha word{number}\n"})
                 assert await paths(index, f"word{number}") == ["a.py"]
                 assert await paths(index, f"word{number}") == ["a.py"]
@@ -360,7 +360,7 @@ async def test_search_lists_no_files_while_watching_until_one_changes(
                 assert len(await paths(index, "alpha")) == number + 2
             assert counting.listings == 41
             plant({"a.py": "alpha other\n"})
-            assert (await following(refreshes)).changed == 1  # refreshes, so that the search need not
+            assert (await following(refreshes)).changed == 1  # this refresh makes that of the search unnecessary
             assert await paths(index, "other") == ["a.py"]
             assert counting.listings == 42
         await index.search("alpha")
@@ -369,7 +369,7 @@ async def test_search_lists_no_files_while_watching_until_one_changes(
 
 @linux
 @pytest.mark.parametrize("location", ["project", "."])
-async def test_writes_to_the_index_itself_are_no_change(
+async def test_writes_to_the_index_itself_cause_no_listing(
     plant: Plant, counting: CountingRg, location: str, anyio_backend: str
 ) -> None:
     root = plant({"a.py": "alpha\n", ".git/HEAD": "ref: refs/heads/main\n"})
@@ -404,7 +404,7 @@ async def test_refresh_of_another_process_is_checked_while_watching(
     root = plant({"a.py": "alpha\n"})
     async with Index(root, location=home, rg=counting.path) as index, aclosing(index.watch()) as refreshes:
         await following(refreshes)
-        with closing(sqlite3.connect(home / NAME)) as other, other:  # as if from an older list of files
+        with closing(sqlite3.connect(home / NAME)) as other, other:  # another process has stored an older list of files
             other.execute("DELETE FROM tree")
             other.execute("UPDATE view SET generation = generation + 1, stamps = NULL")
         assert await paths(index, "alpha") == ["a.py"]
@@ -432,7 +432,7 @@ async def test_unreadable_and_linked_files_are_listed_each_time_while_watching(
 
 
 @linux
-async def test_closed_index_goes_on_watching_when_used_again(
+async def test_closed_index_still_watches_when_it_is_used_again(
     plant: Plant, home: Path, counting: CountingRg, anyio_backend: str
 ) -> None:
     root = plant({"a.py": "alpha\n"})
@@ -513,6 +513,6 @@ def test_blocking_watch_yields_changes_until_its_timeout(plant: Plant, home: Pat
         told: list[RefreshResult] = []
         with pytest.raises(TimeoutError, match="timeout="):
             told.extend(refreshes)
-        assert [counts(done) for done in told] in ([(0, 0, 0)], [])  # none if the machine is busy
+        assert [counts(done) for done in told] in ([(0, 0, 0)], [])  # none if the machine is too busy
     with sync.Index(root / "nowhere", location=home) as index, pytest.raises(FileNotFoundError):
         next(index.watch())

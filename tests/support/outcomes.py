@@ -17,8 +17,8 @@ from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 class Outcome(NamedTuple):
     """The decoded items, and True if a `DecodeError` followed them."""
 
-    made: list[Any]
-    refused: bool
+    items: list[Any]
+    failed: bool
 
 
 def cut(stream: bytes, sizes: Sequence[int]) -> Iterator[bytes]:
@@ -34,8 +34,8 @@ def cut(stream: bytes, sizes: Sequence[int]) -> Iterator[bytes]:
 def of_messages(chunks: Iterable[bytes], **options: Any) -> Outcome:
     """Decode as `search_messages()` does: messages, the summary, and the number of dropped records unless it failed."""
     decoder = MessageDecoder(**options)
-    made, refused = _of(_fed(decoder, chunks))
-    return Outcome([*made, decoder.summary, refused or decoder.dropped_records], refused)
+    items, failed = _of(_fed(decoder, chunks))
+    return Outcome([*items, decoder.summary, failed or decoder.dropped_records], failed)
 
 
 def of_matches(chunks: Iterable[bytes]) -> Outcome:
@@ -56,16 +56,16 @@ def of_counts(chunks: Iterable[bytes]) -> Outcome:
 def of_page(chunks: Iterable[bytes], request: PageRequest, max_record: int = MAX_RECORD) -> Outcome:
     """Decode as `grep()` does: the numbers, then the files."""
     collector = PageCollector(request, max_record=max_record)
-    _, collect_refused = _of(_fed(collector, chunks))
-    files, page_refused = _of(_page_of(request, collector))
+    _, collect_failed = _of(_fed(collector, chunks))
+    files, page_failed = _of(_page_of(request, collector))
     numbers = (
         collector.matches,
         collector.files,
         collector.binary,
         collector.ended,
-        collect_refused or collector.dropped_records,
+        collect_failed or collector.dropped_records,
     )
-    return Outcome([numbers, *files], collect_refused or page_refused)
+    return Outcome([numbers, *files], collect_failed or page_failed)
 
 
 def of_grep_matches(chunks: Iterable[bytes]) -> Outcome:
@@ -84,12 +84,12 @@ def _fed(decoder: Any, chunks: Iterable[bytes]) -> Iterator[Any]:
     yield from decoder.close() or ()
 
 
-def _of(items: Iterator[Any]) -> Outcome:
-    made: list[Any] = []
+def _of(decoding: Iterator[Any]) -> Outcome:
+    items: list[Any] = []
     while True:
         try:
-            made.append(next(items))
+            items.append(next(decoding))
         except StopIteration:
-            return Outcome(made, refused=False)
+            return Outcome(items, failed=False)
         except DecodeError:
-            return Outcome(made, refused=True)
+            return Outcome(items, failed=True)

@@ -1,4 +1,4 @@
-"""Types as mypy and pyright see them; for both an `ignore` that is not needed is an error."""
+"""Types as mypy and pyright infer them; an unneeded `type: ignore` is an error for both."""
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
@@ -65,5 +65,5 @@ def wrong_options_are_errors() -> None:
 
 
 def test_typing_module_is_importable() -> None:
-    """Both sessions of `types` check this file; pytest only imports it."""
+    """mypy and pyright check this file in `nox -s types`; pytest only imports it."""
     assert callable(asynchronous) and callable(blocking)

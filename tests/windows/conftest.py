@@ -20,12 +20,12 @@ SHOP = {
 }
 
 WORST: dict[str, float] = {}
-"""Most seconds until all processes of a stand-in were gone, for each way to end it."""
+"""Longest time in seconds until all processes of a stand-in had ended, for each way to end it."""
 
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Remove the variables that ripwrap reads, and use no network and no user's cache."""
+    """Unset the variables that ripwrap reads, forbid downloads, and replace the user's cache."""
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("RIPWRAP_OFFLINE", "1")
@@ -54,12 +54,12 @@ def shop(plant: Callable[[dict[str, str]], Path]) -> Path:
 
 @dataclass
 class StandIn:
-    """A program in place of rg (`stand_in.c`).
+    """Program in place of rg (`stand_in.c`).
 
     Attributes:
-        path: The program.
-        folder: Folder in which each of its processes has a file, named like its number.
-        patch: Sets the variables that say what it does.
+        path: Path of the program.
+        folder: Folder in which each of its processes creates a file; the name is the process id.
+        patch: Fixture that sets the variables for its behaviour.
     """
 
     path: Path
@@ -67,22 +67,22 @@ class StandIn:
     patch: pytest.MonkeyPatch
 
     def does(self, what: str, child: str = "") -> Path:
-        """Say what it does from now on, and what a child that it starts does; return its path."""
+        """Set the behaviour of the program and of its child from now on; return the path of the program."""
         self.patch.setenv("STAND_IN", what)
         self.patch.setenv("STAND_IN_CHILD", child)
         return self.path
 
     def processes(self) -> set[int]:
-        """Return the numbers of all its processes since the start of the test."""
+        """Return the ids of all its processes since the start of the test."""
         return {int(name) for name in os.listdir(self.folder)}
 
     def running(self) -> set[int]:
-        """Return the numbers of its processes that run."""
+        """Return the ids of its running processes."""
         return set(filter(psutil.pid_exists, self.processes()))
 
     @contextmanager
     def gone_after(self, what: str) -> Iterator[None]:
-        """Check that no process is left at the end of a block, and remember how long that took."""
+        """Check that all its processes end after a block, and record the longest time until then."""
         begun = time.monotonic()
         yield
         until_blocking(lambda: self.running() == set())
@@ -91,7 +91,7 @@ class StandIn:
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[StandIn]:
-    """Return a native program in place of rg; a test that leaves one of its processes fails."""
+    """Return a native program in place of rg; fail if the test leaves a process of it running."""
     folder = tmp_path / "processes"
     folder.mkdir()
     monkeypatch.setenv("STAND_IN_PROCESSES", str(folder))

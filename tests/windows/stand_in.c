@@ -1,14 +1,15 @@
-/* A program in place of rg.exe. STAND_IN says what it does:
+/* Program in place of rg.exe. The variable STAND_IN sets its behaviour:
 
    silent       write a match and wait
-   endless      write matches for ever
+   endless      write matches forever
    mute         write nothing and wait
-   panic        with more than one thread: complain as rg does that cannot start a thread, and wait; else end well
+   panic        with more than one thread: write rg's panic for a thread that cannot be started, and wait;
+                otherwise write a match and exit with 0
    linger       write a whole answer, close stdout and wait
    leave        start `STAND_IN_CHILD` and end at once
-   launch       start `STAND_IN_CHILD`, wait for it, and end with its exit code, as the launchers of packagers do
+   launch       start `STAND_IN_CHILD`, wait for it, and exit with its code, as launchers of package managers do
 
-   Each process writes an empty file into the folder STAND_IN_PROCESSES, named like its number. */
+   Each process creates an empty file in the folder STAND_IN_PROCESSES, whose name is its process id. */
 #include <fcntl.h>
 #include <io.h>
 #include <stdio.h>

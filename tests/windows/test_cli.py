@@ -1,4 +1,4 @@
-"""The command line, as programs of their own."""
+"""The command line, each command in a separate process."""
 
 import subprocess
 import sys
@@ -34,10 +34,10 @@ def run(*arguments: str, cwd: Path, code: int = 0) -> str:
         (["doctor"], "rg 15.2.0"),
     ],
 )
-def test_command_answers(arguments: list[str], found: str, shop: Path) -> None:
+def test_every_command_has_the_expected_output(arguments: list[str], found: str, shop: Path) -> None:
     assert found in run(*arguments, cwd=shop)
 
 
-def test_exit_code_and_error_of_a_wrong_pattern(shop: Path) -> None:
+def test_invalid_pattern_has_an_error_line_and_exit_code_2(shop: Path) -> None:
     assert "unclosed group" in run("search", "(", cwd=shop, code=2)
     assert run("search", "nowhere_to_be_found", cwd=shop, code=1) == ""

@@ -26,7 +26,7 @@ def test_refresh_and_search(shop: Path, tmp_path: Path) -> None:
         assert made.check().ok
     with BlockingIndex(shop, location=tmp_path / "index") as made:
         assert made.search("pay", refresh=False)[0].path == r"src\new.py"
-    shutil.rmtree(tmp_path / "index")  # nothing has it open
+    shutil.rmtree(tmp_path / "index")  # no process has it open
 
 
 @pytest.mark.anyio

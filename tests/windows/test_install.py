@@ -14,13 +14,13 @@ from support.mirror import ASSET, FOLDER, VERSION, Mirror, serving, sha256, writ
 
 @pytest.fixture
 def program() -> bytes:
-    """The rg.exe of the wheel."""
+    """Bytes of the rg.exe in the wheel."""
     return Path(sync.resolve().path).read_bytes()
 
 
 @pytest.fixture
 def archive(program: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> bytes:
-    """The program in an archive for Windows; the wheel and PATH have none."""
+    """Release archive of `program` for Windows; hide the rg of the wheel and of PATH."""
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "store"))
     wheel.install(monkeypatch, tmp_path / "no-wheel")
@@ -57,7 +57,7 @@ def test_changed_archive_is_refused(mirror: Mirror, archive: bytes, tmp_path: Pa
     assert not (tmp_path / "store" / FOLDER).exists()
 
 
-def test_folder_of_a_running_rg_is_replaced_or_left_whole(mirror: Mirror, tmp_path: Path, shop: Path) -> None:
+def test_install_over_a_running_rg_replaces_it_or_changes_nothing(mirror: Mirror, tmp_path: Path, shop: Path) -> None:
     """Windows does not let the file of a running program be overwritten."""
     found = sync.install(dest=tmp_path / "bin")
     matches = sync.search("e", cwd=shop, rg=found.path)

@@ -1,4 +1,4 @@
-"""Job objects: what a child starts ends with it, and with this process; a job that Windows refuses is no failure."""
+"""Job objects: processes that a child starts end with it and with this process; without a job, searches work, too."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_kill_ends_the_child_of_a_launcher_that_has_ended(stand_in: StandIn) -> 
     close(popen)
 
 
-def test_collected_job_ends_its_processes(stand_in: StandIn) -> None:
+def test_garbage_collected_job_ends_its_processes(stand_in: StandIn) -> None:
     popen = start(stand_in, "launch", "mute")
     until_blocking(lambda: len(stand_in.running()) == 2)
     popen.job = None
@@ -57,7 +57,7 @@ def test_collected_job_ends_its_processes(stand_in: StandIn) -> None:
     close(popen)
 
 
-def test_python_that_is_killed_takes_rg_with_it(stand_in: StandIn) -> None:
+def test_rg_ends_with_a_killed_python(stand_in: StandIn) -> None:
     program = f"""
         from ripwrap import sync
         found = sync.search("x", rg={str(stand_in.does("launch", "silent"))!r})
@@ -98,16 +98,16 @@ def test_failed_start_leaves_no_process(stand_in: StandIn) -> None:
     with pytest.raises(KeyboardInterrupt):
         start(stand_in, "mute", make_job=fail)
     assert len(psutil.Process().children()) == before
-    assert stand_in.processes() == set()  # it was never resumed
+    assert stand_in.processes() == set()  # the suspended process was not resumed
 
 
-def test_job_refuses_what_is_no_process() -> None:
+def test_job_for_an_invalid_process_handle_raises() -> None:
     with pytest.raises(OSError, match="WinError 6"):
         windows.make_job(0)
 
 
-def test_pipe_is_wide(stand_in: StandIn) -> None:
-    """With 4 KiB, Windows' default, rg would stop at each pause of the reader."""
+def test_rg_writes_ahead_of_a_slow_reader(stand_in: StandIn) -> None:
+    """The default size of pipes on Windows, 4 KiB, would stop rg at each pause of the reader."""
     popen = start(stand_in, "endless")
     assert popen.stdout is not None
     until_blocking(lambda: len(peeked(popen)) > 4096)

@@ -1,4 +1,4 @@
-"""Searches, listings, trees, ranks and tools on asyncio, trio and blocking, with the real rg."""
+"""Searches, listings, trees, ranking and tools with the real rg: on asyncio, on trio, and blocking."""
 
 import os
 from collections.abc import Callable
@@ -18,7 +18,7 @@ Plant = Callable[[dict[str, str]], Path]
 
 
 class Api:
-    """The functions of `ripwrap` on a loop, or of `ripwrap.sync`; generators return lists."""
+    """Functions of `ripwrap`, run in an event loop, or of `ripwrap.sync`; generators become lists."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,7 +53,7 @@ def test_search_finds_lines(api: Api, shop: Path) -> None:
     assert [match.path for match in api.search("cookie", cwd=shop, paths="src", max_count=1)] == [r"src\cookies.py"]
 
 
-def test_names_and_patterns_beyond_ascii_are_kept(api: Api, plant: Plant) -> None:
+def test_names_and_patterns_beyond_ascii_are_searched_unchanged(api: Api, plant: Plant) -> None:
     root = plant({"größe/日本 😀.txt": "straße\r\n"})
     (match,) = api.search("straße", cwd=root)
     assert (match.path, match.text.rstrip("\r\n")) == (r"größe\日本 😀.txt", "straße")
@@ -61,32 +61,32 @@ def test_names_and_patterns_beyond_ascii_are_kept(api: Api, plant: Plant) -> Non
     assert (root / match.path).exists()
 
 
-def test_wrong_pattern_is_an_error(api: Api, shop: Path) -> None:
+def test_invalid_pattern_raises(api: Api, shop: Path) -> None:
     with pytest.raises(PatternError, match="unclosed group"):
         api.search("(", cwd=shop)
 
 
-def test_missing_path_is_an_error(api: Api, shop: Path) -> None:
+def test_missing_path_raises(api: Api, shop: Path) -> None:
     with pytest.raises(FileNotFoundError):
         api.search("x", cwd=shop, paths="nowhere")
     with pytest.raises(FileNotFoundError):
         api.search("x", cwd=shop / "nowhere")
 
 
-def test_listings_and_counts(api: Api, shop: Path) -> None:
+def test_listings_and_counts_have_the_expected_results(api: Api, shop: Path) -> None:
     assert sorted(api.files(cwd=shop)) == ["README.md", r"src\cart.py", r"src\cookies.py"]
     assert sorted(api.files(cwd=shop, glob="*.py")) == [r"src\cart.py", r"src\cookies.py"]
     assert api.files_with_matches("Cart", cwd=shop) == [r"src\cart.py"]
     assert [(found.path, found.count) for found in api.count_matches("item", cwd=shop)] == [(r"src\cart.py", 4)]
 
 
-def test_page_and_its_explanation(api: Api, shop: Path) -> None:
+def test_grep_returns_a_page_and_explains_an_empty_one(api: Api, shop: Path) -> None:
     page = api.grep("self", cwd=shop, limit=1)
     assert (page.total_matches, len(page)) == (2, 1)
     assert "ignore_case=True" in api.grep("STORE_COOKIE", cwd=shop, explain=True).message
 
 
-def test_tree_and_rank(api: Api, shop: Path) -> None:
+def test_tree_and_rank_have_the_expected_results(api: Api, shop: Path) -> None:
     assert "cookies.py" in str(api.tree_text(cwd=shop))
     assert api.rank("store cookies", cwd=shop)[0].path == r"src\cookies.py"
 
@@ -96,7 +96,7 @@ def tools(request: pytest.FixtureRequest, shop: Path) -> Asked:
     return Asked(request.param, shop)
 
 
-def test_tools_answer(tools: Asked) -> None:
+def test_every_tool_finds_files(tools: Asked) -> None:
     assert "cookies.py" in tools.grep_content("store_cookie")
     assert "cart.py" in tools.find_files("*.py")
     assert "README.md" in tools.ls()
@@ -116,7 +116,7 @@ def test_tools_stay_in_their_root(tools: Asked, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["src", "SRC", r"src\cart.py", "src/cart.py", r".\src\..\src\cart.py"])
-def test_tools_accept_a_path_of_their_root(tools: Asked, path: str) -> None:
+def test_tools_accept_absolute_paths_in_their_root(tools: Asked, path: str) -> None:
     assert Sandbox(tools.workspace.roots).locate(path)
     assert "class Cart" in tools.call("grep_content", {"pattern": "class Cart", "path": path})
 

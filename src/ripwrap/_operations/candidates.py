@@ -32,6 +32,7 @@ class Candidates:
         errors: Paths that could not be read when the files were listed.
         own: Pattern of the paths of the index's own files; `None` if none is in the folder.
         follow: True if links are followed.
+        iglob: Globs of the option `iglob` of the index, which rg applies to the unsure files.
     """
 
     total: int
@@ -40,6 +41,7 @@ class Candidates:
     errors: tuple[PathError, ...]
     own: re.Pattern[str] | None
     follow: bool
+    iglob: tuple[str, ...] = ()
 
     @property
     def searched(self) -> int:
@@ -82,6 +84,11 @@ class Candidates:
         named, unsure = ([path for path in paths if path.startswith(start)] for paths in (self.named, self.unsure))
         return replace(self, named=tuple(named), unsure=tuple(unsure)) if named or unsure else None
 
+    def only(self, allowed: Callable[[str], bool]) -> "Candidates":
+        """Return the candidates whose path is allowed."""
+        named = None if self.named is None else tuple(filter(allowed, self.named))
+        return replace(self, named=named, unsure=tuple(filter(allowed, self.unsure)))
+
     def commands(self, command: Command, options: SearchOptions, mode: Mode = "json") -> Iterator[Command]:
         """Yield the commands that search the candidates, given the command and options for all files."""
         if self.named is None:
@@ -99,6 +106,8 @@ class Candidates:
     def _files_of_folders(self) -> FileOptions:
         """Return options with which rg finds the unsure files in their folders, and few others."""
         options: FileOptions = {"max_depth": 1, "follow": self.follow, "include_git": True, "no_ignore": True}
+        if self.iglob:
+            options["iglob"] = self.iglob
         names = {os.path.basename(path) for path in self.unsure}
         globs = {*map(_glob, names)} if len(names) > _MAX_GLOBS else names
         if len(globs) > _MAX_GLOBS or not all(map(_PLAIN_GLOB.fullmatch, globs)):

@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar, Unpack, cast
 from ripwrap import _text
 from ripwrap._concurrency import warn_deprecated
 from ripwrap._operations.candidates import Candidates
+from ripwrap._operations.coverage import coverage_request, run_coverage
 from ripwrap._operations.explain import Probe, probes
 from ripwrap._operations.pagination import files_in_path_order, make_page_request
 from ripwrap._ripgrep.command import ARGUMENTS, Command, search_command
@@ -76,6 +77,7 @@ async def grep(
     offset: int = 0,
     timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - keeps the matches found until then, which a cancel scope would drop
     explain: bool = False,
+    coverage: bool = False,
     rg: Rg = None,
     **options: Unpack[SearchOptions],
 ) -> GrepResult:
@@ -113,15 +115,18 @@ async def grep(
         explain: If there is no match, try other options (ignored files, another case, the pattern as plain text, …)
             and name in `message` those that find something. With `hidden=False`, an answer with all visible matches
             says how many more there are in hidden files. Either takes up to 5 seconds more.
+        coverage: Count the files that were searched, and those that were left out, by reason, in `result.coverage`. It
+            takes as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
     Raises what `search()` raises, and `ValueError` for a negative number.
     """
-    return await run_grep(
-        AsyncRunner(rg), grep_request(pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain)
+    request = grep_request(
+        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage
     )
+    return await run_grep(AsyncRunner(rg), request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +143,7 @@ class GrepRequest:
         timeout: Seconds that the search may take; `None` is no limit.
         explain: Argument of `grep()`.
         candidates: Files of an index that may have a match; `None` if all files are searched.
+        coverage: Argument of `grep()`.
     """
 
     command: Command
@@ -149,6 +155,7 @@ class GrepRequest:
     timeout: float | None
     explain: bool
     candidates: Candidates | None = None
+    coverage: bool = False
 
     @property
     def root(self) -> str:
@@ -180,6 +187,7 @@ def grep_request(
     options: SearchOptions,
     *,
     explain: bool,
+    coverage: bool = False,
     arguments: Collection[str] = ARGUMENTS,
 ) -> GrepRequest:
     """Return the checked request of `grep()`, or of a caller that takes other arguments beside the options."""
@@ -192,7 +200,7 @@ def grep_request(
     page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
     command = search_command(query, cwd, paths, options, arguments=arguments)
-    return GrepRequest(command, query, paths, options, page, max_files, timeout, explain)
+    return GrepRequest(command, query, paths, options, page, max_files, timeout, explain=explain, coverage=coverage)
 
 
 def _with_old_names(limit: int | None, options: SearchOptions) -> tuple[int | None, SearchOptions]:
@@ -233,6 +241,10 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
         sentences.append(await explanation(run, patterns, request.options, request.step))
     elif request.explain and found.exact and not more and not request.options.get("hidden", True):
         sentences.append(await _hidden_matches(run, request, found.matches))
+    coverage = None
+    if request.coverage:
+        cwd = request.command.cwd
+        coverage = await run_coverage(run, coverage_request(cwd, request.paths, request.options, request.timeout))
     return GrepResult(
         root=request.root,
         query=query,
@@ -248,6 +260,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
         message=" ".join(filter(None, sentences)),
         candidates=None if candidates is None else candidates.searched,
         files_total=None if candidates is None else candidates.total,
+        coverage=coverage,
     )
 
 

@@ -29,6 +29,7 @@ from ripwrap.cli.flags import (
     Color,
     CountLines,
     CountMatches,
+    CoverageFlag,
     Cwd,
     EmbedderName,
     HybridWeight,
@@ -51,6 +52,7 @@ from ripwrap.cli.index import index
 from ripwrap.cli.output import (
     FAILED,
     FOUND,
+    NOTHING,
     DownloadBar,
     complain,
     count_printer,
@@ -58,8 +60,10 @@ from ripwrap.cli.output import (
     path_printer,
     print_all,
     print_chunk,
+    print_coverage,
     print_entry,
     print_json,
+    print_reason,
     print_types,
     styled_console,
 )
@@ -67,6 +71,7 @@ from ripwrap.errors import RipwrapError, spell, spell_error
 from ripwrap.models import FileCount, Match, TreeEntry
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
 from ripwrap.results import RankedChunk
+from ripwrap.workspace.deny import ShowDenied
 
 Exclude = Annotated[
     tuple[str, ...],
@@ -89,6 +94,12 @@ class RunOptions:
 SETUP_EXIT_CODES = """\
 Exit codes:
   0  success
+  2  an error; stderr says which"""
+
+WHY_EXIT_CODES = """\
+Exit codes:
+  0  a search reads the file
+  1  it does not; the reason is printed
   2  an error; stderr says which"""
 
 app: App = App(
@@ -160,6 +171,7 @@ def _print_results(operation: Operation, show: Callable[[Any], None], wanted: ty
         "ripwrap search -F 'a[0]' -t py           # plain text, in Python files",
         "ripwrap search TODO -g '!tests/**' -C 2  # not in tests; two lines of context",
         "ripwrap search TODO --json               # JSON lines, for programs",
+        "ripwrap search TODO --coverage           # and how many files were searched",
         "ripwrap search -- --pre                  # a pattern that begins with a dash",
     ),
 )
@@ -176,6 +188,7 @@ def search(
     color: Color = "auto",
     max_columns: MaxColumns = 0,
     limit: Limit = None,
+    coverage: CoverageFlag = False,
     run: RunOptions = RunOptions(),
     **options: Unpack[SearchOptions],
 ) -> int:
@@ -194,7 +207,11 @@ def search(
         options["no_line_number"] = False
 
     def ask(operation: Operation, show: Callable[[Any], None], wanted: type) -> int:
-        return _print_results(partial(operation, pattern, paths=paths, limit=limit, **options), show, wanted, run)
+        code = _print_results(partial(operation, pattern, paths=paths, limit=limit, **options), show, wanted, run)
+        if coverage:
+            files = sync.coverage(cwd=run.cwd, paths=paths, timeout=None, rg=run.rg, **options)
+            print_coverage(files, as_json=run.json)
+        return code
 
     if files_with_matches:
         return ask(sync.files_with_matches, path_printer(color), str)
@@ -294,6 +311,31 @@ def rank(
 
 @app.command(
     sort_key=7,
+    usage="ripwrap why [OPTIONS] FILE [PATH]...",
+    help_epilogue=epilogue(
+        "ripwrap why build/out.py",
+        "ripwrap why src/till.py -t md --no-hidden  # with the options of a search",
+        after=WHY_EXIT_CODES,
+    ),
+)
+@flags(SearchOptions)
+def why(file: str, /, *paths: str, run: RunOptions = RunOptions(), **options: Unpack[SearchOptions]) -> int:
+    """Show why a search reads a file, or does not.
+
+    Parameters
+    ----------
+    file
+        File or directory to explain
+    paths
+        Files and directories of the search [default: all]
+    """
+    reason = sync.why(file, cwd=run.cwd, paths=paths, rg=run.rg, **options)
+    print_json(reason) if run.json else print_reason(reason)
+    return FOUND if reason else NOTHING
+
+
+@app.command(
+    sort_key=8,
     usage="ripwrap doctor [OPTIONS]",
     help_epilogue=epilogue("ripwrap doctor", "ripwrap doctor --rg ./rg", after=SETUP_EXIT_CODES),
 )
@@ -326,7 +368,7 @@ def doctor(*, rg: RgPath = None) -> int:
 
 
 @app.command(
-    sort_key=8,
+    sort_key=9,
     usage="ripwrap install [OPTIONS] [VERSION]",
     help_epilogue=epilogue("ripwrap install", "ripwrap install 15.2.0 --dest /usr/local/bin", after=SETUP_EXIT_CODES),
 )
@@ -373,7 +415,7 @@ def install(
 
 
 @app.command(
-    sort_key=9,
+    sort_key=10,
     usage="ripwrap mcp [OPTIONS]",
     help_epilogue=epilogue(
         "ripwrap mcp --root .", "ripwrap mcp --root src --root docs --http --port 8080", after=SETUP_EXIT_CODES
@@ -390,6 +432,10 @@ def mcp(
     index_location: Annotated[str | None, Parameter(metavar="DIR")] = None,
     embedder: EmbedderName = None,
     hybrid_weight: HybridWeight = None,
+    deny: Annotated[list[str] | None, Parameter(metavar="GLOB", negative=())] = None,
+    no_deny: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
+    show_denied: Annotated[ShowDenied, Parameter(metavar="HOW", show_choices=False)] = "hide",
+    redact: Annotated[bool, Parameter(negative="--no-redact", show_default="on")] = True,
     rg: RgPath = None,
 ) -> int:
     """Serve tools to agents, over MCP.
@@ -410,6 +456,14 @@ def mcp(
         Offer the tools of an index, kept in the user's cache
     index_location
         Keep the index here; project is .ripwrap in each root
+    deny
+        Deny these files, too, as in .gitignore; may be repeated
+    no_deny
+        Deny only the files of --deny, not the usual secrets
+    show_denied
+        Denied files in listings: hide, count or name them
+    redact
+        Mask keys, tokens and passwords in answers
     """
     try:
         from ripwrap import mcp as server
@@ -437,5 +491,8 @@ def mcp(
         index=index_location or index,
         embedder=embedder,
         hybrid_weight=hybrid_weight,
+        deny=(*(() if no_deny else sync.Workspace.SECRETS), *(deny or ())),
+        show_denied=show_denied,
+        redact=redact,
     )
     return FOUND

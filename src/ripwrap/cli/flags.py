@@ -54,6 +54,7 @@ ListFiles = Annotated[bool, _output("Print only the paths of files that match", 
 CountLines = Annotated[bool, _output("Print only how many lines match in each file", alias="-c", show_default=False)]
 ListOthers = Annotated[bool, _output("Print only the paths of files that do not match", show_default=False)]
 CountMatches = Annotated[bool, _output("Print only how many matches each file has", show_default=False)]
+CoverageFlag = Annotated[bool, _output("Print how many files were searched, to stderr", show_default=False)]
 LineNumber = Annotated[bool, _output("Show line numbers", alias="-n", show_default="on")]
 MaxColumns = Annotated[int, _output("Omit lines over NUM bytes, with line end; 0: no limit", alias="-M", metavar="NUM")]
 When = Literal["auto", "always", "never"]
@@ -73,6 +74,9 @@ _COMMANDS = {
     "file_types": "ripwrap types",
 }
 """Command for each function that a hint names."""
+
+_ARGUMENTS = {"path": "FILE", "paths": "PATHS"}
+"""Argument without a name for each option that is no flag."""
 
 _NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)
@@ -225,8 +229,8 @@ def _allowed(kind: Any) -> str:
 
 
 def _flag(hint: Hint) -> str:
-    if hint.option == "paths":
-        return "PATHS"
+    if hint.option in _ARGUMENTS:
+        return _ARGUMENTS[hint.option]
     name = _flag_name(hint.option)
     if hint.kind in ("omit", "correct") or hint.value is None or hint.value is True:
         return name

@@ -30,7 +30,7 @@ from ripwrap._text import FsPath, has_text, plural, raw_bytes, shown
 from ripwrap.cli.flags import When, spell_as_flag
 from ripwrap.errors import HintedText
 from ripwrap.models import Begin, Context, End, FileCount, Match, Message, Summary, TreeEntry
-from ripwrap.results import RankedChunk
+from ripwrap.results import Coverage, RankedChunk, Reason
 
 if TYPE_CHECKING:
     from ripwrap.index import Progress as Done
@@ -138,6 +138,22 @@ def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
         return
     for name, globs in types.items():
         _write(os.fsencode(f"{name}: {', '.join(globs)}\n"))
+
+
+def print_reason(reason: Reason) -> None:
+    """Print the reason why a file is searched or not, in the spelling of the command line."""
+    print(reason.message.spell(spell_as_flag))
+
+
+def print_coverage(coverage: Coverage, *, as_json: bool) -> None:
+    """Print the number of searched files to stderr, and for each kind of other files an example; or a line of JSON."""
+    if as_json:
+        print_json(coverage)
+        return
+    complain(str(coverage))
+    for group in coverage.skipped:
+        for reason in group.examples[:1]:
+            complain(f"{shown(reason.path)}: {reason.message.spell(spell_as_flag)}")
 
 
 def path_printer(color: When) -> Callable[[str], None]:

@@ -172,6 +172,8 @@ class BaseIndex:
         self._last_refresh: _FinishedRefresh | None = None
         self._watches = 0
         self._journal: Journal | None = None
+        self._is_excluded: Callable[[str], bool] | None = None
+        """Function that returns True for a path that is never listed; that of a folder ends in a separator."""
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
@@ -224,7 +226,8 @@ class BaseIndex:
                 for one in self._command.arguments
                 if one.startswith(flag)
             ]
-            journal = Journal(self._root, own_files(self._store.folder, self._root), ignore_files)
+            own = own_files(self._store.folder, self._root)
+            journal = Journal(self._root, own, ignore_files, is_excluded=self._is_excluded)
             self._journal = journal
         return journal.position()
 
@@ -528,7 +531,9 @@ class BaseIndex:
             if found is not None:
                 own = own_files(self._store.folder, self._root)
                 follow = bool(self._file_options.get("follow"))
-                return Candidates(found.total, found.named, found.unsure, self._unlisted, own, follow)
+                iglob = self._file_options.get("iglob", ())
+                iglobs = (iglob,) if isinstance(iglob, str) else tuple(iglob)
+                return Candidates(found.total, found.named, found.unsure, self._unlisted, own, follow, iglobs)
             if not refresh:
                 break
         raise self._missing_error()

@@ -77,6 +77,7 @@ class Journal:
         own: re.Pattern[str] | None,
         ignore_files: Iterable[str] = (),
         *,
+        is_excluded: Callable[[str], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Set up; nothing is watched yet.
@@ -85,10 +86,12 @@ class Journal:
             root: Folder, as a real path.
             own: Pattern of the relative paths whose changes do not count.
             ignore_files: Further files whose changes count.
+            is_excluded: Function that returns True for a relative path whose changes do not count, and that is not
+                opened; the path of a folder ends in a separator.
             clock: Function that returns the time in seconds.
         """
         self._number = next(_NUMBERS)
-        self._watched = _Watched(str(root), own)
+        self._watched = _Watched(str(root), own, is_excluded)
         self._outside = [*_outside_files(root), *ignore_files]
         self._clock = clock
         self._retry_at = 0.0
@@ -125,6 +128,7 @@ class _Watched:
     Attributes:
         root: Path of the root.
         own: Pattern of the relative paths whose changes do not count.
+        is_excluded: See `Journal`.
         identity: Device and inode of the root; `None` if it is not watched yet, or if its watches may be incomplete.
         changes: Number of changes so far.
         folders: Relative path of each folder, by the number of its watch.
@@ -132,9 +136,12 @@ class _Watched:
         outside: Paths of git's own ignore files of repositories in the root.
     """
 
-    def __init__(self, root: str, own: re.Pattern[str] | None) -> None:
+    def __init__(
+        self, root: str, own: re.Pattern[str] | None, is_excluded: Callable[[str], bool] | None = None
+    ) -> None:
         self.root = root
         self.own = own
+        self.is_excluded = is_excluded
         self.identity: tuple[int, int] | None = None
         self.changes = 0
         self.folders: dict[int, str] = {}
@@ -145,7 +152,7 @@ class _Watched:
         """Count an event of a folder, and collect new folders."""
         folder = self.folders[number]
         path = os.path.join(folder, name)
-        if self._is_own(path, folder=bool(mask & _IS_FOLDER)):
+        if self._is_left_out(path, folder=bool(mask & _IS_FOLDER)):
             return
         self.changes += 1
         if not folder and mask & (_DELETE_SELF | _MOVE_SELF | _UNMOUNT):
@@ -167,7 +174,7 @@ class _Watched:
                 below = os.path.join(path, entry.name)
                 if entry.name in _UNWATCHED:
                     self._found_repository(path)
-                elif entry.is_dir(follow_symlinks=False) and not self._is_own(below, folder=True):
+                elif entry.is_dir(follow_symlinks=False) and not self._is_left_out(below, folder=True):
                     found.append(below)
         return found
 
@@ -176,8 +183,11 @@ class _Watched:
         if repository is not None:
             self.outside.add(str(repository.common / "info" / "exclude"))
 
-    def _is_own(self, path: str, *, folder: bool) -> bool:
-        return self.own is not None and self.own.fullmatch(f"{path}/" if folder else path) is not None
+    def _is_left_out(self, path: str, *, folder: bool) -> bool:
+        name = f"{path}/" if folder else path
+        if self.own is not None and self.own.fullmatch(name) is not None:
+            return True
+        return self.is_excluded is not None and self.is_excluded(name)
 
 
 class _Inotify:

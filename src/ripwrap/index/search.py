@@ -34,7 +34,7 @@ _IN_VIEW = (
 )
 _SELECT_IN_VIEW = f"SELECT chunk.id, blob.path, chunk.start{_IN_VIEW}"
 _SELECT_CANDIDATES = (
-    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.names, chunk.start, chunk.at, chunk.size, blob.id,"
+    "SELECT chunk.id, chunk.line, chunk.last, chunk.symbol, chunk.start, chunk.at, chunk.size, blob.id,"
     f" blob.path, blob.digest, tree.size, tree.mtime_ns, tree.ctime_ns{_IN_VIEW}"
 )
 
@@ -93,11 +93,12 @@ def search(
     elif vectors is not None:
         unavailable = vectors.unavailable or "no chunk has one"
     match = postings.match(query.words)
-    words = _word_pool(database, match, number, query) if weight < 1 else ()
+    defined = _find_definitions(database, query.symbols)
+    words = _word_pool(database, match, number, defined) if weight < 1 else ()
     worths = word_worths(query.words, match.having, match.total)
     files: dict[int, IndexedFile] = {}
     chunks = _read_candidates(
-        database, view, number, query, files, dict(words), dict((similar or ()) if weight else ())
+        database, view, number, defined, files, dict(words), dict((similar or ()) if weight else ())
     )
     found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight)
     results = list(_to_results(query, found, chunks))
@@ -105,8 +106,8 @@ def search(
     return Found(results, changed, similar is not None, unavailable, incomplete)
 
 
-def _word_pool(database: "Connection", match: WordMatches, view: int, query: Query) -> Pool:
-    """Return the chunks of a view that are best by BM25, and those that may define a symbol of the query.
+def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:
+    """Return the chunks of a view that are best by BM25, and those of some chunks that define a symbol of the query.
 
     The weight of a word is counted over all views. Chunks of other views are dropped afterwards. Chunks with the same
     score are in the order of path and start, so that the order in which files were indexed does not matter.
@@ -117,16 +118,19 @@ def _word_pool(database: "Connection", match: WordMatches, view: int, query: Que
 
     pool = best_rows(match.best, locate)
     known = {row for row, _ in pool}
-    defining = locate([row for row in _find_definitions(database, query.symbols) if row not in known])
+    defining = locate([row for row in defined if row not in known])
     some = sorted(defining, key=defining.__getitem__)[:POOL_SIZE]
     blobs = {blob for (blob,) in _select(database, "SELECT DISTINCT blob FROM chunk WHERE id IN ({})", some)}
     scores = dict(match.of_blobs(blobs))
     return [*pool, *((row, scores[row]) for row in some if row in scores)]
 
 
-def _find_definitions(database: "Connection", symbols: Collection[str]) -> list[int]:
-    """Return the chunks that define one of the symbols."""
-    return [row for (row,) in _select(database, "SELECT chunk FROM definition WHERE name IN ({})", list(symbols))]
+def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[int, set[str]]:
+    """Map the chunks that define some of the symbols to these."""
+    found: dict[int, set[str]] = {}
+    for row, name in _select(database, "SELECT chunk, name FROM definition WHERE name IN ({})", list(symbols)):
+        found.setdefault(row, set()).add(name)
+    return found
 
 
 def _select(database: "Connection", statement: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
@@ -153,7 +157,7 @@ class _StoredChunk:
         file: The file.
         span: Position in the file.
         symbol: Definition that the chunk is or is in, if known.
-        names: Names that the chunk defines; empty if the query has no symbols.
+        names: Symbols of the query that the chunk defines.
     """
 
     file: IndexedFile
@@ -178,24 +182,34 @@ def _read_candidates(
     database: "Connection",
     view: View,
     number: int,
-    query: Query,
+    defined: Mapping[int, Container[str]],
     files: dict[int, IndexedFile],
     words: Mapping[int, float],
     similar: Mapping[int, float],
 ) -> dict[Candidate, _StoredChunk]:
-    """Return the candidates with their contents; add their files to `files`, by the number of the content."""
+    """Return the candidates with their contents; add their files to `files`, by the number of the content.
+
+    Args:
+        database: The index, in a transaction.
+        view: The view.
+        number: Its number.
+        defined: Symbols of the query that chunks define, by chunk.
+        files: Where the files are added.
+        words: BM25 of chunks.
+        similar: Cosines of chunks.
+    """
     rows = list({**words, **similar})
     found: dict[Candidate, _StoredChunk] = {}
     for some in batches(rows):
         statement = _SELECT_CANDIDATES.format(",".join("?" * len(some)))
-        for row, line, last, symbol, names, start, at, size, blob, path, digest, *stamp in database.execute(
+        for row, line, last, symbol, start, at, size, blob, path, digest, *stamp in database.execute(
             statement, (number, *some)
         ):
             file = files.get(blob)
             if file is None:
                 file = files[blob] = indexed_file(view, path, digest, tuple(stamp))
             known = None if symbol is None else decode_text(symbol)
-            content = _StoredChunk(file, Span(start, at, size), known, names.split(" ") if query.symbols else ())
+            content = _StoredChunk(file, Span(start, at, size), known, defined.get(row, ()))
             candidate = Candidate(file.path, line, last, content, words.get(row, 0.0), similar.get(row))
             found[candidate] = content
     return found

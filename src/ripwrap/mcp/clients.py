@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote_to_bytes, urlsplit
 from urllib.request import url2pathname
@@ -19,6 +19,7 @@ from ripwrap._windows import IS_WINDOWS, is_foreign_path
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import StrPath
 from ripwrap.workspace import Workspace
+from ripwrap.workspace.deny import ShowDenied
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
@@ -45,6 +46,9 @@ class WorkspaceOptions(TypedDict, total=False):
     index: bool | StrPath
     embedder: "str | Embedder | None"
     hybrid_weight: float | None
+    deny: str | Sequence[str]
+    show_denied: ShowDenied
+    redact: bool
 
 
 class NoRootsError(ValueError):

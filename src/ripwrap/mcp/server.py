@@ -17,6 +17,7 @@ from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_tem
 from ripwrap.options import StrPath
 from ripwrap.workspace import Workspace, schemas
 from ripwrap.workspace.arguments import tool_name
+from ripwrap.workspace.deny import DenyRules
 from ripwrap.workspace.dispatch import TOOL_ERRORS
 
 INSTRUCTIONS = (
@@ -65,9 +66,10 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
 
     Raises:
         OSError: A root is not an existing directory.
-
-    It also raises what `Workspace` does.
+        ValueError: An option of the `Workspace` is invalid.
+        EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
+    DenyRules(options.get("deny", ()))  # raises now, and not when the client has named its roots
     options = _with_embedder(options)
     given = Workspace(*roots, **options) if roots else None
 

@@ -52,7 +52,7 @@ def serve(
         options: Options of the `Workspace`.
 
     Raises:
-        ValueError: There are no roots over HTTP.
+        ValueError: There are no roots over HTTP, or an option of the `Workspace` is invalid.
         OSError: A root is not an existing directory, or the server cannot listen at the address.
     """
     logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)

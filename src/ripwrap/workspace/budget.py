@@ -12,6 +12,7 @@ from ripwrap._ripgrep.round_robin import shares
 from ripwrap._text import has_text, in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
+from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult, printable
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
@@ -50,15 +51,17 @@ class Page:
     names: int
 
 
-def content_matches(file: FileMatches, name: str, max_line: int) -> list[ContentMatch]:
-    """Return the matches of a file, with lines clipped around the match."""
+def content_matches(
+    file: FileMatches, name: str, max_line: int, redactor: Redactor | None = None
+) -> list[ContentMatch]:
+    """Return the matches of a file, with secrets masked, and with lines clipped around the match."""
     return [
         ContentMatch(
             file=name,
             line=match.line_number or 0,
-            before=tuple(_clipped(line, max_line) for line in match.before),
-            match=_clipped(match, max_line),
-            after=tuple(_clipped(line, max_line) for line in match.after),
+            before=tuple(_clipped(line, max_line, redactor) for line in match.before),
+            match=_clipped(match, max_line, redactor),
+            after=tuple(_clipped(line, max_line, redactor) for line in match.after),
         )
         for match in file.matches
     ]
@@ -152,6 +155,16 @@ def scope_notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool, e
     return (*notes_of(errors, ended_after, scope.location), *notes)
 
 
+def denied_note(number: int) -> Iterator[str]:
+    """Yield a note with the number of denied files and directories that are left out, if there are any."""
+    if number:
+        yield (
+            f"{plural(number, 'denied file')} or directories not listed."
+            if number > 1
+            else ("1 denied file or directory not listed.")
+        )
+
+
 def _path_error_text(error: PathError) -> str:
     """Return the text of an error without quoted lines: an ignore file may be a link to a file outside of the roots."""
     line = re.match(r"line \d{1,10}(?=: )", error.message)
@@ -234,12 +247,19 @@ def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[Co
     return [match for _, _, match in sorted(ranked, key=lambda one: one[:2])]
 
 
-def _clipped(line: Match | Context, max_line: int) -> str:
+def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
     """Return the text of a line or of several, each cut around its first hit if it is long."""
     text = line.lines
+    spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(text) > max_line else ()
+    if redactor is not None:
+        start, end = _neighbourhood(text, spans[0] if spans else (0, 0), max_line)
+        redacted = redactor(text[start:end], line.line_number or 1)
+        text = redacted.text
+        spans = [
+            redacted.moved((first - start, min(last, end) - start)) for first, last in spans if start <= first < end
+        ]
     if len(text) <= max_line:
         return _harmless(text.rstrip("\r\n"))
-    spans = line.spans() if isinstance(line, Match) else ()
     pieces: list[str] = []
     start = 0
     for part in text.rstrip("\r\n").split("\n"):
@@ -249,6 +269,14 @@ def _clipped(line: Match | Context, max_line: int) -> str:
         pieces.append(_harmless(_around(part, hit, max_line)))
         start += len(part) + 1
     return "\n".join(pieces)
+
+
+def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
+    """Return the part of a text to look for secrets in: all of several lines; of a very long one what may be shown."""
+    margin = max_line + MAX_SECRET_CHARS
+    if len(text) <= 4 * margin or "\n" in text[:-1]:
+        return 0, len(text)
+    return max(hit[0] - margin, 0), min(hit[0] + max_line + margin, len(text))
 
 
 def _harmless(text: str) -> str:

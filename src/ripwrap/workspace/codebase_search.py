@@ -1,6 +1,7 @@
 """Tool `codebase_search`: ranked results for a question, with an index or without, that fit the budget."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ripwrap._operations.rank import rank_request, run_rank
@@ -12,6 +13,7 @@ from ripwrap.results import RankedChunk
 from ripwrap.workspace.arguments import CodebaseSearchArguments
 from ripwrap.workspace.budget import notes_of, shortened, snippet
 from ripwrap.workspace.grep_content import spell_as_argument
+from ripwrap.workspace.redact import redact
 from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.scope import Scope, Settings, open_scope
 
@@ -55,13 +57,19 @@ async def run_codebase_search(
                     f"The index could not be refreshed within {in_seconds(scope.timeout)}, so it was not used; "
                     "index_codebase has no time limit."
                 )
-        if answer is not None:
-            ranking: Ranking = "hybrid" if answer.by_vectors else "index"
-            return _fit_to_budget(settings, scope, query, answer.chunks, limit, ranking, [*notes, *answer.notes])
-        errors: list[PathError] = []
-        chunks = await _rank(run, scope, query, limit + 1, errors)
-        notes = [*notes_of(errors, None, scope.location), *notes]
-        return _fit_to_budget(settings, scope, query, chunks, limit, "files", notes)
+        ranking: Ranking
+        if answer is None:
+            ranking = "files"
+            errors: list[PathError] = []
+            chunks = await _rank(run, scope, query, limit + 1, errors)
+            notes = [*notes_of(errors, None, scope.location), *notes]
+        else:
+            ranking = "hybrid" if answer.by_vectors else "index"
+            chunks = answer.chunks
+            notes += answer.notes
+        if settings.redact:
+            chunks = await run.call(partial(_redacted, settings, scope, chunks))
+        return _fit_to_budget(settings, scope, query, chunks, limit, ranking, notes)
 
 
 async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[PathError]) -> list[RankedChunk]:
@@ -78,6 +86,16 @@ async def _rank(run: Runner, scope: Scope, query: str, limit: int, errors: list[
         report=errors.extend,
     )
     return await run_rank(run, request)
+
+
+def _redacted(settings: Settings, scope: Scope, chunks: Sequence[RankedChunk]) -> list[RankedChunk]:
+    """Return the chunks with secrets masked."""
+    masked: list[RankedChunk] = []
+    for chunk in chunks:
+        redactor = settings.redactor(scope.location, chunk.path) or redact
+        symbol = None if chunk.symbol is None else redact(chunk.symbol).text
+        masked.append(chunk.model_copy(update={"text": redactor(chunk.text, chunk.start_line).text, "symbol": symbol}))
+    return masked
 
 
 def _fit_to_budget(

@@ -9,9 +9,9 @@ each argument. `describe_tools()` copies these lines into the annotations.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, Unpack
 
 import anyio
 import anyio.to_thread
@@ -37,6 +37,7 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
     schema_of,
 )
+from ripwrap.workspace.deny import SECRET_FILES, ShowDenied
 from ripwrap.workspace.dispatch import (
     MAX_CHARS,
     MAX_LINE,
@@ -98,7 +99,10 @@ class Workspace:
     Attributes:
         roots: Real paths of the directories.
         tools: The six tools, or all nine.
+        SECRETS: Globs for `deny`, of files that usually have keys, passwords or tokens in them.
     """
+
+    SECRETS: ClassVar[tuple[str, ...]] = SECRET_FILES
 
     def __init__(
         self,
@@ -113,6 +117,9 @@ class Workspace:
         index: bool | StrPath = False,
         embedder: "str | Embedder | None" = None,
         hybrid_weight: float | None = None,
+        deny: str | Sequence[str] = (),
+        show_denied: ShowDenied = "hide",
+        redact: bool = False,
     ) -> None:
         """Set the directories that the tools may use, and the limits of their answers.
 
@@ -137,14 +144,29 @@ class Workspace:
                 other. So `"auto"`, which chooses a provider by the environment, is refused. With `None`, words alone
                 are searched, and nothing is sent.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is .34.
+            deny: Globs of files and directories that no tool opens or shows, as in `.gitignore`, in any case:
+                `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has those of usual files with secrets.
+            show_denied: Denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a note, or
+                `"name"` them. Their contents and sizes are never shown.
+            redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`.
 
         Raises:
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
-            ValueError: There is no root, a number is too small or out of range, `embedder` is `"auto"` or given without
-                `index`, or `hybrid_weight` is given without `embedder`.
+            ValueError: There is no root, a number is too small or out of range, a glob in `deny` is invalid, `embedder`
+                is `"auto"` or given without `index`, or `hybrid_weight` is given without `embedder`.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
-        settings = Settings(Sandbox(roots), follow, outer_ignore, guard, check_timeout(timeout), max_chars, max_line)
+        settings = Settings(
+            Sandbox(roots, deny=deny),
+            follow,
+            outer_ignore,
+            guard,
+            check_timeout(timeout),
+            max_chars,
+            max_line,
+            show_denied=show_denied,
+            redact=redact,
+        )
         self._tools = ToolDispatcher(settings, index, AsyncRunner(rg), embedder=embedder, hybrid_weight=hybrid_weight)
 
     @property

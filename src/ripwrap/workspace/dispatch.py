@@ -4,7 +4,7 @@ import copy
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 from pydantic import Field
 
@@ -27,6 +27,7 @@ from ripwrap.workspace.arguments import (
     parse_arguments,
     tool_name,
 )
+from ripwrap.workspace.deny import ShowDenied
 from ripwrap.workspace.find_files import run_find_files
 from ripwrap.workspace.grep_content import run_grep_content, spell_as_argument
 from ripwrap.workspace.listing import run_ls, run_tree
@@ -167,7 +168,7 @@ class ToolDispatcher:
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the default.
 
         Raises:
-            ValueError: `max_chars` or `max_line` is too small.
+            ValueError: `max_chars` or `max_line` is too small, or `show_denied` is unknown.
 
         It also raises what `check_index_options()` does.
         """
@@ -175,6 +176,8 @@ class ToolDispatcher:
             raise ValueError(f"max_chars must be at least {MIN_MAX_CHARS}, got {settings.max_chars}")
         if settings.max_line < MIN_MAX_LINE:
             raise ValueError(f"max_line must be at least {MIN_MAX_LINE}, got {settings.max_line}")
+        if settings.show_denied not in get_args(ShowDenied):
+            raise ValueError(f"show_denied must be 'hide', 'count' or 'name', got {settings.show_denied!r}")
         self.settings = settings
         self.runner: MissingRgRunner = MissingRgRunner(runner)
         self._has_index = index is not False

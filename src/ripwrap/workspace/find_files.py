@@ -19,7 +19,7 @@ from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.models import PathError
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import EntryType, FindFilesArguments
-from ripwrap.workspace.budget import listed, scope_notes, shortened
+from ripwrap.workspace.budget import denied_note, listed, scope_notes, shortened
 from ripwrap.workspace.results import Engine, FindFilesResult, printable
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import (
@@ -32,6 +32,7 @@ from ripwrap.workspace.scope import (
     open_scope,
     visible_paths,
 )
+from ripwrap.workspace.tree_collector import find_denied
 
 EXPLAIN_SECONDS = 5.0
 """Seconds for finding out why no file was found."""
@@ -79,9 +80,18 @@ async def run_find_files(
         newest, offset = arguments.sort == "newest", arguments.offset
         end = offset + min(arguments.limit, settings.max_chars // MIN_FILE_CHARS)
         found = await _find(run, scope, arguments, NO_LIMIT if newest else end, progress)
+        denied: list[str] = []
+        if scope.denied is not None and settings.show_denied != "hide":
+            denied = await run.call(partial(_find_denied, scope, arguments))
         # Not `rg --sortr=modified`: before rg 14 it sorts directories only, and files of one age come in any order.
         items = await run.call(partial(_by_age, location.cwd, found.paths)) if newest else found.paths
+        if settings.show_denied == "name":
+            # The last ones of `newest`, because their age is not shown.
+            items = [*items, *denied] if newest else sorted((*items, *denied), key=_path_order)
+            found = replace(found, total=found.total + len(denied))
         paths = [_shown_entry(location, one) for one in items[offset:end]]
+        named = frozenset(_shown_entry(location, one) for one in denied)
+        notes = tuple(denied_note(len(denied))) if settings.show_denied == "count" else ()
         nothing = "" if found.total else await _why_none(run, scope, arguments, found)
 
         def answer(count: int) -> FindFilesResult:
@@ -92,12 +102,13 @@ async def run_find_files(
                 path=location.name,
                 pattern=arguments.pattern,
                 files=tuple(paths[:count]),
+                denied=tuple(path for path in paths[:count] if path in named),
                 total_files=found.total,
                 exact=found.exact,
                 truncated=more or not found.exact,
                 next_offset=offset + count if more and count else None,
                 message=nothing or much,
-                notes=scope_notes(scope, found.errors, timed_out=not found.exact, engine=found.engine),
+                notes=(*scope_notes(scope, found.errors, timed_out=not found.exact, engine=found.engine), *notes),
                 engine=found.engine,
             )
 
@@ -114,6 +125,16 @@ async def _find(
     if progress is not None:
         progress(found.total)
     return found
+
+
+def _find_denied(scope: Scope, arguments: FindFilesArguments) -> list[str]:
+    """Return the denied paths that match; block until all are found."""
+    from ripwrap.workspace.walk import GlobFilter  # pathspec, only now
+
+    globs, excluded = entry_globs(scope.location, arguments.pattern)
+    matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob", ())])
+    kinds = {"file": (False,), "directory": (True,), "any": (False, True)}[arguments.entry_type]
+    return [path for path in find_denied(scope, scope.options) if path.endswith(os.sep) in kinds and matches(path)]
 
 
 def _is_file(location: Location) -> bool:
@@ -160,8 +181,12 @@ def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
         for path in walk.paths(folders=entry_type != "file")
         if (entry_type != "directory" or path.endswith(os.sep)) and matches(path) and (not allowed or allowed(path))
     ]
-    found.sort(key=lambda path: path_order(os.fsencode(path)))
+    found.sort(key=_path_order)
     return _Found(found, len(found), walk.errors, not walk.timed_out, "python")
+
+
+def _path_order(path: str) -> bytes:
+    return path_order(os.fsencode(path))
 
 
 def _shown_entry(location: Location, path: str) -> str:
@@ -209,7 +234,8 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
     """Return the directory that the pattern names exactly, or else the first one that it matches."""
     if not entry_globs(scope.location, pattern)[0]:
         return None
-    if (path := await run.call(partial(_top_directory, scope.location, pattern.rstrip("/")))) is not None:
+    path = await run.call(partial(_top_directory, scope.location, pattern.rstrip("/")))
+    if path is not None and (scope.denied is None or scope.denied.glob_of(path + os.sep) is None):
         return path
     found = await run.call(partial(_find_entries, scope, pattern, "directory"))  # rg sees no directory without files
     return found.paths[0].rstrip(os.sep) if found.paths else None

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, cast
 
+from ripwrap._code.outline import MAX_NAME_CHARS as MAX_SECTION_CHARS
 from ripwrap._concurrency import CANCELLED
 from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.explain import Probe
@@ -29,6 +30,7 @@ from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import GrepContentArguments
 from ripwrap.workspace.budget import Page, content_matches, fit_to_budget, listed, notes_of, shortened
+from ripwrap.workspace.redact import Redactor, redact
 from ripwrap.workspace.results import ContentMatch, FileHits, GrepContentResult, printable
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
@@ -304,7 +306,8 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
     """Return the answer within its budget, with sections if they are wanted."""
     location, settings = query.scope.location, query.settings
     names = [(file, location.shown(file.path)) for file in page.files if file.matches]
-    found = {name: content_matches(file, name, settings.max_line) for file, name in names}
+    redactors = {name: settings.redactor(location, file.path) for file, name in names}
+    found = {name: content_matches(file, name, settings.max_line, redactors[name]) for file, name in names}
     fitted = fit_to_budget(page, found, answer, settings.max_chars)
     if not query.arguments.sections:
         return fitted
@@ -318,7 +321,7 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
             )
             break
         shown = list(matches)
-        found[name][: len(shown)] = _in_sections(query, paths[name], shown)
+        found[name][: len(shown)] = _in_sections(query, paths[name], shown, redactors[name])
     return fit_to_budget(page, found, answer, settings.max_chars)
 
 
@@ -510,7 +513,9 @@ async def _add_literal(run: Runner, query: Query, error: PatternError) -> None:
     error.add_note(f"As plain text the pattern matches {least}{lines} in {files} (fixed_strings=True).")
 
 
-def _in_sections(query: Query, path: str, matches: Sequence[ContentMatch]) -> Iterator[ContentMatch]:
+def _in_sections(
+    query: Query, path: str, matches: Sequence[ContentMatch], redactor: Redactor | None
+) -> Iterator[ContentMatch]:
     """Yield the matches of a file with the definitions that enclose them."""
     lines = source(path) if query.settings.sandbox.holds(path) else None
     if lines is None:
@@ -520,7 +525,13 @@ def _in_sections(query: Query, path: str, matches: Sequence[ContentMatch]) -> It
 
     outline = PatternOutline(path, lines)
     for match in matches:
-        yield match.model_copy(update={"section": outline.enclosing(match.line)})
+        section = outline.enclosing(match.line)
+        if section is not None and redactor is not None:
+            redacted = redactor(lines[section.line - 1], section.line)
+            if redacted.masks:
+                text = redacted.text.strip()[:MAX_SECTION_CHARS]
+                section = section.model_copy(update={"text": text, "name": redact(section.name).text})
+        yield match.model_copy(update={"section": section})
 
 
 def source(path: str) -> list[str] | None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
+from ripwrap._concurrency import in_thread
 from ripwrap._operations.candidates import Candidates
 from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap._ripgrep.literals import Required
@@ -19,7 +20,7 @@ from ripwrap._ripgrep.runner import DeadlineRunner, Runner
 from ripwrap._text import plural, shown
 from ripwrap.errors import Hint, HintedText, spell
 from ripwrap.index.base import BaseIndex, check_weight, weight_without_embedder_error
-from ripwrap.index.embeddings.protocol import Embedder
+from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits, describe, limits_of
 from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
@@ -28,6 +29,7 @@ from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.grep_content import spell_as_argument
+from ripwrap.workspace.redact import redact
 from ripwrap.workspace.results import (
     IndexCodebaseResult,
     IndexedRoot,
@@ -40,6 +42,8 @@ from ripwrap.workspace.scope import Progress, Scope, Settings, open_scope
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
+
+    from ripwrap.index.embeddings.protocol import Vectors
 
 
 class _RootIndex(BaseIndex):
@@ -56,6 +60,9 @@ class _RootIndex(BaseIndex):
             found.location.cwd, location=location, embedder=embedder, hybrid_weight=hybrid_weight, **found.options
         )
         self._allowed = found.allowed
+        denied = found.denied
+        if denied is not None:
+            self._is_excluded = lambda path: not denied.allows(path)
         self.is_guarded = "max_depth" in found.options
         if not self.is_guarded:
             self._watches = 1  # watched until it is closed
@@ -101,12 +108,34 @@ class _RootIndex(BaseIndex):
             return bool(self._store.read_only(built))
         return False
 
+    def allows(self, path: str) -> bool:
+        """Return whether an answer may show a path, relative to the root."""
+        return self._allowed is None or self._allowed(path)
+
     def close(self) -> None:
         self._close()
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
-        own, allowed = super()._without_own(paths), self._allowed
-        return own if allowed is None else [path for path in own if allowed(path)]
+        own = super()._without_own(paths)
+        return own if self._allowed is None else [path for path in own if self.allows(path)]
+
+
+class _MaskingEmbedder:
+    """Embedder that is sent texts and queries with secrets masked, as answers show them."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name: str = embedder.name
+        self.limits: Limits = limits_of(embedder)
+        self.destination: Destination = describe(embedder)
+
+    @property
+    def dimension(self) -> int | None:
+        return self._embedder.dimension
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> "Vectors":
+        masked = await in_thread(lambda: [redact(text).text for text in texts])
+        return await self._embedder.embed(masked, query=query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +161,7 @@ class Indexes:
     ) -> None:
         self._settings = settings
         self._location = location
-        self._embedder = embedder
+        self._embedder = _MaskingEmbedder(embedder) if settings.redact and embedder is not None else embedder
         self._hybrid_weight = hybrid_weight
         self._made: dict[str, _RootIndex] = {}
 
@@ -172,7 +201,9 @@ class Indexes:
             notes += _notes_of(answer)
             prefix = "" if len(self._settings.sandbox.roots) == 1 else f"{index.root}/"
             every = every and len(results) < POOL_SIZE
-            inside = results if whole else [one for one in results if location.has(one.path)]
+            # An index has no denied file, unless another program has written it.
+            allowed = [one for one in results if index.allows(one.path)]
+            inside = allowed if whole else [one for one in allowed if location.has(one.path)]
             answers.append([one.model_copy(update={"path": f"{prefix}{one.path}"}) for one in inside])
         # Scores of two indexes do not compare, so the results alternate.
         interleaved = [one for one in chain.from_iterable(zip_longest(*answers)) if one is not None]
@@ -203,8 +234,8 @@ class Indexes:
         index = self._of(location.cwd)
         if index.is_guarded or not await run.call(index.is_built):
             return None
-        candidates = await index.candidates(run, required, found.timeout)
-        return candidates.below(location.paths[0])
+        candidates = (await index.candidates(run, required, found.timeout)).below(location.paths[0])
+        return candidates if candidates is None or found.allowed is None else candidates.only(found.allowed)
 
     def _of(self, root: str) -> _RootIndex:
         if root not in self._made:

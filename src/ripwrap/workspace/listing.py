@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 
@@ -14,11 +15,11 @@ from ripwrap.errors import BinaryError
 from ripwrap.models import TreeEntry
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import LsArguments, TreeArguments
-from ripwrap.workspace.budget import scope_notes, shortened
+from ripwrap.workspace.budget import denied_note, scope_notes, shortened
 from ripwrap.workspace.results import Engine, Layout, ListEntry, ListResult, printable
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Progress, Scope, Settings, exclude_options, open_scope
-from ripwrap.workspace.tree_collector import COMMON_FILES, TreeCollector, add_folders, walk_tree
+from ripwrap.workspace.tree_collector import COMMON_FILES, TreeCollector, add_folders, find_denied, walk_tree
 
 MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
@@ -50,7 +51,10 @@ async def run_ls(
             tree = await run.call(partial(walk_tree, scope, new, options))
         if tree.is_empty:
             tree = await run.call(partial(add_folders, tree, scope, options))
-        return await run.call(partial(_tree_result, settings, scope, tree, arguments.limit, engine=engine, layout="ls"))
+        listed = await run.call(partial(_with_denied, settings, scope, tree, options))
+        return await run.call(
+            partial(_tree_result, settings, listed, tree, arguments.limit, engine=engine, layout="ls")
+        )
 
 
 async def run_tree(
@@ -66,7 +70,22 @@ async def run_tree(
         tree = await run.collect(Step(command, new, scope.timeout))
         if tree.is_empty:
             tree = await run.call(partial(add_folders, tree, scope, scope.options))
-        return await run.call(partial(_tree_result, settings, scope, tree, arguments.limit, engine="rg", layout="tree"))
+        listed = await run.call(partial(_with_denied, settings, scope, tree, scope.options))
+        return await run.call(
+            partial(_tree_result, settings, listed, tree, arguments.limit, engine="rg", layout="tree")
+        )
+
+
+def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options: FileOptions) -> Scope:
+    """Add the denied names to the tree, or a note with their number to the scope, if the user wants that."""
+    if scope.denied is None or settings.show_denied == "hide":
+        return scope
+    denied = find_denied(scope, options)
+    if settings.show_denied == "count":
+        return replace(scope, notes=(*scope.notes, *denied_note(len(denied))))
+    for path in denied:
+        tree.add_denied(path)
+    return scope
 
 
 def _tree_result(
@@ -145,6 +164,7 @@ def _entry(location: Location, tree: TreeCollector, entry: TreeEntry) -> ListEnt
         depth=entry.depth,
         is_dir=entry.is_dir,
         closed=entry.is_dir and entry.path in tree.closed,
+        denied=entry.path in tree.denied,
         truncated=entry.truncated,
     )
 

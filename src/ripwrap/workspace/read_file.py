@@ -14,6 +14,7 @@ from ripwrap._safe_open import open_regular_file
 from ripwrap._text import BOMS, in_seconds, is_binary, plural, shown
 from ripwrap.workspace.arguments import LineRange, ReadFileArguments
 from ripwrap.workspace.budget import shortened, snippet
+from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor, key_lines, redact
 from ripwrap.workspace.results import LineBlock, ReadFileResult
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
@@ -116,6 +117,8 @@ def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -
     path = location.paths[0]
     deadline = _Deadline(settings.timeout)
     with open(open_regular_file(location.cwd, path, follow=False), "rb") as file:
+        redactor = partial(redact, keys=key_lines(file)) if settings.redact else None
+        file.seek(0)
         start = file.peek(_BINARY_CHECK_BYTES)[:_BINARY_CHECK_BYTES]
         if is_binary(start):
             size = os.fstat(file.fileno()).st_size
@@ -123,16 +126,21 @@ def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -
         mark, encoding = next(((mark, name) for mark, name in BOMS if start.startswith(mark)), (b"", "utf-8"))
         file.read(len(mark))
         with io.TextIOWrapper(file, encoding, errors="replace", newline="\n") as text:
-            lines, total = _read_text(text, settings.max_line, settings.max_chars, ranges, deadline)
+            lines, total = _read_text(text, settings, redactor, ranges, deadline)
         return _Lines(lines, total, encoding)
 
 
 def _read_text(
-    text: io.TextIOWrapper, max_line: int, max_chars: int, ranges: Sequence[LineRange], deadline: "_Deadline"
+    text: io.TextIOWrapper,
+    settings: Settings,
+    redactor: Redactor | None,
+    ranges: Sequence[LineRange],
+    deadline: "_Deadline",
 ) -> tuple[list[_Line], int | None]:
     """Return the lines, and the number of all lines, or `None` if counting them takes too long."""
     lines: list[_Line] = []
-    number, room = 0, max_chars
+    number, room = 0, settings.max_chars
+    most = settings.max_line + 1 + (MAX_SECRET_CHARS if redactor else 0)
     try:
         for one in ranges:
             while number + 1 < one.start:
@@ -140,11 +148,12 @@ def _read_text(
                     return lines, number
                 number += 1
             while room > 0 and (one.end is None or number < one.end):
-                piece = text.readline(max_line + 1)
+                piece = text.readline(most)
                 if not piece:
                     return lines, number
                 number += 1
-                lines.append(_Line(number, snippet(piece, 1, max_line)))
+                shown = redactor(piece, number).text if redactor else piece
+                lines.append(_Line(number, snippet(shown, 1, settings.max_line)))
                 room -= len(lines[-1].text) + 1
                 if not piece.endswith("\n"):
                     _skip_line(text, deadline)

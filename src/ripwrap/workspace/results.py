@@ -216,17 +216,20 @@ class FindFilesResult(ToolResult, frozen=True):
     Attributes:
         pattern: Glob.
         files: Files and directories of this page; a directory ends in a slash.
+        denied: Those of `files` that the tools may name but not open.
         total_files: Number of all files and directories that were found.
         exact: True if the search ran to its end, so that the number is final.
     """
 
     pattern: str
     files: tuple[str, ...]
+    denied: tuple[str, ...] = ()
     total_files: int
     exact: bool
 
     def _body(self) -> Iterator[str]:
-        yield from map(printable, self.files)
+        denied = frozenset(self.denied)
+        yield from (f"{printable(file)} [denied]" if file in denied else printable(file) for file in self.files)
 
 
 class ListEntry(BaseModel, frozen=True):
@@ -238,6 +241,7 @@ class ListEntry(BaseModel, frozen=True):
         depth: Number of directories between the entry and the directory that was listed.
         is_dir: True for a directory.
         closed: True for a directory that is named but not listed, such as `node_modules`.
+        denied: True for a file or directory that the tools may name but not open.
         truncated: For a `[N truncated]` line, number of entries of `path` that are left out; else 0.
     """
 
@@ -246,11 +250,12 @@ class ListEntry(BaseModel, frozen=True):
     depth: int
     is_dir: bool = False
     closed: bool = False
+    denied: bool = False
     truncated: int = 0
 
     def structured(self) -> str | dict[str, Any]:
         """Return the path, with a slash at the end of a directory; an object if there is more to say."""
-        if self.closed or self.truncated:
+        if self.closed or self.denied or self.truncated:
             return self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "depth"})
         return f"{self.path}/" if self.is_dir else self.path
 
@@ -549,6 +554,8 @@ def _name(entry: ListEntry) -> str:
     if entry.truncated:
         return f"[{entry.truncated} truncated]"
     name = printable(entry.name)
+    if entry.denied:
+        return f"{name}{'/' * entry.is_dir} [denied]"
     return f"{name}/ [not listed]" if entry.closed else f"{name}/" if entry.is_dir else name
 
 

@@ -1,4 +1,4 @@
-"""Sandbox of the tools: they may use a path only if its real path is below a root.
+"""Sandbox of the tools: they may use a path only if its real path is below a root, and no glob denies it.
 
 This module opens no file; it uses `lstat`, `readlink` and `stat`. Its answers are valid only at that moment: a program
 that can change the files while a tool runs can replace a directory by a link.
@@ -6,7 +6,8 @@ that can change the files while a tool runs can replace a directory by a link.
 
 import os
 import re
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -14,6 +15,10 @@ from ripwrap._text import shown
 from ripwrap._windows import IS_WINDOWS, why_misleading
 from ripwrap.errors import AccessDeniedError
 from ripwrap.options import StrPath
+from ripwrap.workspace.deny import DeniedPaths, DenyRules
+
+_MAX_LINKS = 40
+"""Maximum number of links on the way to a file, as in Linux (path_resolution(7))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +67,10 @@ class Sandbox:
 
     Attributes:
         roots: Real paths of the directories when the sandbox was made; none is inside another.
+        deny: Rules of denied paths, relative to each root.
     """
 
-    def __init__(self, roots: Sequence[StrPath], *, windows: bool = IS_WINDOWS) -> None:
+    def __init__(self, roots: Sequence[StrPath], *, deny: str | Sequence[str] = (), windows: bool = IS_WINDOWS) -> None:
         if not roots:
             raise ValueError("no root given; name at least one directory that the tools may use")
         real: list[str] = []
@@ -72,13 +78,15 @@ class Sandbox:
             if not any(below(PurePath(root), PurePath(other)) is not None for other in real):
                 real = [other for other in real if below(PurePath(other), PurePath(root)) is None] + [root]
         self.roots: tuple[str, ...] = tuple(real)
+        self.deny = DenyRules(deny, roots=self.roots, windows=windows)
         self._windows = windows
 
     def locate(self, path: str) -> Location:
         """Return the location of a path: absolute, relative to a root, or `.` for all roots.
 
         Raises:
-            AccessDeniedError: The path leads out of the roots.
+            AccessDeniedError: The path leads out of the roots, or is denied. For a denied path the error is the same
+                whether it exists or not.
             FileNotFoundError: The path does not exist, or a root is gone.
             PermissionError: A directory on the way to the path cannot be entered.
             ValueError: The text cannot be a path.
@@ -93,13 +101,59 @@ class Sandbox:
         if several and os.path.normpath(path) == os.curdir:
             common = self._common()
             return Location(common, tuple(os.path.relpath(root, common) for root in self.roots), common)
-        candidates = [held for held in map(self._held, self._readings(path)) if held]
+        readings = self._readings(path)
+        if glob := next(filter(None, map(self.denied_by, readings)), None):
+            said = f'{shown(path)} is denied by "{glob}"'
+            raise AccessDeniedError(said, path=path, roots=self.roots, denied_by=glob)
+        candidates = [held for held in map(self._held, readings) if held]
         if not candidates:
             raise AccessDeniedError(
                 f"{shown(path)} is outside of the allowed directories: {', '.join(map(shown, self.roots))}",
                 path=path,
                 roots=self.roots,
             )
+        return self._existing(path, candidates)
+
+    def holds(self, path: str) -> bool:
+        """Return whether an answer may show an absolute path: it is not denied, and its real path is below a root."""
+        return self._held(path) is not None and self.denied_by(path) is None
+
+    def denied_by(self, path: str) -> str | None:
+        """Return the glob that denies a file; `None` if there is none.
+
+        A file is denied if a glob matches its real path, a directory above it, or a link on the way to it. A hard link
+        is another name for the same file, of which the system does not tell the first name.
+
+        Args:
+            path: Absolute path. It may lead out of the roots, or not exist.
+        """
+        if not self.deny:
+            return None
+        for visited, folder in _visited(path):
+            for root in self.roots:
+                relative = _below_any_spelling(visited, root)
+                if relative not in (None, os.curdir) and (glob := self.deny.glob_of_name(relative, folder=folder)):
+                    return glob
+        held = self._held(path)
+        return None if held is None else self.deny.glob_of(held[1], folder=_may_be_folder(path))
+
+    def denied_paths(self, location: Location) -> DeniedPaths | None:
+        """Return the denied paths of a location; `None` if no path can be denied."""
+        if not self.deny:
+            return None
+        return DeniedPaths(self.deny, location.paths if location.several else ())
+
+    def _readings(self, path: str) -> list[str]:
+        """Return the absolute paths that a caller may mean: below each root, or in the home directory."""
+        readings = [os.path.join(root, path) for root in self.roots]
+        # Only `~` is expanded: `~name` is the home directory of another user.
+        if re.match(r"~(?=[/\\]|$)", path) and not any(map(os.path.lexists, readings)):
+            return [os.path.expanduser("~") + path[1:]]
+        return readings
+
+    def _existing(self, path: str, candidates: Sequence[tuple[str, str]]) -> Location:
+        """Return the location of the first candidate that exists; raise the errors of `locate()`."""
+        several = len(self.roots) > 1
         denied: PermissionError | None = None
         for root, relative in candidates:
             target = os.path.join(root, relative)
@@ -125,18 +179,6 @@ class Sandbox:
         raise FileNotFoundError(
             f"{shown(path)} does not exist in {', '.join(map(shown, self.roots))}; ls lists the files"
         )
-
-    def holds(self, path: str) -> bool:
-        """Return whether a path may be shown in an answer: its real path is below a root."""
-        return self._held(path) is not None
-
-    def _readings(self, path: str) -> list[str]:
-        """Return the absolute paths that a caller may mean: below each root, or in the home directory."""
-        readings = [os.path.join(root, path) for root in self.roots]
-        # Only `~` is expanded: `~name` is the home directory of another user.
-        if re.match(r"~(?=[/\\]|$)", path) and not any(map(os.path.lexists, readings)):
-            return [os.path.expanduser("~") + path[1:]]
-        return readings
 
     def _common(self) -> str:
         try:
@@ -201,6 +243,59 @@ def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_resu
         if os.path.samestat(state, wanted):
             return str(path.relative_to(ancestor))
     return None
+
+
+def _visited(path: str) -> Iterator[tuple[str, bool]]:
+    """Yield each path that the system looks up on the way to an absolute path, and whether it may be a directory.
+
+    The directories above a path that is yielded are real, as in path_resolution(7).
+    """
+    anchor = PurePath(path).anchor
+    here, links = anchor, 0
+    waiting = _parts(path[len(anchor) :])
+    while waiting:
+        part = waiting.pop()
+        if part in ("", os.curdir):
+            continue
+        if part == os.pardir:
+            here = os.path.dirname(here)
+            continue
+        here = os.path.join(here, part)
+        yield here, bool(waiting) or _may_be_folder(here)
+        try:
+            target = os.readlink(here).removeprefix("\\\\?\\")
+        except (OSError, ValueError):
+            continue
+        links += 1
+        if links > _MAX_LINKS:
+            return
+        start = PurePath(target).anchor
+        here = start or os.path.dirname(here)
+        waiting += _parts(target[len(start) :])
+
+
+def _parts(path: str) -> list[str]:
+    """Return the parts of a path, the last first."""
+    return path.replace(os.altsep or os.sep, os.sep).split(os.sep)[::-1]
+
+
+def _may_be_folder(path: str) -> bool:
+    """Return False for an existing file; True for a directory, a link, and a path that does not exist."""
+    return os.path.islink(path) or os.path.isdir(path) or not os.path.lexists(path)
+
+
+def _below_any_spelling(path: str, root: str) -> str | None:
+    """Return what `below()` returns, but let the root be spelled in another case or form of Unicode."""
+    relative = below(PurePath(path), PurePath(root))
+    if relative is None:
+        parts, own = PurePath(path).parts, PurePath(root).parts
+        if tuple(map(_folded, parts[: len(own)])) == tuple(map(_folded, own)):
+            relative = os.path.join(os.curdir, *parts[len(own) :])
+    return relative and os.path.normpath(relative)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name.casefold())
 
 
 def _real_root(root: StrPath) -> str:

@@ -17,7 +17,9 @@ from ripwrap._text import shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import comma_separated
+from ripwrap.workspace.deny import DeniedPaths, ShowDenied
 from ripwrap.workspace.guard import guard_limits, home, mounted
+from ripwrap.workspace.redact import Redactor, file_redactor
 from ripwrap.workspace.sandbox import Location, Sandbox
 
 Progress: TypeAlias = Callable[[int], None]
@@ -49,6 +51,20 @@ class Settings:
     timeout: float | None
     max_chars: int
     max_line: int
+    show_denied: ShowDenied = "hide"
+    redact: bool = False
+
+    def redactor(self, location: Location, path: str) -> Redactor | None:
+        """Return the function that masks secrets in lines of a file, which it reads; `None` to show them.
+
+        Args:
+            location: Location of the search.
+            path: Path of the file, relative to the directory that rg runs in, or absolute.
+        """
+        if not self.redact:
+            return None
+        relative = os.path.relpath(os.path.join(location.cwd, path), location.cwd)
+        return file_redactor(location.cwd, relative, follow=self.follow, roots=location.paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,7 @@ class Scope:
         timeout: Seconds after which rg is ended.
         notes: Sentences about the scope for the answer.
         allowed: Function that returns True if an answer may show a path that rg prints; `None` allows all.
+        denied: Denied paths; `None` if no path can be denied.
     """
 
     location: Location
@@ -68,6 +85,7 @@ class Scope:
     timeout: float | None
     notes: tuple[str, ...] = ()
     allowed: PathFilter | None = None
+    denied: DeniedPaths | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +117,11 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
     location = settings.sandbox.locate(path)
     options: FileOptions = {"hidden": hidden, "follow": settings.follow, "no_ignore": ignored}
     scope = Scope(location, options, settings.timeout)
+    denied = settings.sandbox.denied_paths(location)
+    if denied is not None:
+        # rg opens none of them. The filter is for a path that rg would list nevertheless.
+        options["iglob"] = denied.iglobs()
+        scope = replace(scope, denied=denied, allowed=denied.allows)
     if settings.follow:
         scope = replace(scope, notes=(FOLLOW_NOTE,), allowed=partial(_holds, settings.sandbox, location.cwd))
     if settings.guard:
@@ -143,7 +166,7 @@ def _holds(sandbox: Sandbox, cwd: str, path: str) -> bool:
 def _outer_rules(location: Location) -> str:
     if location.paths[0] == os.curdir:
         return ""
-    from ripwrap.workspace.ignore_files import outer_rules  # pathspec, only now
+    from ripwrap._ignore.rules import outer_rules  # pathspec, only now
 
     return outer_rules(location.cwd, location.paths[0])
 

@@ -30,6 +30,7 @@ class TreeCollector(BaseListingCollector[str]):
         total: Number of files, without those in closed directories.
         skipped: Number of files of common kinds that are not shown.
         closed: Directories that are named but not listed, by their paths in the tree.
+        denied: Denied files and directories that are named, by their paths in the tree.
         is_file: True if the location is a single file.
         folded: True if directories at `max_depth` have entries that are not shown.
     """
@@ -57,6 +58,7 @@ class TreeCollector(BaseListingCollector[str]):
         self.total: int = 0
         self.skipped: int = 0
         self.closed: set[str] = set()
+        self.denied: set[str] = set()
         self.folded: bool = False
         self.is_file: bool = False
         self._scope = scope
@@ -105,6 +107,19 @@ class TreeCollector(BaseListingCollector[str]):
         else:
             insert_parts(self.root, parents, name)
 
+    def add_denied(self, path: str) -> None:
+        """Add the name of a denied path, if its place is listed; that of a directory ends in a separator."""
+        _, parts = self._parts(path.rstrip(os.sep))
+        below_closed = any(os.path.join(*parts[:depth]) in self.closed for depth in range(1, len(parts)))
+        too_deep = self._max_depth and len(parts) > self._max_depth
+        if below_closed or too_deep or not self._exclude.isdisjoint(parts):
+            return
+        self.denied.add(os.path.join(*parts))
+        if path.endswith(os.sep):
+            directory_at(self.root, parts)
+        else:
+            insert_parts(self.root, parts[:-1], parts[-1])
+
     def _parts(self, path: str) -> tuple[str, list[str]]:
         """Return the searched path that holds a path, and the names below it; with several roots, the root first."""
         location = self._scope.location
@@ -138,3 +153,13 @@ def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> Tree
         tree.add(path)
     tree.timed_out = walk.timed_out
     return tree
+
+
+def find_denied(scope: Scope, options: FileOptions) -> list[str]:
+    """Return the denied paths of a location, without those below a denied directory; block as `walk_tree()` does."""
+    from ripwrap.workspace.walk import ScopeWalk
+
+    walk = ScopeWalk(scope, options)
+    for _ in walk.paths():
+        pass
+    return walk.denied

@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from ripwrap._concurrency import CANCELLED
+from ripwrap._ignore.rules import IgnoreStack, Rule, Rules, match_text
 from ripwrap._ripgrep.stderr import path_error
+from ripwrap._windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError
 from ripwrap.models import PathError
 from ripwrap.options import EXCLUDED, FileOptions
-from ripwrap.workspace.ignore_files import IgnoreStack, Rule, Rules, match_text
 from ripwrap.workspace.scope import Scope, escaped
-
-NAME_SURROGATE_TAG = 0x20000000
-"""Bit of a Windows reparse tag that marks a file that stands for another one (`IsReparseTagNameSurrogate`)."""
 
 
 class ScopeWalk:
@@ -25,13 +23,16 @@ class ScopeWalk:
 
     Attributes:
         errors: Paths that could not be read, with rg's messages.
+        denied: Denied paths that would be listed if they were not denied; that of a folder ends in a separator.
         timed_out: True if the walk was stopped at the time limit of the scope.
     """
 
     def __init__(self, scope: Scope, options: FileOptions) -> None:
         self.errors: list[PathError] = []
+        self.denied: list[str] = []
         self.timed_out = False
         self._location = scope.location
+        self._denied = scope.denied
         self._options = options
         self._timeout = scope.timeout
 
@@ -66,8 +67,17 @@ class ScopeWalk:
                 folders=folders,
                 stop=stop,
                 report=partial(self._report, start),
+                is_denied=partial(self._is_denied, start),
             ):
                 yield os.path.join(start, name)
+
+    def _is_denied(self, start: str, name: str) -> bool:
+        """Return whether a path is denied, and note it."""
+        path = os.path.join(start, name)
+        if self._denied is None or self._denied.glob_of(path) is None:
+            return False
+        self.denied.append(path)
+        return True
 
     def _report(self, start: str, name: str, error: OSError) -> None:
         self.errors.append(path_error(os.path.normpath(os.path.join(start, name)), error))
@@ -115,6 +125,7 @@ def walk(
     folders: bool = False,
     stop: Callable[[], bool],
     report: Callable[[str, OSError], object],
+    is_denied: Callable[[str], bool] = lambda _: False,
 ) -> Iterator[str]:
     """Yield the paths of files below a folder, relative to the root, depth first, in each folder by name.
 
@@ -132,6 +143,8 @@ def walk(
         folders: Yield folders below `sub`, too, each before its content, with a separator at its end.
         stop: Function that is called before each folder and file; the listing ends when it returns True.
         report: Function that is called with each path that cannot be read, relative to the root, and the error.
+        is_denied: Function that returns True for a path to leave out, relative to the root; that of a folder ends in a
+            separator. It is called only for a path that nothing else leaves out.
 
     Raises:
         GlobError: One of `exclude` does not parse.
@@ -145,6 +158,7 @@ def walk(
         device=os.stat(os.path.join(root, sub)).st_dev if one_file_system else None,
         folders=folders,
         report=report,
+        is_denied=is_denied,
     )
     return walker.walk(sub, stop)
 
@@ -168,6 +182,7 @@ class _Walker:
     device: int | None
     folders: bool
     report: Callable[[str, OSError], object]
+    is_denied: Callable[[str], bool]
 
     def walk(self, sub: str, stop: Callable[[], bool]) -> Iterator[str]:
         if os.path.isfile(os.path.join(self.root, sub)):
@@ -217,7 +232,9 @@ class _Walker:
         ignored = ignores.is_ignored(text, is_folder=is_folder)
         if ignored is None:
             ignored = not self.hidden and _is_hidden(entry)
-        return ignored or (is_folder and self.device is not None and not self._is_on_device(path))
+        if ignored or (is_folder and self.device is not None and not self._is_on_device(path)):
+            return True
+        return self.is_denied(path + os.sep * is_folder)
 
     def _is_on_device(self, folder: str) -> bool:
         # Not `entry.stat()`, which does not know the device on Windows.

@@ -39,22 +39,24 @@ _TABLES = (
     # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
     # of a removed row is never taken for that of another row.
     # `trigrams` is 1 if its trigrams have a document, 0 if they get none, NULL if it was not read; see `trigrams.py`.
+    # `names` are those that its chunks define, compressed: with them its rows of `definition` are found and deleted.
     """CREATE TABLE blob (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, UNIQUE (path, digest)
+        id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, names BLOB NOT NULL,
+        UNIQUE (path, digest)
     )""",
     "CREATE INDEX blob_trigrams ON blob (trigrams)",
     # The directory of trigrams, a random number that changes with its documents, and their number.
     "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
-    # `start`, `at` and `size` are a `Span`, `line` and `last` the numbers of the first and last line, `symbol` the
-    # definition that the chunk is or is in, if known, `names` the names that it defines, separated by blanks. A `blank`
-    # chunk needs no vector. The text is not stored. Symbols and paths that are not UTF-8 are stored as bytes.
+    # The chunks of a content have consecutive numbers. `start`, `at` and `size` are a `Span`, `line` and `last` the
+    # numbers of the first and last line, `symbol` the definition that the chunk is or is in, if known. A `blank` chunk
+    # needs no vector. The text is not stored. Symbols and paths that are not UTF-8 are stored as bytes.
     """CREATE TABLE chunk (
         id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER,
         size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, blank INTEGER NOT NULL,
-        digest BLOB NOT NULL, symbol, names TEXT NOT NULL
+        digest BLOB NOT NULL, symbol
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
-    # The names of chunks again, for look-ups. It has no index on `chunk`, which would be as large as the table.
+    # The names that chunks define. It has no index on `chunk`, which would be as large as the table.
     "CREATE TABLE definition (name TEXT NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (name, chunk)) WITHOUT ROWID",
     # The directory of full-text search, a random number that changes with its documents, and their number.
     "CREATE TABLE postings (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",

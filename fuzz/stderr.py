@@ -1,6 +1,6 @@
-"""Whatever rg writes to stderr: errors, never an exception.
+"""Fuzz the parser of rg's stderr: any bytes become errors, and the parser never raises.
 
-An input is a byte (how rg ended), what rg wrote, and, each behind a NUL, the patterns that it was to search for.
+An input is a byte for rg's exit and options, the bytes that rg wrote, and the patterns, each after a NUL.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _TYPES = ("py", "python", "rust", "c")
 
 
 def one(data: bytes) -> None:
-    """One input."""
+    """Run one input."""
     how, (stderr, *quoted) = data[:1], data[1:].split(b"\0")
     out_of_threads(stderr)
     only_path_errors(stderr)

@@ -1,4 +1,4 @@
-"""An rg that writes nothing: deadlines and Ctrl-C hold, and an rg that could start no thread is noticed."""
+"""An rg that writes nothing: timeouts and Ctrl-C end it, and an rg that could not start a thread is retried."""
 
 import signal
 import subprocess
@@ -15,20 +15,20 @@ from windows.conftest import StandIn
 
 
 @pytest.mark.parametrize("launcher", [False, True])
-def test_deadline_holds_while_rg_is_mute(stand_in: StandIn, launcher: bool) -> None:
+def test_timeout_ends_an_rg_that_writes_nothing(stand_in: StandIn, launcher: bool) -> None:
     rg = stand_in.does("launch", "mute") if launcher else stand_in.does("mute")
     with stand_in.gone_after("timeout of a mute rg"), pytest.raises(TimeoutError):
         list(sync.search("x", rg=rg, timeout=0.5))
 
 
-def test_interrupt_holds_while_rg_is_mute(stand_in: StandIn) -> None:
+def test_ctrl_c_ends_an_rg_that_writes_nothing(stand_in: StandIn) -> None:
     threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
     with stand_in.gone_after("Ctrl-C with a mute rg"), pytest.raises(KeyboardInterrupt):
         list(sync.search("x", rg=stand_in.does("mute")))
 
 
 @pytest.mark.anyio
-async def test_cancelled_task_ends_a_mute_rg(stand_in: StandIn) -> None:
+async def test_cancelled_task_ends_an_rg_that_writes_nothing(stand_in: StandIn) -> None:
     with stand_in.gone_after("cancellation of a mute rg"), anyio.move_on_after(0.5) as scope:
         async for _ in ripwrap.search("x", rg=stand_in.does("mute")):
             pass
@@ -63,18 +63,18 @@ def test_blocking_rg_that_does_not_exit_after_its_answer_is_killed(stand_in: Sta
         assert [match.line_number for match in sync.search("x", rg=rg)] == [1]
 
 
-def test_child_of_a_launcher_that_has_ended_holds_the_answer_no_longer_than_a_deadline(stand_in: StandIn) -> None:
+def test_timeout_ends_a_search_if_the_child_of_an_exited_launcher_keeps_the_pipe(stand_in: StandIn) -> None:
     rg = stand_in.does("leave", "mute")
     with stand_in.gone_after("timeout of an rg whose launcher has ended"), pytest.raises(TimeoutError):
         list(sync.search("x", rg=rg, timeout=2))
 
 
-def test_timeout_of_years_is_kept(shop: Path) -> None:
-    """Defect 7: a timer takes at most 49 days."""
+def test_timeout_of_years_raises_no_error(shop: Path) -> None:
+    """Timers of Windows take at most 49 days."""
     assert len(list(sync.files(cwd=shop, timeout=1e9))) == 3
 
 
-def test_reading_what_a_child_writes_leaves_its_offset() -> None:
+def test_reading_the_output_file_of_a_child_does_not_move_its_offset() -> None:
     with open_temporary_file() as file:
         for count in range(1, 4):
             assert subprocess.run("cmd /c echo x", stdout=file, check=True).returncode == 0

@@ -1,4 +1,4 @@
-"""A path on another computer, or of a device, in a tool call: refused before anything looks at it."""
+"""Paths on another computer and device paths in tool calls: refused without an access to them."""
 
 import os
 from collections.abc import Callable
@@ -23,7 +23,7 @@ FOREIGN = [
 
 @pytest.fixture
 def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths that Python asked the system about."""
+    """Paths that Python has passed to `os` functions."""
     paths: list[str] = []
 
     def spy(call: Callable[..., object]) -> Callable[..., object]:
@@ -42,7 +42,9 @@ def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize("path", FOREIGN)
 @pytest.mark.parametrize("tool", ["grep_content", "find_files", "ls", "tree"])
-def test_tool_refuses_it_unseen(tmp_path: Path, tool: str, path: str, looked_at: list[str]) -> None:
+def test_tool_refuses_a_foreign_path_without_accessing_it(
+    tmp_path: Path, tool: str, path: str, looked_at: list[str]
+) -> None:
     (tmp_path / "a.txt").write_text("needle\n")
     workspace = Workspace(tmp_path)
     arguments = {"pattern": "needle"} if tool == "grep_content" else {"pattern": "*"} if tool == "find_files" else {}
@@ -53,7 +55,7 @@ def test_tool_refuses_it_unseen(tmp_path: Path, tool: str, path: str, looked_at:
 
 
 @pytest.mark.parametrize("text", ["//host.invalid/share/git", r"\\host.invalid\share\git", r"\\.\pipe\x"])
-def test_repository_is_not_followed_to_it(tmp_path: Path, text: str, looked_at: list[str]) -> None:
+def test_git_file_with_a_foreign_path_is_not_followed(tmp_path: Path, text: str, looked_at: list[str]) -> None:
     (tmp_path / ".git").write_text(f"gitdir: {text}\n")
     looked_at.clear()
     assert view_of(tmp_path) == NO_REPOSITORY
@@ -61,7 +63,9 @@ def test_repository_is_not_followed_to_it(tmp_path: Path, text: str, looked_at: 
 
 
 @pytest.mark.parametrize("pattern", ["Z:", "z:", "CON", "x:stream"])
-def test_pattern_names_no_other_drive_or_device(tmp_path: Path, pattern: str, looked_at: list[str]) -> None:
+def test_pattern_that_names_a_drive_or_device_does_not_access_it(
+    tmp_path: Path, pattern: str, looked_at: list[str]
+) -> None:
     (tmp_path / "a.txt").write_text("needle\n")
     workspace = Workspace(tmp_path)
     looked_at.clear()

@@ -1,4 +1,4 @@
-"""Small differences of Windows: `.exe` left out, quotes in PATH, files in use."""
+"""Small differences on Windows: paths without `.exe`, quotes in PATH, carriage returns in git's files."""
 
 import os
 from pathlib import Path
@@ -9,12 +9,12 @@ from ripwrap import sync
 from ripwrap.index.branches import is_gone
 
 
-def test_extension_of_rg_may_be_left_out() -> None:
+def test_rg_path_may_omit_its_extension() -> None:
     rg = sync.resolve()
     assert sync.resolve(rg.path.removesuffix(".exe")).path == rg.path
 
 
-def test_entry_of_path_may_have_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_entries_of_the_path_variable_may_have_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
     rg = sync.resolve()
     monkeypatch.setenv("PATH", f'"{os.path.dirname(rg.path)}";C:\\windows')
     assert os.path.normcase(sync.resolve("rg").path) == os.path.normcase(rg.path)

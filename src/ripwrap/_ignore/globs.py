@@ -37,32 +37,37 @@ MAX_NESTED_GROUPS = 50
 class SteppingPattern(Pattern):
     """Pattern that keeps the set of positions that a match can have reached, because a regex would backtrack."""
 
-    __slots__ = ("_tokens",)
+    __slots__ = ("_flags", "_tokens")
 
-    def __init__(self, tokens: Tokens, *, include: bool) -> None:
+    def __init__(self, tokens: Tokens, *, include: bool, ignore_case: bool = False) -> None:
         super().__init__(include)
         self._tokens = tokens
+        self._flags = re.DOTALL | re.ASCII | (re.IGNORECASE if ignore_case else re.NOFLAG)
 
     def match_file(self, file: str) -> bool | None:
         """Return True if all of `file` matches, else `None`."""
-        return len(file) in _ends(self._tokens, file, {0}) or None
+        return len(file) in _ends(self._tokens, file, {0}, self._flags) or None
 
 
-def glob_pattern(glob: str, *, include: bool, allow_unclosed: bool) -> RegexPattern | SteppingPattern:
+def glob_pattern(
+    glob: str, *, include: bool, allow_unclosed: bool, ignore_case: bool = False
+) -> RegexPattern | SteppingPattern:
     """Return the pattern of a glob for whole paths.
 
     Args:
         glob: Glob, without the marks of an ignore file.
         include: True if a match is ignored; False if it is brought back, as by `!`.
         allow_unclosed: True if an unclosed `[` is literal, as in ignore files; for `--glob` it is an error.
+        ignore_case: True if the case of ASCII letters does not count; globset ignores the case of no others.
 
     Raises:
         ValueError: The glob does not parse; the text is rg's.
     """
     tokens = parse_glob(f"{glob}/*" if glob.endswith("/**") else glob, allow_unclosed=allow_unclosed)
     if _count_choices(tokens) > MAX_REGEX_CHOICES:
-        return SteppingPattern(tokens, include=include)
-    return RegexPattern(re.compile(rf"\A(?s:{'.*' if tokens == [_PREFIX] else token_regex(tokens)})\Z"), include)
+        return SteppingPattern(tokens, include=include, ignore_case=ignore_case)
+    regex = ".*" if tokens == [_PREFIX] else token_regex(tokens)
+    return RegexPattern(re.compile(rf"\A(?{'i' * ignore_case}s:{regex})\Z", re.ASCII), include)
 
 
 def byte_text(raw: bytes) -> str:
@@ -206,15 +211,15 @@ def _count_choices(tokens: Tokens) -> int:
     return sum(token in _REPEATS if isinstance(token, str) else 1 + sum(map(_count_choices, token)) for token in tokens)
 
 
-def _ends(tokens: Tokens, path: str, starts: set[int]) -> set[int]:
+def _ends(tokens: Tokens, path: str, starts: set[int], flags: int) -> set[int]:
     """Return the positions where a match can end that starts at one of `starts`."""
     for token in tokens:
         if isinstance(token, tuple):
-            starts = set[int]().union(*(_ends(branch, path, starts) for branch in token))
+            starts = set[int]().union(*(_ends(branch, path, starts, flags) for branch in token))
         elif token in _REPEATS:
             starts = set(_reached(token, path, starts))
         else:
-            matches = (re.compile(token, re.DOTALL).match(path, start) for start in starts)
+            matches = (re.compile(token, flags).match(path, start) for start in starts)
             starts = {match.end() for match in matches if match}
     return starts
 

@@ -1,4 +1,4 @@
-"""An rg that somebody kills has no answer, though its exit code is that of 'nothing found'; and long time limits."""
+"""A killed rg raises, although its exit code 1 also means 'nothing found'; long timeouts work."""
 
 import ctypes
 import threading
@@ -13,7 +13,7 @@ PROCESS_TERMINATE = 1
 
 
 def terminate(pid: int, code: int) -> None:
-    """End a process as the task manager does; Wine's `taskkill` would give another exit code."""
+    """End a process as the task manager does; Wine's `taskkill` would cause another exit code."""
     kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined, unused-ignore]
     kernel.OpenProcess.restype = ctypes.c_void_p
     handle = ctypes.c_void_p(kernel.OpenProcess(PROCESS_TERMINATE, False, pid))
@@ -21,21 +21,21 @@ def terminate(pid: int, code: int) -> None:
     kernel.CloseHandle(handle)
 
 
-def test_listing_that_was_cut_off_is_no_answer(tmp_path: Path) -> None:
+def test_listing_of_a_killed_rg_raises(tmp_path: Path) -> None:
     for folder in range(100):
         (tmp_path / str(folder)).mkdir()
         for file in range(100):
             (tmp_path / str(folder) / f"{file:0100}").touch()
     stream = sync.files(cwd=tmp_path, threads=1)
     next(stream)
-    for child in psutil.Process().children():  # rg, and the host of its console
+    for child in psutil.Process().children():  # rg, and the process of its console
         terminate(child.pid, 1)
     with pytest.raises(SearchError):
         list(stream)
 
 
 @pytest.mark.parametrize("seconds", [threading.TIMEOUT_MAX + 1, 1e12, float("inf")])
-def test_time_limit_may_be_long(tmp_path: Path, seconds: float) -> None:
+def test_timeout_may_exceed_the_limit_of_timers(tmp_path: Path, seconds: float) -> None:
     (tmp_path / "a.txt").write_text("needle\n")
     assert sync.grep("needle", cwd=tmp_path, timeout=seconds).total_matches == 1
     assert len(list(sync.search("needle", cwd=tmp_path, timeout=seconds))) == 1

@@ -1,4 +1,4 @@
-"""A batch file as rg: `cmd.exe` would run what a pattern says, so it is never started."""
+"""A batch file in place of rg is never started, because `cmd.exe` could run a part of the pattern."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ NAMES = ["rg.cmd", "rg.bat", "rg.CMD", "RG.Bat"]
 
 
 def batch_file(folder: Path, name: str) -> Path:
-    """A stand-in that answers as rg does, and is refused only for its name."""
+    """Batch file that behaves like rg, so that only its name can be a reason to refuse it."""
     path = folder / name
     path.write_text("@echo ripgrep 15.2.0\r\n@exit /b 1\r\n")
     return path

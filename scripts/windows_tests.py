@@ -1,11 +1,11 @@
 """Run `tests/windows` with CPython for Windows under Wine; everything comes from Debian and PyPI.
 
-The wheel of panda3d has python.org's python311.dll and extension modules, for programs that it freezes. The modules in
-Python are the same on all systems and come from the Python that runs this script, which has to be 3.11. Everything is
-made in a folder outside of the work tree (`RIPWRAP_WINE_DIR`), which is used again while it is complete and made for
-the same versions.
+The wheel of panda3d contains python.org's python311.dll and extension modules, which it adds to frozen programs. The
+standard library's Python modules are the same on all systems. They come from the Python that runs this script, which
+must be 3.11. All files are in a folder outside the work tree (`RIPWRAP_WINE_DIR` [default: ~/.cache/ripwrap-wine]).
+Later runs reuse it if it is complete and has the same versions.
 
-Usage: python scripts/wine_leg.py [--make-only] [PYTEST ARGUMENTS]
+Usage: python scripts/windows_tests.py [--make-only] [PYTEST ARGUMENTS]
 """
 
 import codecs
@@ -49,13 +49,13 @@ WINE = {
 def main(arguments: Sequence[str]) -> int:
     """Make the folder unless it is complete, and run the tests; return pytest's exit code."""
     if sys.version_info[:2] != (3, 11):
-        raise SystemExit("wine_leg: run it with Python 3.11, whose standard library goes with python311.dll")
+        raise SystemExit("windows_tests: run it with Python 3.11: python311.dll needs the standard library of 3.11")
     begun = time.monotonic()
     HOME.mkdir(parents=True, exist_ok=True)
     with (HOME / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # `wineserver -k` would end the tests of another run
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two runs at once would end each other's tests with `wineserver -k`
         make()
-        say(f"the leg is there after {time.monotonic() - begun:.0f} s")
+        say(f"the environment is ready after {time.monotonic() - begun:.0f} s")
         if "--make-only" in arguments:
             return 0
         with server():
@@ -63,12 +63,12 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def say(text: str) -> None:
-    """Print a line of this script, in order with the lines of the programs that it runs."""
-    print(f"wine_leg: {text}", flush=True)
+    """Print a line of this script at once, so that it keeps its order among the lines of programs."""
+    print(f"windows_tests: {text}", flush=True)
 
 
 def run(*command: str | Path, seconds: float = CALL_SECONDS, retry: bool = False, env: dict[str, str] = WINE) -> str:
-    """Run a program and return its output; a download may be tried twice."""
+    """Run a program and return its output; with `retry`, run it a second time if it fails."""
     try:
         done = subprocess.run(
             command,
@@ -89,11 +89,11 @@ def run(*command: str | Path, seconds: float = CALL_SECONDS, retry: bool = False
     if retry:
         say(f"trying again: {command[0]}: {failure}")
         return run(*command, seconds=seconds, env=env)
-    raise SystemExit(f"wine_leg: {' '.join(map(str, command))}: {failure}")
+    raise SystemExit(f"windows_tests: {' '.join(map(str, command))}: {failure}")
 
 
 def make() -> None:
-    """Install Wine and a compiler, make the prefix and the Python for Windows, and install packages into it."""
+    """Make the whole environment: Wine, a compiler, the Wine prefix, the Python for Windows and its packages."""
     install_programs()
     made_of = [run("wine", "--version"), sys.version, PANDA3D, Path(__file__).read_text()]
     made_of += [path.read_text() for path in sorted(SOURCES.iterdir())]
@@ -124,7 +124,7 @@ def install_programs() -> None:
 
 
 def folder(*names: str) -> Path:
-    """Make a folder of the leg."""
+    """Make a folder below `HOME`, and return its path."""
     path = HOME.joinpath(*names)
     path.mkdir(parents=True, exist_ok=True)
     return path
@@ -165,7 +165,7 @@ def make_python() -> None:
         *("test", "tests", "idlelib", "tkinter", "ensurepip", "turtledemo"),
     )  # fmt: skip
     shutil.copytree(standard, python / "Lib", ignore=left_out)
-    # The importer in the DLL of 3.11.9 calls a method of the class that is one of instances before 3.11.9.
+    # The importer in the DLL is that of 3.11.9. It calls a class method that was an instance method before 3.11.9.
     edit(
         python / "Lib" / "importlib" / "metadata" / "__init__.py",
         r"(?<!@classmethod\n)    def invalidate_caches\(cls\)",
@@ -188,22 +188,22 @@ def install_packages() -> None:
     """Install the wheels for Windows, in the versions of `requirements.txt`."""
     packages = folder("packages")
     pip("install", *FOR_WINDOWS, "--target", packages, "--requirement", SOURCES / "requirements.txt")
-    # trio asks at its start for what Wine 8 does not have; without a provider that hooks sockets, both give the same
+    # At its start trio uses an ioctl that Wine 8 lacks. If no provider hooks sockets, the other ioctl returns the same
     # handle (https://learn.microsoft.com/en-us/windows/win32/winsock/winsock-ioctls).
     module = packages / "trio" / "_core" / "_io_windows.py"
     edit(module, r"which=WSAIoctls\.SIO_BSP_HANDLE_SELECT\b", "which=WSAIoctls.SIO_BASE_HANDLE")
 
 
 def edit(module: Path, pattern: str, replacement: str) -> None:
-    """Replace what a pattern matches in a module of the leg, which must have it."""
+    """Replace all matches of a pattern in an installed module; end with an error if there is none."""
     text, count = re.subn(pattern, replacement, module.read_text("utf-8"))
     if not count:
-        raise SystemExit(f"wine_leg: {module} has no {pattern!r} any more; see why it was replaced")
+        raise SystemExit(f"windows_tests: {module} has no match of {pattern!r}; is this edit still needed?")
     module.write_text(text, "utf-8")
 
 
 def make_prefix() -> None:
-    """Make Wine's `C:`, with a bcryptprimitives.dll."""
+    """Make the Wine prefix, which has drive `C:`, and add a bcryptprimitives.dll."""
     with server():
         pass
     system = HOME / "prefix" / "drive_c" / "windows" / "system32"
@@ -213,7 +213,7 @@ def make_prefix() -> None:
 
 @contextmanager
 def server() -> Iterator[None]:
-    """Keep Wine's server for a block and end it, with every process of this prefix."""
+    """Run Wine's server during a block. At the end, stop it and every process of this prefix."""
     folder("prefix")
     stop()
     start("wineserver", "-p")
@@ -225,7 +225,7 @@ def server() -> Iterator[None]:
 
 
 def start(*command: str) -> None:
-    """Run a program that leaves services behind, which would hold a pipe for its output."""
+    """Run a program without pipes: the services that it starts would keep them open."""
     null = subprocess.DEVNULL
     subprocess.run(
         command,
@@ -240,7 +240,7 @@ def start(*command: str) -> None:
 
 
 def stop() -> None:
-    """End Wine's server, and with it all programs of this prefix."""
+    """Stop Wine's server and all programs of this prefix."""
     subprocess.run(["wineserver", "-k"], env=WINE, timeout=CALL_SECONDS, check=False, stderr=subprocess.DEVNULL)
 
 
@@ -270,13 +270,13 @@ def test(arguments: Sequence[str]) -> int:
 
 
 def windows_path(path: Path) -> str:
-    r"""Spell a path for a program under Wine, which has `/` as `Z:\`."""
+    r"""Return a path as programs under Wine see it: `/` is `Z:\`."""
     return "Z:" + str(path).replace("/", "\\")
 
 
 def python(arguments: Sequence[str], env: dict[str, str], seconds: float) -> int:
     """Run the Python for Windows, print its output as it comes, and return its exit code."""
-    # Its files are pipes: with others it ends with WinError 6.
+    # stdin and stdout must be pipes: with other files, this Python fails with WinError 6.
     child = subprocess.Popen(
         ["wine", HOME / "py" / "python.exe", *arguments],
         cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -286,7 +286,7 @@ def python(arguments: Sequence[str], env: dict[str, str], seconds: float) -> int
 
     def end() -> None:
         late.set()
-        stop()  # ends whatever holds the pipe, too
+        stop()  # also ends other processes that hold the pipe
         child.kill()
 
     timer = threading.Timer(seconds, end)
@@ -302,7 +302,7 @@ def python(arguments: Sequence[str], env: dict[str, str], seconds: float) -> int
         child.kill()
         child.wait()
     if late.is_set():
-        raise SystemExit(f"wine_leg: the tests did not end within {seconds} seconds")
+        raise SystemExit(f"windows_tests: the tests did not end within {seconds} seconds")
     return returncode
 
 

@@ -1,4 +1,4 @@
-"""Globs below a nested folder, and globs with backslashes: rg's globs have slashes on Windows, too."""
+"""Globs below a nested folder, and globs with backslashes, although rg's globs need slashes on Windows, too."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A search that is left early, or is out of time, leaves no process: also where a launcher runs rg."""
+"""A search that is ended early or by its timeout leaves no process, even if a launcher runs rg."""
 
 import gc
 import signal
@@ -44,7 +44,7 @@ async def cancel(found: Found) -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(read)
         await reading.wait()
-        await anyio.sleep(0.1)  # so that it waits for more output of a silent rg
+        await anyio.sleep(0.1)  # until the task waits for output of a silent rg
         group.cancel_scope.cancel()
 
 
@@ -62,17 +62,17 @@ async def time_out(found: Found) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.filterwarnings("ignore:.*aclosing:ResourceWarning")  # trio's, of a generator that was collected
+@pytest.mark.filterwarnings("ignore:.*aclosing:ResourceWarning")  # trio warns about a garbage-collected generator
 @pytest.mark.parametrize("does", DOES)
 @pytest.mark.parametrize("leave", [leave_loop, close, cancel, raise_an_exception, time_out])
-async def test_async_search_leaves_nothing(
+async def test_async_search_that_is_ended_early_leaves_no_process(
     leave: Callable[[Found], Any], does: str, stand_in: StandIn, anyio_backend_name: str
 ) -> None:
     rg = stand_in.does(*DOES[does])
     with stand_in.gone_after(f"{leave.__name__}, {anyio_backend_name}"):
         await leave(ripwrap.search("x", rg=rg))
         gc.collect()
-        await until(lambda: stand_in.running() == set())  # a task of the loop closes a generator that was collected
+        await until(lambda: stand_in.running() == set())  # a task of the loop closes a garbage-collected generator
 
 
 def leave_blocking_loop(rg: Any) -> None:
@@ -92,7 +92,7 @@ def raise_blocking(rg: Any) -> None:
 
 
 def interrupt_blocking(rg: Any) -> None:
-    """Do what Ctrl-C does: it raises SIGINT in a thread that Windows starts."""
+    """Raise SIGINT in another thread, as Windows does for Ctrl-C."""
     threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         for _ in sync.search("x", rg=rg):
@@ -116,7 +116,9 @@ BLOCKING = [
 
 @pytest.mark.parametrize("does", DOES)
 @pytest.mark.parametrize("leave", BLOCKING)
-def test_blocking_search_leaves_nothing(leave: Callable[[Any], None], does: str, stand_in: StandIn) -> None:
+def test_blocking_search_that_is_ended_early_leaves_no_process(
+    leave: Callable[[Any], None], does: str, stand_in: StandIn
+) -> None:
     rg = stand_in.does(*DOES[does])
     with stand_in.gone_after(f"{leave.__name__}, blocking"):
         leave(rg)
@@ -130,7 +132,7 @@ async def test_search_leaves_no_handle(stand_in: StandIn) -> None:
 
     rg = stand_in.does("silent")
     me: Any = psutil.Process()
-    for _ in range(3):  # modules, threads and caches have handles, too
+    for _ in range(3):  # creates the handles of modules, threads and caches
         await search()
     gc.collect()
     before = me.num_handles()
@@ -140,7 +142,7 @@ async def test_search_leaves_no_handle(stand_in: StandIn) -> None:
     assert me.num_handles() < before + 10
 
 
-def test_generator_left_open_ends_with_it(stand_in: StandIn) -> None:
+def test_garbage_collected_search_ends_its_processes(stand_in: StandIn) -> None:
     found: Generator[Any] = sync.search("x", rg=stand_in.does("launch", "silent"))
     next(found)
     assert len(stand_in.running()) == 2

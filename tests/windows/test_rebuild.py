@@ -1,4 +1,4 @@
-"""An index that another process has open is rebuilt in place, because Windows does not remove its file."""
+"""An index that another process has open is rebuilt in place, because Windows refuses to remove its file."""
 
 import subprocess
 import sys

@@ -1,11 +1,11 @@
-"""Paths come back with backslashes, however the caller spells them, and a file called `-` as itself."""
+"""Returned paths have backslashes, even if the caller uses slashes; a file named `-` is a file, not stdin."""
 
 from pathlib import Path
 
 from ripwrap import sync
 
 
-def test_file_called_dash_comes_back_as_itself(tmp_path: Path) -> None:
+def test_file_named_dash_is_searched(tmp_path: Path) -> None:
     (tmp_path / "-").write_text("needle\n")
     assert [match.path for match in sync.search("needle", cwd=tmp_path, paths="-")] == ["-"]
     assert list(sync.files(cwd=tmp_path, paths="-")) == ["-"]

@@ -1,4 +1,4 @@
-"""Errors that only Windows gives: too long a command line, and bytes that are no path."""
+"""Errors that only Windows raises: a too long command line, and bytes that are not a valid path."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -11,9 +11,9 @@ from ripwrap._ripgrep.stderr import path_errors
 from ripwrap._ripgrep.term_counts import TermCounts
 
 
-def test_too_long_a_pattern_is_no_missing_rg(tmp_path: Path) -> None:
+def test_too_long_pattern_is_not_reported_as_missing_rg(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("needle\n")
-    with suppress(SearchError):  # a missing rg is another error; Wine has no limit
+    with suppress(SearchError):  # not the error for a missing rg; Wine has no limit
         assert list(sync.search("x" * 40_000, cwd=tmp_path)) == []
 
 

@@ -1,0 +1,283 @@
+"""Choose the lines to show around a place in a file: its definition, its block, or a part of these; pure."""
+
+import re
+from bisect import bisect
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from ripwrap._code.outline import Outline, Section
+from ripwrap._code.patterns.definition import ScannedFile, indentation
+from ripwrap._code.patterns.languages import Document, Indented, language_patterns
+from ripwrap._code.patterns.scanner import DIRECTIVE, scan_lines
+
+_HEAD_COST = 2
+_TAIL_COST = 4
+"""Lines of the head and of the tail that are shown: one for each so many lines next to the place itself."""
+
+_FUNCTION_WORDS = r"def(?:p|macro)?|fn|fun|func|function|sub|subroutine|proc|procedure"
+_TYPE_WORDS = (
+    r"class|struct|interface|enum|union|trait|impl|protocol|extension|actor|record|object|mod|module|defmodule|namespace"
+    r"|package|given|type|contract"
+)
+_KEYWORD = rf"\b(?:({_FUNCTION_WORDS})|({_TYPE_WORDS}))\b"
+_KINDS = {"html": "heading", "markdown": "heading", "rst": "heading", "ini": "table", "toml": "table", "yaml": "key"}
+"""Kind of the sections of each format of documents."""
+
+_CREATE = re.compile(
+    r"\s*CREATE\b[\w\s]*?\b(TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|INDEX|TYPE|SCHEMA|DATABASE|SEQUENCE|ROLE|USER"
+    r"|DOMAIN|EVENT|PACKAGE|POLICY|EXTENSION)\b",
+    re.IGNORECASE,
+)
+_BRACKETS = re.compile(r"[()\[\]{}]")
+_OPENERS = {")": "(", "]": "[", "}": "{"}
+_OPENER_ONLY = re.compile(r"\s*[({\[]\s*$")
+_BRACKET_CLOSER = re.compile(r"\s*[)\]}]")
+_CLOSER = re.compile(r"\s*(?:[)\]}]|(?:end|fi|done|esac)\b(?!\s*[=(\w]))")
+"""Line that ends a block of a language that has words for it."""
+_SIGNATURE_END = re.compile(r"\s*[)\]]")
+"""Closing line of a signature, which may open the block of the signature."""
+
+
+class LineSpan(NamedTuple):
+    """Consecutive lines of a file.
+
+    Attributes:
+        first: Number of the first line, from 1.
+        last: Number of the last line.
+    """
+
+    first: int
+    last: int
+
+    def __contains__(self, number: object) -> bool:
+        """Return True if a line is one of these."""
+        return isinstance(number, int) and self.first <= number <= self.last
+
+    def joined(self, other: "LineSpan") -> "LineSpan":
+        """Return the smallest span with the lines of both."""
+        return LineSpan(min(self.first, other.first), max(self.last, other.last))
+
+
+def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> tuple[Section, LineSpan] | None:
+    """Return the definition of some lines, and its lines with its decorators, or None at the top level.
+
+    It is the innermost definition of the first line that has one.
+
+    Args:
+        outline: Definitions of the file.
+        span: The lines.
+        name: Name of the definition to prefer if it encloses one of the lines.
+    """
+    found: Section | None = None
+    for number in range(span.first, span.last + 1):
+        section = outline.enclosing(number)
+        found = found or section
+        if section is not None and (name is None or section.name == name):
+            found = section
+            break
+    if found is None:
+        return None
+    first = found.line
+    while first > 1 and outline.enclosing(first - 1) == found:
+        first -= 1
+    return found, LineSpan(first, found.end_line)
+
+
+def definition_kind(path: str, section: Section) -> str:
+    """Return the kind of a definition, judged by the line that defines it.
+
+    It is `function`, the word of the language (`class`, `struct`, `interface`), or for documents `heading`, `table` or
+    `key`; empty if the line does not tell.
+    """
+    language = language_patterns(path, ())
+    if isinstance(language, Document) and language.format in _KINDS:
+        return _KINDS[language.format]
+    if create := _CREATE.match(section.text):
+        return create[1].lower()
+    name = re.escape(re.split(r"\.|::", section.name)[-1])
+    keyword = re.search(rf"{_KEYWORD}[\s*]*(?:\([^()]*\)\s*)?(?:[\w.]+(?:\.|::))*{name}(?!\w)", section.text)
+    if keyword is None and ("(" in section.text or "=>" in section.text):
+        return "function"
+    keyword = keyword or re.search(_KEYWORD, section.text)
+    if keyword is None:
+        return ""
+    return "function" if keyword[1] else keyword[2]
+
+
+def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
+    """Return the innermost block around some lines, with the line that opens it and the line that closes it.
+
+    A block is indented below a line, or is in brackets over several lines. A line that opens a block is in that block.
+    Outside of blocks, return the lines up to the next blank ones.
+
+    Args:
+        path: Path of the file; its name tells the language, and so what is a comment or string.
+        lines: Lines of the file, with or without their ends.
+        span: The lines to look around.
+    """
+    language = language_patterns(path, lines)
+    source = scan_lines(lines, None if language is None else language.opener)
+    words = isinstance(language, Indented) and not language.plain
+    around = _Blocks(source, _CLOSER if words else _BRACKET_CLOSER).around(span.first - 1, span.last - 1)
+    if around is None:
+        around = _paragraph(lines, span.first - 1, span.last - 1)
+    return LineSpan(around[0] + 1, around[1] + 1)
+
+
+def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
+    """Return the numbers of the lines to show of a span: at most `max_lines`, but at least the first of `place`.
+
+    The lines of `place` come first, then those around it; the head of the span gets half as many as each side of the
+    place, and its tail a quarter.
+    """
+    count = span.last - span.first + 1
+    if count <= max_lines:
+        return list(range(span.first, span.last + 1))
+
+    def cost(number: int) -> tuple[int, int]:
+        if number in place:
+            return -1, number
+        near = min(abs(number - place.first), abs(number - place.last))
+        return min(near, (number - span.first) * _HEAD_COST, (span.last - number) * _TAIL_COST), number
+
+    return sorted(sorted(range(span.first, span.last + 1), key=cost)[: max(max_lines, 1)])
+
+
+def runs_of(numbers: Iterable[int]) -> list[LineSpan]:
+    """Return numbers of lines, in order, as spans of consecutive lines."""
+    runs: list[LineSpan] = []
+    for number in numbers:
+        if runs and runs[-1].last == number - 1:
+            runs[-1] = LineSpan(runs[-1].first, number)
+        else:
+            runs.append(LineSpan(number, number))
+    return runs
+
+
+def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list[LineSpan]:
+    """Return for each place the lines around it that are shown with it, so that no line is shown twice.
+
+    Lines between two places belong to the window of the first as far as that goes, and to the second from there on.
+
+    Args:
+        places: Lines that are found, in order; none are in two places.
+        windows: For each place the lines to show, which include it.
+    """
+    # Windows that overlap or touch are one, so that a window may also reach over the places beside its own.
+    runs: list[LineSpan] = []
+    for window in sorted(windows):
+        if runs and window.first <= runs[-1].last + 1:
+            runs[-1] = runs[-1].joined(window)
+        else:
+            runs.append(window)
+    shared: list[LineSpan] = []
+    shown = 0
+    for at, place in enumerate(places):
+        run = runs[bisect(runs, place.first, key=lambda run: run.first) - 1]
+        limit = places[at + 1].first - 1 if at + 1 < len(places) else run.last
+        first, shown = max(run.first, shown + 1), min(run.last, limit)
+        shared.append(LineSpan(first, shown))
+    return shared
+
+
+class _Blocks:
+    """Blocks of a file, by indentation and by brackets. Lines are indexes, from 0."""
+
+    def __init__(self, source: ScannedFile, closer: re.Pattern[str]) -> None:
+        self._source = source
+        self._closer = closer
+        self._code = source.code
+
+    def around(self, first: int, last: int) -> tuple[int, int] | None:
+        """Return the smallest block around lines, or None."""
+        indented = self._by_indentation(first, last)
+        if indented is not None and indented[0] == first:
+            return indented  # brackets of a signature may be smaller
+        found = [block for block in (indented, self._by_brackets(first, last)) if block]
+        return min(found, key=lambda block: block[1] - block[0], default=None)
+
+    def _is_code(self, index: int) -> bool:
+        code = self._code[index]
+        return bool(code.strip()) and code != DIRECTIVE and index not in self._source.continued
+
+    def _next(self, index: int) -> int:
+        """Return the next line of code; the number of lines if there is none."""
+        return next((at for at in range(index + 1, len(self._code)) if self._is_code(at)), len(self._code))
+
+    def _indent(self, index: int) -> int:
+        return indentation(self._code[index]) if index < len(self._code) else -1
+
+    def _by_indentation(self, first: int, last: int) -> tuple[int, int] | None:
+        start = first
+        while start > 0 and not self._is_code(start) and not self._source.is_comment(start):
+            start -= 1  # blank, or in a string
+        if self._source.is_comment(start):  # it belongs to the code below, unless it is deeper
+            indent = max(indentation(self._source.lines[start]), self._indent(self._next(start)))
+            header = self._above(start, indent)
+        elif self._indent(self._next(start)) > self._indent(start):
+            header = start
+        else:
+            header = self._above(start, self._indent(start))
+        while header >= 0:
+            begin, end = self._whole(header)
+            if begin <= first and end >= last:
+                return begin, end
+            header = self._above(begin, self._indent(begin))
+        return None
+
+    def _above(self, index: int, indent: int) -> int:
+        """Return the next line of code above that is less indented; -1 if there is none."""
+        above = range(index - 1, -1, -1)
+        return next((at for at in above if self._is_code(at) and self._indent(at) < indent), -1)
+
+    def _whole(self, header: int) -> tuple[int, int]:
+        """Return the first and the last line of the block that is indented below a line."""
+        begin, indent = header, self._indent(header)
+        while _SIGNATURE_END.match(self._code[begin]) or _OPENER_ONLY.match(self._code[begin]):
+            above = (at for at in range(begin - 1, -1, -1) if self._is_code(at) and self._indent(at) <= indent)
+            before = next(above, -1)
+            if before < 0 or self._indent(before) < indent:
+                break
+            begin = before
+        end, at = header, self._next(header)
+        while at < len(self._code) and (deeper := self._indent(at) - indent) >= 0:
+            opens_on_its_line = end == header and _OPENER_ONLY.match(self._code[at])
+            closes = not deeper and self._closer.match(self._code[at])
+            if not deeper and not opens_on_its_line and not closes:
+                break
+            end, at = at, self._next(at)
+            if closes and not (_SIGNATURE_END.match(self._code[end]) and self._indent(at) > indent):
+                break
+        while end + 1 in self._source.continued:
+            end += 1
+        return begin, end
+
+    def _by_brackets(self, first: int, last: int) -> tuple[int, int] | None:
+        """Return the innermost pair of brackets around lines, on different lines."""
+        open_: list[tuple[str, int]] = []
+        for index, code in enumerate(self._code):
+            if index in self._source.clipped:
+                continue
+            for bracket in _BRACKETS.findall(code):
+                if bracket in "([{":
+                    open_.append((bracket, index))
+                elif open_ and open_[-1][0] == _OPENERS[bracket]:
+                    begin = open_.pop()[1]
+                    if begin <= first and index >= last and begin < index:
+                        return self._with_header(begin), index
+        return None
+
+    def _with_header(self, index: int) -> int:
+        """Return the line above a line that has only an opening bracket."""
+        above = index - 1
+        if index and _OPENER_ONLY.match(self._code[index]) and self._is_code(above):
+            return above
+        return index
+
+
+def _paragraph(lines: Sequence[str], first: int, last: int) -> tuple[int, int]:
+    while first > 0 and lines[first].strip() and lines[first - 1].strip():
+        first -= 1
+    while last + 1 < len(lines) and lines[last].strip() and lines[last + 1].strip():
+        last += 1
+    return first, last

@@ -1,0 +1,1 @@
+"""Read ignore files and globs as rg does; nothing here asks rg."""

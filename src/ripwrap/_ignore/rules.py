@@ -1,0 +1,307 @@
+"""Read ignore files as rg does: parse their lines, and apply their precedence."""
+
+import logging
+import os
+import re
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any
+
+from pathspec import Pattern, RegexPattern
+
+from ripwrap._ignore.globs import byte_text, glob_pattern
+
+KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
+"""Kinds of ignore files; the first that has a rule for a path decides."""
+
+_GIT_KINDS = 2
+"""Number of kinds, at the end of `KINDS`, that are files of git."""
+
+_REPOSITORY = (".git", ".jj")
+"""Names that a repository has in its top folder; rg takes Jujutsu's for one from version 15 on."""
+
+_FIRST_PARTS = tuple(kind.partition("/")[0] for kind in KINDS)
+
+_LOGGER = logging.getLogger("ripwrap")
+
+# What Rust's `trim_end` removes; Python's `rstrip`, which pathspec calls, would also remove U+001C to U+001F.
+_WHITESPACE = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Rule on a line of an ignore file.
+
+    Attributes:
+        glob: Glob for paths relative to the folder of the file.
+        pattern: Pattern of the glob; it is including for an ignored path, excluding for one that `!` brings back.
+        only_folders: True if the rule does not apply to files.
+        text: Line of the file, without spaces at its end.
+        file: Path of the file; empty for a glob of the command line.
+        number: Number of the line, from 1.
+    """
+
+    glob: str
+    pattern: Pattern
+    only_folders: bool
+    text: str = ""
+    file: str = ""
+    number: int = 0
+
+    @classmethod
+    def parse(
+        cls, line: str, *, allow_unclosed: bool = True, ignore_case: bool = False, file: str = "", number: int = 0
+    ) -> "Rule | None":
+        """Return the rule of a line, or `None` for a comment or an empty line.
+
+        Args:
+            line: Line of an ignore file, or glob of `--glob`.
+            allow_unclosed: See `glob_pattern()`.
+            ignore_case: See there.
+            file: Path of the file.
+            number: Number of the line in it.
+
+        Raises:
+            ValueError: The line does not parse; the text is rg's.
+        """
+        if line.startswith("#"):
+            return None
+        # A space at the end is kept if a backslash is before it.
+        glob = line if line.endswith("\\ ") else line.rstrip(_WHITESPACE)
+        if not glob:
+            return None
+        text = glob
+        negated = glob.startswith("!")
+        escaped = glob.startswith(("\\!", "\\#"))
+        glob = glob[1:] if negated or escaped else glob
+        anchored = glob.startswith("/") and not escaped
+        glob = glob[1:] if anchored else glob
+        only_folders = glob.endswith("/")
+        if only_folders:
+            glob = glob[:-1].removesuffix("\\")
+        if not anchored and "/" not in glob:
+            glob = "**" if glob in ("", "**") else f"**/{glob}"
+        pattern = glob_pattern(glob, include=not negated, allow_unclosed=allow_unclosed, ignore_case=ignore_case)
+        return cls(glob, pattern, only_folders, text, file, number)
+
+    @property
+    def ignores(self) -> bool:
+        """True if the rule ignores what it matches, False if it brings that back."""
+        return bool(self.pattern.include)
+
+
+class Rules:
+    """Rules of one ignore file; the last that matches decides."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules: tuple[Rule, ...] = tuple(rules)
+
+    def match(self, path: str, *, is_folder: bool) -> Rule | None:
+        """Return the rule that decides about a path, or `None` if no rule matches."""
+        if not self._any_regex.match(path) and not any(pattern.match_file(path) for pattern in self._slow):
+            return None
+        for rule in reversed(self.rules):
+            if (is_folder or not rule.only_folders) and rule.pattern.match_file(path):
+                return rule
+        return None
+
+    def is_ignored(self, path: str, *, is_folder: bool) -> bool | None:
+        """Return True if a path is ignored, False if it is brought back, or `None` if no rule matches."""
+        rule = self.match(path, is_folder=is_folder)
+        return None if rule is None else rule.ignores
+
+    # Not pathspec's `PathSpec`: where RE2 is installed it compiles all patterns with that, which has no `\Z`, and
+    # without RE2 it tries one pattern after another, which takes twice as long as one regex that rules out most paths.
+    @cached_property
+    def _any_regex(self) -> re.Pattern[str]:
+        patterns: list[Any] = [rule.pattern for rule in self.rules if isinstance(rule.pattern, RegexPattern)]
+        return re.compile("|".join(pattern.regex.pattern for pattern in patterns) or "(?!)", re.ASCII)
+
+    @cached_property
+    def _slow(self) -> tuple[Pattern, ...]:
+        return tuple(rule.pattern for rule in self.rules if not isinstance(rule.pattern, RegexPattern))
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreStack:
+    """Ignore files from a root down to a folder.
+
+    Attributes:
+        levels: Rules of the files of each kind, the deepest first, each with the length of its folder's path.
+        kinds: Kinds of files that are read.
+        ignore_case: True if the case of ASCII letters does not count.
+        require_git: True if the files of git count only in a repository, and those above it do not count in it.
+        in_repository: True if the folder is in a repository; known with `require_git` only.
+    """
+
+    levels: tuple[tuple[tuple[int, Rules], ...], ...] = ((),) * len(KINDS)
+    kinds: frozenset[str] = frozenset(KINDS)
+    ignore_case: bool = False
+    require_git: bool = False
+    in_repository: bool = False
+
+    @classmethod
+    def above(cls, root: str, sub: str) -> "IgnoreStack":
+        """Return the ignore files in the folders from the root to `sub`, without `sub`."""
+        stack = cls()
+        for folder in _folders_above(sub):
+            stack = stack.entered(root, folder)
+        return stack
+
+    @property
+    def git_counts(self) -> bool:
+        """True if git's ignore files count in the folder."""
+        return self.in_repository or not self.require_git
+
+    def entered(self, root: str, folder: str, names: Container[str] = (*_FIRST_PARTS, ".jj")) -> "IgnoreStack":
+        """Return these ignore files and those in `folder`; `names` are the names in it, if they are known.
+
+        With an empty `root`, `folder` is an absolute path, and ignore files may be links to any file.
+        """
+        stack = self
+        if self.require_git and any(name in names and _exists(root, folder, name) for name in _REPOSITORY):
+            stack = replace(self, levels=(*self.levels[:-_GIT_KINDS], *(((),) * _GIT_KINDS)), in_repository=True)
+        found = [
+            stack.rules_in(root, folder, kind) if first in names else ()
+            for kind, first in zip(KINDS, _FIRST_PARTS, strict=True)
+        ]
+        if not any(found):
+            return stack
+        start = len(match_text(os.path.join(folder, "")))
+        pairs = zip(found, stack.levels, strict=True)
+        levels = tuple(((start, Rules(rules)), *level) if rules else level for rules, level in pairs)
+        return replace(stack, levels=levels)
+
+    def without_levels(self) -> "IgnoreStack":
+        """Return this stack without the rules that it has so far, as rg with `--no-ignore-parent`."""
+        return replace(self, levels=((),) * len(KINDS))
+
+    def match(self, path: str, *, is_folder: bool) -> Rule | None:
+        """Return the rule that decides about a path, or `None` if no rule matches."""
+        for level in self.levels:
+            for start, rules in level:
+                rule = rules.match(path[start:], is_folder=is_folder)
+                if rule is not None:
+                    return rule
+        return None
+
+    def is_ignored(self, path: str, *, is_folder: bool) -> bool | None:
+        """Return True if a path is ignored, False if it is brought back, or `None` if no rule matches."""
+        rule = self.match(path, is_folder=is_folder)
+        return None if rule is None else rule.ignores
+
+    def rules_in(self, root: str, folder: str, kind: str) -> tuple[Rule, ...]:
+        """Return the rules of the ignore file of one kind in a folder; none if that kind does not count there."""
+        if kind not in self.kinds or (kind in KINDS[-_GIT_KINDS:] and not self.git_counts):
+            return ()
+        if kind == KINDS[-1] and self.require_git:
+            return read_rules(_exclude_file(os.path.join(root, folder)), ignore_case=self.ignore_case)
+        return _read(root, folder, kind, ignore_case=self.ignore_case)
+
+
+def _exists(root: str, folder: str, name: str) -> bool:
+    return os.path.exists(os.path.join(root, folder, name))
+
+
+def _exclude_file(folder: str) -> str:
+    """Return the path of a repository's exclude file; in a worktree `.git` is a file that leads to it.
+
+    rg follows that file only with `--require-git` (`resolve_git_commondir()` in ripgrep's `crates/ignore/src/dir.rs`).
+    """
+    git = os.path.join(folder, ".git")
+    if os.path.isfile(git):
+        try:
+            mark, _, own = _first_line(git).partition(" ")
+            if mark != "gitdir:" or not os.path.isabs(own):  # rg takes a relative path from its own directory
+                return ""
+            common = _first_line(os.path.join(own, "commondir"))
+        except OSError:
+            return ""
+        git = os.path.join(own, common) if common.startswith(".") else common
+    return os.path.join(git, "info", "exclude")
+
+
+def _first_line(path: str) -> str:
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        return file.readline().rstrip("\r\n")
+
+
+def outer_rules(root: str, sub: str) -> str:
+    """Return the text of one ignore file with the rules from a root down to `sub`, without those in `sub`.
+
+    Pass it as `--ignore-file`, with `--no-ignore-parent`, the root as working directory and the relative path `sub`.
+    Then rg lists the same files in `sub` as in a listing of the root, with three differences:
+
+    - If `sub` or a folder on the way is ignored, rg lists the files in `sub`; a listing of the root does not.
+    - Any rule in `sub` or below it overrides a rule above `sub`, because rg reads an `--ignore-file` last.
+    - rg 13 reads no `.gitignore` and no exclude file above a nested repository; the rules here apply.
+
+    The rules hold for this `sub` only: they have the number of folders on the way, not their names. rg 13 and 14 cannot
+    parse all of them (nested braces; an unclosed `[`), and report that as for any ignore file. Rules above the root
+    have no effect, but rg reads them if it reads `.gitignore`s at all. If one of their lines does not parse, rg reports
+    its path and number, and exits with 2.
+    """
+    lines = (
+        f"{'' if rule.pattern.include else '!'}/{'*/' * depth}{rule.glob}{'/' if rule.only_folders else ''}\n"
+        for kind in reversed(KINDS)
+        for depth, folder in enumerate(_folders_above(sub))
+        for rule in _read(root, folder, kind)
+        if rule.glob  # a rule that is only a slash matches nothing; with a prefix it would match a folder
+    )
+    return "".join(lines)
+
+
+def match_text(path: str) -> str:
+    """Return a path in the form that patterns match."""
+    return byte_text(os.fsencode(path.replace(os.sep, "/")))
+
+
+def _folders_above(sub: str) -> list[str]:
+    """Return the folders from the root, which is "", down to `sub`, without it."""
+    parts = [] if sub == os.curdir else sub.split(os.sep)
+    return [os.sep.join(parts[:depth]) for depth in range(len(parts))]
+
+
+def _read(root: str, folder: str, kind: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:
+    path = os.path.join(root, folder, kind)
+    real = os.path.realpath(path)
+    # A link may lead out of the root. Before Python 3.13 one call of `realpath` does not resolve what is behind a loop
+    # of links.
+    if root and (os.path.realpath(real) != real or not PurePath(real).is_relative_to(root)):
+        return ()
+    return read_rules(real if root else path, ignore_case=ignore_case)
+
+
+def read_rules(path: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:
+    """Return the rules of an ignore file; none if it cannot be read, or is no regular file."""
+    # Opening a FIFO could wait for ever.
+    if not os.path.isfile(path):
+        return ()
+    try:
+        with open(path, "rb") as file:
+            return tuple(_parse(file.read(), path, ignore_case=ignore_case))
+    except OSError as error:
+        _LOGGER.debug("%s: %s", path, error)
+        return ()
+
+
+def _parse(content: bytes, path: str, *, ignore_case: bool) -> Iterator[Rule]:
+    for number, line in enumerate(content.replace(b"\r\n", b"\n").split(b"\n"), 1):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            _LOGGER.debug("%s: line %d: not UTF-8; rg reads no further", path, number)
+            return
+        text = text if number > 1 else text.lstrip("\ufeff")
+        try:
+            rule = Rule.parse(text, ignore_case=ignore_case, file=path, number=number)
+        except ValueError as error:
+            _LOGGER.debug("%s: line %d: %s", path, number, error)
+        else:
+            if rule:
+                yield rule

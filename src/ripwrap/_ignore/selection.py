@@ -1,0 +1,406 @@
+"""Decide, as rg does, which entries of a folder are searched, and name the rule that leaves one out.
+
+The order of the checks is that of rg 15.2 (`generate_work()` in `crates/ignore/src/walk.rs`, `matched()` in `dir.rs`):
+links, globs, ignore files, types, hidden files, size, kind of file. A file or folder in `paths` is not checked.
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+from ripwrap._ignore.git import global_ignore_file
+from ripwrap._ignore.globs import glob_pattern
+from ripwrap._ignore.rules import KINDS, IgnoreStack, Rule, Rules, match_text, read_rules
+from ripwrap._text import plural
+from ripwrap._windows import NAME_SURROGATE_TAG
+from ripwrap.errors import GlobError, Hint
+from ripwrap.options import EXCLUDED, Paths, StrPath
+
+CauseKind: TypeAlias = Literal[
+    "ignored", "hidden", "glob", "type", "too_large", "link", "special", "max_depth", "one_file_system", "unreadable"
+]
+
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+_HIDDEN_GLOB = "!.*"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Reason why rg leaves out an entry.
+
+    Attributes:
+        kind: Kind of reason.
+        hint: Option that the caller changes; `None` if no option helps.
+        rule: Rule that matches, of an ignore file or a glob.
+        detail: What rg found, such as a size or the error of the system.
+    """
+
+    kind: CauseKind
+    hint: Hint | None = None
+    rule: Rule | None = None
+    detail: str = ""
+
+
+_TOO_DEEP = Cause("max_depth", Hint("max_depth", kind="omit"))
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Folder that rg reads.
+
+    Attributes:
+        path: Path as rg prints it; empty for the working directory of rg.
+        real: Absolute path, in which links above the searched path are resolved. Ignore files match it.
+        depth: Number of folders between it and the searched path.
+        stack: Ignore files that count in it, with its own.
+        device: Device of the searched path, if rg stays on it.
+        above: Device and inode of this folder and of each above it, up to the searched path, if links are followed.
+    """
+
+    path: str
+    real: str
+    depth: int
+    stack: IgnoreStack
+    device: int | None
+    above: tuple[tuple[int, int], ...]
+
+    def join(self, name: str) -> str:
+        """Return the path of an entry, as rg prints it."""
+        return os.path.join(self.path, name)
+
+
+class Selection:
+    """Choice of files by the options of a search."""
+
+    def __init__(self, cwd: str, options: Mapping[str, Any], types: Mapping[str, Sequence[str]]) -> None:
+        """Prepare the rules.
+
+        Args:
+            cwd: Absolute path of the directory that rg runs in.
+            options: Checked `FileOptions`.
+            types: Globs of each file type that rg knows; needed with the options `type` and `type_not` only.
+
+        Raises:
+            GlobError: A glob does not parse.
+        """
+        self.cwd = cwd
+        self.follow: bool = options.get("follow", True)
+        self._options = options
+        self._hidden: bool = options.get("hidden", True)
+        self._max_depth: int | None = options.get("max_depth")
+        self._max_size = _size(options.get("max_filesize"))
+        self._globs = Rules(_glob_rules(options))
+        self._chooses = any(rule.ignores for rule in self._globs.rules)
+        self._types = list(_type_rules(options, types))
+
+    def root(self, path: str) -> Folder:
+        """Return the folder of a searched path; its parent's ignore files count unless the options say otherwise."""
+        path = "" if path == os.curdir else path
+        full = os.path.join(self.cwd, path)
+        real, info = os.path.realpath(full), os.stat(full)
+        stack = IgnoreStack(
+            kinds=self._kinds,
+            ignore_case=self._options.get("ignore_file_case_insensitive", False),
+            require_git=not self._options.get("no_require_git", True),
+        )
+        for parent in _parents(real):
+            stack = stack.entered("", parent)
+        if self._given("no_ignore", "no_ignore_parent"):
+            stack = stack.without_levels()
+        device = info.st_dev if self._given("one_file_system") else None
+        above = ((info.st_dev, info.st_ino),) if self.follow else ()
+        return Folder(path, real, 0, stack.entered("", real), device, above)
+
+    def enter(self, folder: Folder, name: str) -> Folder:
+        """Return a folder in a folder."""
+        path, real = folder.join(name), os.path.join(folder.real, name)
+        above = folder.above
+        if self.follow:
+            info = os.stat(os.path.join(self.cwd, path))
+            above = ((info.st_dev, info.st_ino), *above)
+        return Folder(path, real, folder.depth + 1, folder.stack.entered("", real), folder.device, above)
+
+    def check(self, folder: Folder, name: str) -> tuple[bool, Cause | None]:
+        """Return True for an entry that is a folder, and the reason why rg leaves it out; `None` if it does not."""
+        path = folder.join(name)
+        try:
+            info = os.lstat(os.path.join(self.cwd, path))
+            if is_link(info) and self.follow:
+                info = os.stat(os.path.join(self.cwd, path))
+                if stat.S_ISDIR(info.st_mode) and (info.st_dev, info.st_ino) in folder.above:
+                    return False, Cause("unreadable", detail="a link to a directory above it")
+        except OSError as error:
+            return False, Cause("unreadable", detail=error.strerror or type(error).__name__)
+        linked = is_link(info)
+        is_folder = stat.S_ISDIR(info.st_mode) and not linked
+        if folder.depth == self._max_depth:  # the searched path itself: rg does not read it
+            return is_folder, _TOO_DEEP
+        cause = self._by_rules(folder, name, info, is_folder=is_folder)
+        if cause is None and is_folder:
+            if folder.device not in (None, info.st_dev):
+                cause = Cause("one_file_system", Hint("one_file_system", value=False))
+            elif folder.depth + 1 == self._max_depth:
+                cause = _TOO_DEEP
+        elif cause is None:
+            cause = self._by_kind(info, linked=linked)
+        return is_folder, cause
+
+    def find_cause(self, searched: str, parts: Sequence[str]) -> tuple[str | None, Cause | None]:
+        """Return the path that is left out, `None` for the last one, and the cause; `None` if a search reads it.
+
+        Args:
+            searched: Path that is searched.
+            parts: Names that lead from there to a file or folder.
+        """
+        if not parts:
+            is_folder = os.path.isdir(os.path.join(self.cwd, searched))
+            return None, _TOO_DEEP if is_folder and self._max_depth == 0 else None
+        folder = self.root(searched)
+        for number, name in enumerate(parts, 1):
+            _, cause = self.check(folder, name)
+            if cause is not None:
+                return None if number == len(parts) else folder.join(name), cause
+            if number < len(parts):
+                folder = self.enter(folder, name)
+        return None, None
+
+    def _by_rules(self, folder: Folder, name: str, info: os.stat_result, *, is_folder: bool) -> Cause | None:
+        text = match_text(self._relative(folder.join(name)))
+        rule = self._globs.match(text, is_folder=is_folder)
+        if rule is not None:
+            return None if rule.ignores else _by_glob(rule)
+        if self._chooses and not is_folder:
+            return Cause("glob", Hint(next(rule.file for rule in self._globs.rules if rule.ignores), kind="omit"))
+        rule = self._ignoring(folder, name, text, is_folder=is_folder)
+        if rule is not None and rule.ignores:
+            option = "no_ignore_files" if rule.file in self._explicit_files else "no_ignore"
+            return Cause("ignored", Hint(option, value=True), rule)
+        typed = None if is_folder else self._by_type(name)
+        if isinstance(typed, Cause):
+            return typed
+        if rule is None and typed is None and not self._hidden and is_hidden(name, info):
+            return Cause("hidden", Hint("hidden", value=True))
+        return None
+
+    def _by_kind(self, info: os.stat_result, *, linked: bool) -> Cause | None:
+        if self._max_size is not None and info.st_size > self._max_size:
+            return Cause("too_large", Hint("max_filesize", kind="omit"), detail=plural(info.st_size, "byte"))
+        if linked:
+            return Cause("link", Hint("follow", value=True))
+        return None if stat.S_ISREG(info.st_mode) else Cause("special")
+
+    def _ignoring(self, folder: Folder, name: str, text: str, *, is_folder: bool) -> Rule | None:
+        """Return the rule of an ignore file that decides; the relative `text` is for files outside of the tree."""
+        stack = folder.stack
+        rule = stack.match(match_text(os.path.join(folder.real, name)), is_folder=is_folder)
+        if rule is None and stack.git_counts:
+            rule = self._global_rules.match(text, is_folder=is_folder)
+        for rules in self._explicit_rules:
+            rule = rule or rules.match(text, is_folder=is_folder)
+        return rule
+
+    def _by_type(self, name: str) -> Cause | bool | None:
+        """Return the cause if the type of a file leaves it out, True if it selects it, else `None`."""
+        text = match_text(name)
+        for type_name, negated, rules in reversed(self._types):
+            if rules.match(text, is_folder=False) is not None:
+                hint = Hint("type_not", kind="omit")
+                return Cause("type", hint, detail=f"of type {type_name}") if negated else True
+        chosen = dict.fromkeys(type_name for type_name, negated, _ in self._types if not negated)
+        return Cause("type", Hint("type", kind="omit"), detail=f"not of type {' or '.join(chosen)}") if chosen else None
+
+    def _relative(self, path: str) -> str:
+        """Return a path relative to the working directory of rg, if it is below that."""
+        return path.removeprefix(os.path.join(self.cwd, ""))
+
+    def _given(self, *names: str) -> bool:
+        return any(self._options.get(name) for name in names)
+
+    @cached_property
+    def _kinds(self) -> frozenset[str]:
+        rgs, dot, git, exclude = KINDS
+        kinds: set[str] = set()
+        if not self._given("no_ignore", "no_ignore_dot"):
+            kinds |= {rgs, dot}
+        if not self._given("no_ignore", "no_ignore_vcs"):
+            kinds |= {git} if self._given("no_ignore_exclude") else {git, exclude}
+        return frozenset(kinds)
+
+    @cached_property
+    def _global_rules(self) -> Rules:
+        if self._given("no_ignore", "no_ignore_vcs", "no_ignore_global"):
+            return Rules(())
+        path = os.path.join(self.cwd, global_ignore_file())
+        return Rules(read_rules(path, ignore_case=self._options.get("ignore_file_case_insensitive", False)))
+
+    @cached_property
+    def _explicit_files(self) -> tuple[str, ...]:
+        """Paths of `ignore_file`, absolute; the last has precedence."""
+        if self._given("no_ignore_files"):
+            return ()
+        return tuple(os.path.join(self.cwd, path) for path in _listed(self._options.get("ignore_file")))
+
+    @cached_property
+    def _explicit_rules(self) -> tuple[Rules, ...]:
+        return tuple(Rules(read_rules(path)) for path in reversed(self._explicit_files))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """File that rg does not search.
+
+    Attributes:
+        path: Path as rg prints it.
+        matched: The path itself, or a folder above it that is left out.
+        cause: Reason; `None` if no rule leaves it out.
+    """
+
+    path: str
+    matched: str
+    cause: Cause | None
+
+
+def walk_left_out(
+    selection: Selection, paths: Sequence[str], is_searched: Callable[[str], bool], stop: Callable[[], bool]
+) -> Iterator[LeftOut]:
+    """Yield each file below the searched paths that is not searched, also those in folders that are left out.
+
+    Folders that cannot be read are passed over. With `follow`, links are followed everywhere.
+
+    Args:
+        selection: Rules.
+        paths: Searched paths.
+        is_searched: Function that returns True for the path of a file that rg searched.
+        stop: Function that is called for each folder; the walk ends when it returns True.
+    """
+    # A stack and not recursion: a tree may be deeper than Python's stack.
+    waiting: list[tuple[Folder, LeftOut | None]] = []
+    for path in paths:
+        if os.path.isdir(os.path.join(selection.cwd, path)):
+            waiting.append((selection.root(path), None))
+        elif os.path.lexists(os.path.join(selection.cwd, path)) and not is_searched(path):
+            yield LeftOut(path, path, None)
+    while waiting and not stop():
+        folder, inside = waiting.pop()
+        for name in _names(os.path.join(selection.cwd, folder.path)):
+            path = folder.join(name)
+            if is_searched(path):
+                continue
+            if inside is not None:
+                is_folder, left_out = _is_entered(selection, folder, path), LeftOut(path, inside.matched, inside.cause)
+            else:
+                is_folder, cause = selection.check(folder, name)
+                left_out = LeftOut(path, path, cause)
+            if not is_folder:
+                yield left_out
+                continue
+            try:
+                waiting.append((selection.enter(folder, name), left_out if left_out.cause else None))
+            except OSError:
+                continue  # it was removed meanwhile
+
+
+def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
+    """Return whether an entry of a folder that is left out is a folder to walk."""
+    full = os.path.join(selection.cwd, path)
+    try:
+        info = os.lstat(full)
+        if is_link(info) and selection.follow:
+            info = os.stat(full)
+            return stat.S_ISDIR(info.st_mode) and (info.st_dev, info.st_ino) not in folder.above
+    except OSError:
+        return False
+    return stat.S_ISDIR(info.st_mode) and not is_link(info)
+
+
+def is_link(info: os.stat_result) -> bool:
+    """Return whether an entry stands for another one: a link, or on Windows also a junction."""
+    if sys.platform == "win32" and info.st_reparse_tag & NAME_SURROGATE_TAG:
+        return True
+    return stat.S_ISLNK(info.st_mode)
+
+
+def is_hidden(name: str, info: os.stat_result) -> bool:
+    """Return whether rg takes an entry for hidden."""
+    if sys.platform == "win32" and info.st_file_attributes & stat.FILE_ATTRIBUTE_HIDDEN:
+        return True
+    return name.startswith(".")
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _parents(path: str) -> list[str]:
+    """Return the folders above an absolute path, the top first."""
+    parents: list[str] = []
+    while (parent := os.path.dirname(path)) != path:
+        parents.append(parent)
+        path = parent
+    return parents[::-1]
+
+
+def _listed(value: Paths | None) -> list[str]:
+    """Return the strings of an option that takes one or several."""
+    if value is None:
+        return []
+    several: Sequence[StrPath] = (value,) if isinstance(value, (str, os.PathLike)) else value
+    return [os.fspath(one) for one in several]
+
+
+def _size(value: int | str | None) -> int | None:
+    if value is None or isinstance(value, int):
+        return value
+    return int(value.rstrip("KMG")) * _UNITS.get(value[-1], 1)
+
+
+def _by_glob(rule: Rule) -> Cause:
+    """Return the cause for a glob with `!`, by the option that it comes from."""
+    match rule.file:
+        case "hidden":
+            return Cause("hidden", Hint("hidden", value=True))
+        case "include_git":
+            return Cause("glob", Hint("include_git", value=True), rule)
+        case option:
+            return Cause("glob", Hint(option, kind="omit"), rule)
+
+
+def _glob_rules(options: Mapping[str, Any]) -> Iterator[Rule]:
+    """Yield the rules of globs in the order of rg's command line; `Rule.file` is the option of each."""
+    if options.get("hidden") is False and options.get("type"):
+        yield from _glob_rule("hidden", _HIDDEN_GLOB, ignore_case=False)
+    for option in ("glob", "iglob"):
+        ignore_case = option == "iglob" or bool(options.get("glob_case_insensitive"))
+        for glob in _listed(options.get(option)):
+            yield from _glob_rule(option, glob, ignore_case=ignore_case)
+        if not options.get("include_git") and (option == "glob" or options.get("iglob")):
+            for glob in EXCLUDED:
+                yield from _glob_rule("include_git", f"!{glob}", ignore_case=ignore_case)
+
+
+def _glob_rule(option: str, glob: str, *, ignore_case: bool) -> Iterator[Rule]:
+    try:
+        rule = Rule.parse(glob, allow_unclosed=False, ignore_case=ignore_case, file=option)
+    except ValueError as error:
+        raise GlobError(f"error parsing glob '{glob}': {error}") from error
+    if rule is not None:
+        yield rule
+
+
+def _type_rules(options: Mapping[str, Any], types: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, bool, Rules]]:
+    for option in ("type", "type_not"):
+        for name in _listed(options.get(option)):
+            for one in types if name == "all" else [name]:
+                globs = [glob_pattern(glob, include=True, allow_unclosed=False) for glob in types.get(one, ())]
+                yield (
+                    name,
+                    option == "type_not",
+                    Rules(Rule(pattern=glob, glob="", only_folders=False) for glob in globs),
+                )

@@ -1,0 +1,454 @@
+"""Say which files a search reads, and why it does not read the others.
+
+rg itself says which files it reads: one run looks for a NUL byte in each (`--count --include-zero`), so it also tells
+binary files. The reasons for the other files come from `_ignore/selection.py`, which reads ignore files as rg does.
+"""
+
+import errno
+import math
+import os
+import time
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+from ripwrap._concurrency import CANCELLED
+from ripwrap._operations.counts import TypesCollector
+from ripwrap._ripgrep.command import ARGUMENTS, Command, files_command, search_command
+from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, PathDecoder, decode_types
+from ripwrap._ripgrep.listing_collector import BaseListingCollector, ListingCollector
+from ripwrap._ripgrep.page_collector import path_order
+from ripwrap._ripgrep.runner import AsyncRunner, DeadlineRunner, Runner, Step
+from ripwrap._text import BOMS
+from ripwrap.binary.resolver import Rg
+from ripwrap.errors import Hint, HintedText
+from ripwrap.models import FileCount
+from ripwrap.options import FileOptions, SearchOptions, StrPath, check_timeout
+from ripwrap.results import Coverage, Reason, SkipKind, SkippedFiles
+
+if TYPE_CHECKING:
+    from ripwrap._ignore.selection import Cause
+
+COVERAGE_TIMEOUT = 10.0
+MAX_EXAMPLES = 3
+"""Maximum number of examples for each kind of reason."""
+
+_NUL = r"\x00"
+_FILE_NAMES = frozenset(FileOptions.__annotations__) - {"sort", "sortr"}
+_NOT_BINARY = ("text", "binary", "null_data")
+"""Options with which rg searches binary files to their end."""
+
+_BLOCK = 1 << 16
+_TEXT = Hint("text", value=True)
+_CORRECT = ("; correct ", Hint("path", kind="correct"), " or ", Hint("cwd", kind="correct"))
+_UTF16_BOMS = tuple(mark for mark, encoding in BOMS if encoding.startswith("utf-16"))
+
+
+async def why(
+    path: StrPath,
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> Reason:
+    """Return the reason why a search with these options reads a file, or does not.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+    print(asyncio.run(ripwrap.why("shop/till.py", cwd="docs/demo")))
+    print(asyncio.run(ripwrap.why("shop/till.py", cwd="docs/demo", type="md", max_depth=1)))
+    ```
+
+    ```text
+    searched
+    its directory shop is too deep; searched without max_depth, type
+    ```
+
+    The rules are those of rg 15.2. rg 13 and 14 differ for ignore files above the searched path and in nested
+    repositories, and do not know Jujutsu's repositories; versions before 15.2 do not read `GIT_CONFIG_GLOBAL`,
+    `GIT_CONFIG_SYSTEM` and `/etc/gitconfig`. If several of `paths` contain the file, the answer is about one that
+    searches it, or else about the first.
+
+    Args:
+        path: A file or directory, relative to `cwd` or absolute.
+        cwd: The directory of the search.
+        paths: Files or directories of the search; empty is all of `cwd`.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one. It knows the file types, and finds
+            NUL bytes.
+        **options: The options of the search; see `SearchOptions`. Those that do not choose files have no effect.
+
+    Raises:
+        FileNotFoundError: There is no such file, or `cwd` does not exist.
+
+    It also raises what `files()` raises.
+    """
+    return await run_why(AsyncRunner(rg), why_request(path, cwd, paths, options, timeout=None))
+
+
+async def coverage(
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    timeout: float | None = COVERAGE_TIMEOUT,  # noqa: ASYNC109 - keeps the counts until then, which a cancel scope would drop
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> Coverage:
+    """Count the files that a search with these options reads, and those that it leaves out, by reason.
+
+    This takes as long as a search that reads every file, and in addition a walk through all directories, also through
+    those that rg leaves out. `why()` gives the reason for one file.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+    print(asyncio.run(ripwrap.coverage(cwd="docs/demo", type="py")))
+    ```
+
+    ```text
+    2 files searched; 1 not: 1 of other types.
+    ```
+
+    Args:
+        cwd: The directory of the search.
+        paths: Files or directories of the search; empty is all of `cwd`.
+        timeout: Seconds for everything, after which the counts are lower bounds; `None` is no limit.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: The options of the search; see `SearchOptions`. Those that do not choose files have no effect.
+
+    Raises what `files()` raises.
+    """
+    return await run_coverage(AsyncRunner(rg), coverage_request(cwd, paths, options, timeout))
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRequest:
+    """A checked call of `coverage()` or `why()`.
+
+    Attributes:
+        command: Command that counts the files with a NUL byte, and names those without.
+        options: Options of the search.
+        timeout: Seconds for everything; `None` is no limit.
+        path: Argument of `why()`; empty for `coverage()`.
+    """
+
+    command: Command
+    options: Mapping[str, Any]
+    timeout: float | None
+    path: str = ""
+
+    @property
+    def may_be_binary(self) -> bool:
+        """True if rg stops in a file at its first NUL byte."""
+        return not any(self.options.get(name) for name in _NOT_BINARY)
+
+
+def coverage_request(
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    options: SearchOptions,
+    timeout: float | None = None,
+) -> CoverageRequest:
+    """Return the checked request of `coverage()`."""
+    own = tuple(name for name in ARGUMENTS if name not in ("pattern", "limit"))
+    search_command("", cwd, (), options, arguments=own)  # checks all options; the next command has but a few
+    return CoverageRequest(_nul_command(cwd, paths, options), options, check_timeout(timeout))
+
+
+def why_request(
+    path: StrPath,
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    options: SearchOptions,
+    *,
+    timeout: float | None,
+) -> CoverageRequest:
+    """Return the checked request of `why()`."""
+    files_command(cwd, [path], {})  # checks the path
+    return replace(coverage_request(cwd, paths, options, timeout), path=os.fspath(path))
+
+
+def _nul_command(cwd: StrPath, paths: StrPath | Iterable[StrPath], options: SearchOptions) -> Command:
+    """Return the command that prints for each file whether it has a NUL byte, after rg has decoded it."""
+    kept = {name: value for name, value in options.items() if name in _FILE_NAMES or name == "encoding"}
+    kept |= {"text": True, "max_count": 1}
+    return search_command(_NUL, cwd, paths, cast("SearchOptions", kept), "count", include_zero=True)
+
+
+class _NulCollector(BaseListingCollector[FileCount]):
+    """Collector of the files that rg read.
+
+    Attributes:
+        searched: Keys of the files, each with True if the file has a NUL byte.
+    """
+
+    def __init__(self, command: Command) -> None:
+        super().__init__(CountDecoder())
+        self.searched: dict[str, bool] = {}
+        # With several paths rg may find a file by a relative and by an absolute path.
+        self._cwd = "" if len(command.paths) == 1 else command.cwd
+
+    def key(self, path: str) -> str:
+        """Return the same key for all paths to a file that rg may print."""
+        return os.path.normpath(os.path.join(self._cwd, path))
+
+    def feed(self, chunk: bytes) -> None:
+        """Process a chunk of rg's output."""
+        self.searched.update((self.key(one.path), bool(one.count)) for one in self._decoder.feed(chunk))
+
+
+async def run_coverage(run: Runner, request: CoverageRequest) -> Coverage:
+    """Ask rg which files it reads, then walk through all files."""
+    deadline = math.inf if request.timeout is None else time.monotonic() + request.timeout
+    found = await run.collect(Step(request.command, partial(_NulCollector, request.command), request.timeout))
+    types = await _types(run, request)
+    return await run.call(partial(_count, request, types, found, deadline))
+
+
+async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
+    """Return the file types that rg knows, with those of the options; none if no option chooses by type."""
+    if not (request.options.get("type") or request.options.get("type_not")):
+        return {}
+    collector = await run.collect(Step(request.command.types(), lambda: TypesCollector(None), None))
+    return decode_types(b"".join(collector.chunks))
+
+
+def _count(request: CoverageRequest, types: FileTypes, found: _NulCollector, deadline: float) -> Coverage:
+    """Count the files that rg read, and walk through all files for the others."""
+    # pathspec, only now
+    from ripwrap._ignore.selection import Selection, walk_left_out
+
+    cancelled, stopped = CANCELLED.get(), found.timed_out
+
+    def stop() -> bool:
+        nonlocal stopped
+        stopped = stopped or cancelled.is_set() or time.monotonic() > deadline
+        return stopped
+
+    tally, unreadable = _Tally(), {error.path or "": error.message for error in found.errors if error.kind != "other"}
+    named = set(map(found.key, request.command.paths))
+    for path, has_nul in found.searched.items():
+        if has_nul and request.may_be_binary and path not in named:  # in a named file rg reads on (rg-facts 20)
+            tally.add(_relative(request.command.cwd, path), "binary")
+        else:
+            tally.searched += 1
+    selection = Selection(request.command.cwd, request.options, types)
+    for one in walk_left_out(
+        selection, _outermost(request.command), lambda path: found.key(path) in found.searched, stop
+    ):
+        unread = one.path in unreadable or _error(request, one.path)
+        tally.add(one.path, one.cause.kind if one.cause else "unreadable" if unread else "other")
+    groups = (
+        SkippedFiles(
+            kind=kind,
+            files=tally.counts[kind],
+            examples=tuple(
+                _example(request, types, path, kind, unreadable.get(path, "")) for path in tally.first(kind)
+            ),
+        )
+        for kind in sorted(tally.counts, key=lambda kind: (-tally.counts[kind], kind))
+    )
+    return Coverage(searched=tally.searched, skipped=tuple(groups), exact=not stopped)
+
+
+class _Tally:
+    """Counts of files, with the first paths of each kind.
+
+    Attributes:
+        searched: Number of files that were searched to their end.
+        counts: Number of other files by kind of reason.
+    """
+
+    def __init__(self) -> None:
+        self.searched = 0
+        self.counts: dict[SkipKind, int] = {}
+        self._first: dict[SkipKind, list[tuple[bytes, str]]] = {}
+
+    def add(self, path: str, kind: SkipKind) -> None:
+        """Count a file that was not searched."""
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        first = self._first.setdefault(kind, [])
+        insort(first, (path_order(os.fsencode(path)), path))
+        del first[MAX_EXAMPLES:]
+
+    def first(self, kind: SkipKind) -> list[str]:
+        """Return the first paths of a kind."""
+        return [path for _, path in self._first[kind]]
+
+
+def _outermost(command: Command) -> list[str]:
+    """Return the searched paths without those that are in another one of them."""
+    absolute = {path: os.path.normpath(os.path.join(command.cwd, path)) for path in command.paths}
+    first = {real: path for path, real in reversed(absolute.items())}
+    return [path for real, path in first.items() if not any(parent in first for parent in _folders_above(real))]
+
+
+def _folders_above(path: str) -> Iterator[str]:
+    while (parent := os.path.dirname(path)) != path:
+        yield parent
+        path = parent
+
+
+def _error(request: CoverageRequest, path: str) -> str:
+    """Return the reason why a file or directory cannot be read; empty if it can be read."""
+    full = os.path.join(request.command.cwd, path)
+    try:
+        if os.path.isdir(full):
+            os.scandir(full).close()
+        elif os.path.isfile(full):  # opening a FIFO could wait for ever
+            open(full, "rb").close()
+        elif not os.path.exists(full):
+            return "a broken link"
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return ""
+
+
+def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKind, error: str) -> Reason:
+    """Return the reason for a file that was left out; `error` is rg's, if it could not read the file."""
+    if kind == "binary":
+        return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
+    if kind == "other" or (kind == "unreadable" and error):
+        return Reason(path=path, kind=kind, matched=path, detail=error)
+    return _reason(request, types, path)
+
+
+async def run_why(run: Runner, request: CoverageRequest) -> Reason:
+    """Check the rules for one path, and let rg look for a NUL byte if it would read the file."""
+    run, cwd, path = DeadlineRunner(run, request.timeout), request.command.cwd, request.path
+    # Lists nothing: rg checks the directory, the globs and the types.
+    options = cast("FileOptions", {name: value for name, value in request.options.items() if name in _FILE_NAMES})
+    checked = files_command(cwd, (), {**options, "max_depth": 0})
+    await run.collect(Step(checked, lambda: ListingCollector(PathDecoder(), 0), request.timeout))
+    types = await _types(run, request)
+    reason, may_be_binary = await run.call(partial(_reason_and_kind, request, types))
+    if not may_be_binary:
+        return reason
+    encoding = cast("SearchOptions", {name: request.options[name] for name in ("encoding",) if name in request.options})
+    command = _nul_command(cwd, [path], encoding)
+    found = await run.collect(Step(command, partial(_NulCollector, command), request.timeout))
+    if reason and not found.searched and found.errors:
+        return Reason(path=path, kind="unreadable", matched=path, detail=found.errors[0].message)
+    if not any(found.searched.values()):
+        return reason
+    hints = (*reason.hints, _TEXT)
+    if not reason:
+        return reason.model_copy(update={"hints": hints})
+    offset = await run.call(partial(_nul_offset, request, path))
+    return Reason(path=path, kind="binary", matched=path, offset=offset, hints=hints)
+
+
+def _reason_and_kind(request: CoverageRequest, types: FileTypes) -> tuple[Reason, bool]:
+    """Return the reason for the path of `why()`, and True if rg would search the file unless it is binary.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
+    full = os.path.join(request.command.cwd, request.path)
+    if not os.path.lexists(full):
+        raise FileNotFoundError(errno.ENOENT, HintedText("no such file or directory", *_CORRECT), request.path)
+    reason = _reason(request, types, request.path)
+    readable = bool(reason or reason.hints) and os.path.isfile(full) and not _is_named(request)
+    return reason, readable and request.may_be_binary
+
+
+def _is_named(request: CoverageRequest) -> bool:
+    """Return whether the path of `why()` is one of the searched paths; there rg reads on after a NUL (rg-facts 20)."""
+    return any(_parts_below(request, path) == [] for path in request.command.paths)
+
+
+def _nul_offset(request: CoverageRequest, path: str) -> int | None:
+    """Return the offset of the first NUL byte in a file; `None` if rg transcodes the file, or it cannot be read."""
+    if request.options.get("encoding") not in (None, "auto", "none"):
+        return None
+    offset = 0
+    try:
+        with open(os.path.join(request.command.cwd, path), "rb") as file:
+            while block := file.read(_BLOCK):
+                if not offset and block.startswith(_UTF16_BOMS) and request.options.get("encoding") != "none":
+                    return None
+                if (found := block.find(b"\0")) >= 0:
+                    return offset + found
+                offset += len(block)
+    except OSError:
+        pass
+    return None
+
+
+def _reason(request: CoverageRequest, types: FileTypes, path: str) -> Reason:
+    """Return the reason for a path, and the options with which it would be searched; NUL bytes are not looked for."""
+    reason, hint = _find_reason(request, types, path)
+    hints: list[Hint] = []
+    options = dict(request.options)
+    while hint is not None and hint not in hints:
+        hints.append(hint)
+        if hint.kind == "omit":
+            options.pop(hint.option)
+        else:
+            options[hint.option] = hint.value
+        then, hint = _find_reason(replace(request, options=options), types, path)
+        if then:
+            return reason.model_copy(update={"hints": tuple(hints)})
+    return reason
+
+
+def _find_reason(request: CoverageRequest, types: FileTypes, path: str) -> tuple[Reason, Hint | None]:
+    """Return the reason, and the option that the caller changes to remove it."""
+    from ripwrap._ignore.selection import Cause, Selection
+
+    selection = Selection(request.command.cwd, request.options, types)
+    answers: list[tuple[Reason, Hint | None]] = []
+    for searched in request.command.paths:
+        parts = _parts_below(request, searched, path)
+        if parts is None:
+            continue
+        matched, cause = selection.find_cause(searched, parts)
+        if cause is None and (error := _error(request, path)):
+            cause = Cause("unreadable", detail=error)
+        if cause is None:
+            return Reason(path=path, kind="searched", matched=path), None
+        answers.append((_reason_for(request, path, path if matched is None else matched, cause), cause.hint))
+    return answers[0] if answers else (Reason(path=path, kind="outside", matched=path), None)
+
+
+def _reason_for(request: CoverageRequest, path: str, matched: str, cause: "Cause") -> Reason:
+    rule = cause.rule
+    of_file = rule is not None and cause.kind == "ignored"
+    return Reason(
+        path=path,
+        kind=cause.kind,
+        matched=matched,
+        file=_relative(request.command.cwd, rule.file) if rule is not None and of_file else None,
+        line=rule.number if rule is not None and of_file else None,
+        glob=rule.text if rule is not None else None,
+        detail=cause.detail,
+    )
+
+
+def _relative(cwd: str, file: str) -> str:
+    """Return a path relative to a directory if it is below that."""
+    for start in (cwd, os.path.realpath(cwd)):
+        if file.startswith(os.path.join(start, "")):
+            return os.path.relpath(file, start)
+    return file
+
+
+def _parts_below(request: CoverageRequest, searched: str, path: str | None = None) -> list[str] | None:
+    """Return the names that lead from a searched path to a path; `None` if they do not."""
+    cwd = request.command.cwd
+    target = os.path.normpath(os.path.join(cwd, request.path if path is None else path))
+    root = os.path.normpath(os.path.join(cwd, searched))
+    real = os.path.join(os.path.realpath(os.path.dirname(target)), os.path.basename(target))
+    for above, below in ((root, target), (os.path.realpath(root), real)):
+        if above == below:
+            return []
+        if below.startswith(os.path.join(above, "")):
+            return os.path.relpath(below, above).split(os.sep)
+    return None

@@ -1,0 +1,293 @@
+"""Show more of a match: the definition or the block that encloses it, or lines around it."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from io import TextIOWrapper
+from itertools import islice
+from typing import Literal, TypeAlias
+
+from ripwrap._code.enclosing import LineSpan, block_at, definition_at, definition_kind, kept_lines, runs_of
+from ripwrap._ripgrep.runner import AsyncRunner, Runner
+from ripwrap._safe_open import open_regular_file
+from ripwrap._text import BOMS, plural, raw_bytes, shown, text_of
+from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.models import Context, Match
+from ripwrap.options import StrPath, check_limit, check_timeout
+from ripwrap.results import Expansion, NumberedLine, RankedChunk
+
+ExpandTo: TypeAlias = Literal["definition", "block"]
+
+EXPAND_LINES = 100
+"""Lines of an expansion, if the caller does not say otherwise."""
+
+MAX_SOURCE_BYTES = 2_000_000
+"""Bytes of the largest file in which definitions are found. It takes a quarter of a second."""
+
+_NEAR_LINES = 10_000
+"""Lines before and after a place that are read of a larger file."""
+
+_MAX_QUOTED_CHARS = 60
+
+
+async def expand(
+    match: Match | Context | RankedChunk,
+    *,
+    to: ExpandTo | None = None,
+    lines: int | None = None,
+    max_lines: int | None = EXPAND_LINES,
+    cwd: StrPath = ".",
+) -> Expansion:
+    """Read the lines around a match: the definition or the block that encloses it, or a number of lines.
+
+    Definitions are found by patterns for thirty languages and formats, without a parser: unusual code may be missed, or
+    end elsewhere. A definition begins with its decorators and the comments directly above it. Outside of definitions,
+    and in files of more than two million bytes, the block is shown. A block is indented below a line, or is in brackets
+    over several lines; its first line opens it, its last one closes it. Outside of blocks, it ends at blank lines.
+
+    The file is read now, and it is decoded as rg does: by its byte order mark, or as UTF-8. Its lines must still have
+    the text of the match.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+
+    async def main():
+        async for match in ripwrap.search("TODO: taxes", cwd="docs/demo"):
+            print(await ripwrap.expand(match, cwd="docs/demo"))
+
+
+    asyncio.run(main())
+    ```
+
+    ```text
+    shop/cart.py:4-6 function total
+      4- def total(items):
+      5:     # TODO: taxes
+      6-     return sum(PRICES[item] for item in items)
+    ```
+
+    Args:
+        match: A match or line of context, of `search()`, `grep()` or `search_messages()`, or a result of `rank()` or
+            `Index.search()`. Such a result is shown with the definition that it names.
+        to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
+        lines: Number of lines before and after the match to show, in place of `to`.
+        max_lines: Maximum number of lines; in a longer definition or block, lines in the middle are left out. The match
+            is shown with the lines around it, then the head, then the tail. `None` shows all lines.
+        cwd: Directory that was searched; the path of the match is relative to it (`GrepResult.root`).
+
+    Raises:
+        RipwrapError: The file does not have the lines of the match any more.
+        FileNotFoundError: The file is gone, or is in another `cwd`.
+        OSError: The file cannot be read.
+        ValueError: The match has no path or no line number, both `to` and `lines` are given, or a number is too small.
+    """
+    return await run_expand(
+        AsyncRunner(None), expand_request(match, to=to, lines=lines, max_lines=max_lines, cwd=cwd, timeout=None)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandRequest:
+    """A checked call of `expand()`.
+
+    Attributes:
+        cwd: Directory that the path is relative to.
+        path: Path of the file.
+        place: Lines of the match.
+        texts: Their bytes, in UTF-8, without terminators.
+        definition: True to show the definition.
+        symbol: Name of the definition to prefer.
+        around: Number of lines before and after the match to show, in place of a definition or block.
+        max_lines: Maximum number of lines; `None` is no limit.
+        timeout: Seconds for the call; `None` is no limit.
+    """
+
+    cwd: str
+    path: str
+    place: LineSpan
+    texts: Sequence[bytes]
+    definition: bool
+    symbol: str | None
+    around: int | None
+    max_lines: int | None
+    timeout: float | None
+
+
+def expand_request(
+    match: Match | Context | RankedChunk,
+    *,
+    to: ExpandTo | None,
+    lines: int | None,
+    max_lines: int | None,
+    cwd: StrPath,
+    timeout: float | None,
+) -> ExpandRequest:
+    """Return the checked request of `expand()`."""
+    if to is not None and lines is not None:
+        raise ValueError(f"to={to!r} and lines={lines} are two ways to expand a match; give one of them")
+    if to not in (None, "definition", "block"):
+        raise ValueError(f"to must be 'definition' or 'block', got {to!r}; lines=N shows N lines around the match")
+    around, max_lines = check_limit(lines, "lines"), check_limit(max_lines, "max_lines")
+    if max_lines == 0:
+        raise ValueError(HintedText(Hint("max_lines", kind="correct"), " must be 1 or more, or None for all; got 0"))
+    if isinstance(match, RankedChunk):
+        path, first, text, symbol = match.path, match.start_line, match.text, match.symbol
+    else:
+        path, first, text, symbol = _path_of(match), _line_of(match), match.lines, None
+    texts = _split_lines(raw_bytes(text))
+    return ExpandRequest(
+        cwd=os.fspath(cwd),
+        path=path,
+        place=LineSpan(first, first + len(texts) - 1),
+        texts=texts,
+        definition=to != "block" and not (isinstance(match, RankedChunk) and symbol is None),
+        symbol=symbol,
+        around=around,
+        max_lines=max_lines,
+        timeout=check_timeout(timeout),
+    )
+
+
+def _path_of(match: Match | Context) -> str:
+    if match.path is None:
+        raise ValueError("the match has no path, because rg did not name its file; pass a match of a file")
+    return match.path
+
+
+def _line_of(match: Match | Context) -> int:
+    if match.line_number is None:
+        raise ValueError("the match has no line number; search without no_line_number")
+    if match.line_terminator == "\0":
+        raise ValueError("the lines of the match end with NUL; search without null_data")
+    return match.line_number
+
+
+async def run_expand(run: Runner, request: ExpandRequest) -> Expansion:
+    """Read the file and choose its lines."""
+    return await run.call(partial(_expand, request), seconds=request.timeout)
+
+
+def _expand(request: ExpandRequest) -> Expansion:
+    path, place = request.path, request.place
+    source = read_source(request.cwd, path, place, around=request.around)
+    now = source.lines[place.first - source.start : place.last - source.start + 1]
+    if tuple(now) != tuple(map(text_of, request.texts)):
+        raise _changed_error(request, source, now)
+    to: Literal["definition", "block", "lines"] = "block"
+    kind, name, span = "", None, None
+    if request.around is not None:
+        to, span = "lines", LineSpan(place.first - request.around, place.last + request.around)
+    elif request.definition and source.complete:
+        from ripwrap._code.patterns.outline import PatternOutline  # late: it compiles the patterns of all languages
+
+        if (found := definition_at(PatternOutline(path, source.lines), place, request.symbol)) is not None:
+            section, span = found
+            to, kind, name = "definition", definition_kind(path, section), section.name or None
+    if span is None:
+        moved = LineSpan(place.first - source.start + 1, place.last - source.start + 1)
+        block = block_at(path, source.lines, moved)
+        span = LineSpan(block.first + source.start - 1, block.last + source.start - 1)
+    span = span.joined(place)
+    span = LineSpan(max(span.first, source.start), min(span.last, source.start + len(source.lines) - 1))
+    limit = None if to == "lines" else request.max_lines
+    kept = kept_lines(span, place, limit or len(source.lines))
+    missing = set(range(span.first, span.last + 1)).difference(kept)
+    return Expansion(
+        path=path,
+        to=to,
+        kind=kind,
+        name=name,
+        start_line=span.first,
+        end_line=span.last,
+        match_lines=(place.first, place.last),
+        lines=tuple(NumberedLine(number=number, text=source.lines[number - source.start]) for number in kept),
+        elided=tuple((gap.first, gap.last) for gap in runs_of(sorted(missing))),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Lines of a file.
+
+    Attributes:
+        lines: Texts of consecutive lines without terminators, as `text_of()` returns them.
+        start: Number of the first of them, from 1.
+        complete: True if these are all lines of the file, and few enough to look for definitions.
+    """
+
+    lines: Sequence[str]
+    start: int
+    complete: bool
+
+
+def read_source(
+    folder: str,
+    path: str,
+    place: LineSpan,
+    *,
+    around: int | None = None,
+    follow: bool = True,
+    roots: Sequence[str] = (os.curdir,),
+) -> Source:
+    """Read a file, or of a large one the lines near a place.
+
+    Args:
+        folder: Directory that the path is relative to.
+        path: Path of the file.
+        place: Lines that are needed.
+        around: Number of lines around the place that are needed; `None` needs all, and of a large file a part.
+        follow: True if links are followed; see `open_regular_file()`.
+        roots: See `open_regular_file()`.
+
+    Raises:
+        FileNotFoundError: The file is gone, or is not a regular file.
+        OSError: The file cannot be read.
+    """
+    with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
+        complete = around is None and os.fstat(file.fileno()).st_size <= MAX_SOURCE_BYTES
+        start = file.peek(4)
+        mark, encoding = next(((mark, name) for mark, name in BOMS if start.startswith(mark)), (b"", "utf-8"))
+        file.read(len(mark))
+        # Surrogates keep the bytes that are not UTF-8.
+        errors = "surrogateescape" if encoding == "utf-8" else "replace"
+        with TextIOWrapper(file, encoding, errors=errors, newline="\n") as text:
+            if complete:
+                return Source([*_texts(text)], 1, complete=True)
+            near = _NEAR_LINES if around is None else around
+            first = max(place.first - near, 1)
+            return Source([*_texts(islice(text, first - 1, place.last + near))], first, complete=False)
+
+
+def _texts(lines: Iterator[str]) -> Iterator[str]:
+    for line in lines:
+        plain = line.removesuffix("\n").removesuffix("\r")
+        yield plain if plain.isascii() else text_of(raw_bytes(plain))
+
+
+def _split_lines(raw: bytes) -> list[bytes]:
+    return [line.removesuffix(b"\r") for line in raw.removesuffix(b"\n").split(b"\n")]
+
+
+def _changed_error(request: ExpandRequest, source: Source, now: Sequence[str]) -> RipwrapError:
+    name, place = shown(request.path), request.place
+    if len(now) < len(request.texts):
+        known = source.lines or source.start == 1
+        has = f"has {plural(source.start + len(source.lines) - 1, 'line')}" if known else "is shorter"
+        return RipwrapError(
+            f"{name} changed since the search: it {has} now, and the match was in line {place.last}; search again"
+        )
+    pairs = zip(now, map(text_of, request.texts), strict=True)
+    at, old, new = next((at, old, new) for at, (new, old) in enumerate(pairs) if new != old)
+    return RipwrapError(
+        f"{name} changed since the search, or is in another encoding: line {place.first + at} is {_quoted(new)} now, "
+        f"and was {_quoted(old)}; search again"
+    )
+
+
+def _quoted(text: str) -> str:
+    text = text.strip()
+    return repr(text if len(text) <= _MAX_QUOTED_CHARS else text[: _MAX_QUOTED_CHARS - 1] + "…")

@@ -1,0 +1,232 @@
+"""Denied files: globs of paths that no tool opens or shows, in any spelling of their names.
+
+A glob has the rules of a line of `.gitignore` (https://git-scm.com/docs/gitignore), except that case never counts: on
+macOS and Windows `.ENV` opens the file `.env`. A glob with other characters than ASCII also matches the other forms of
+Unicode (NFC and NFD), because macOS takes them for the same name.
+
+rg gets the globs as `--iglob=!…`. Of all globs the last one that matches decides, rg reads those of `--iglob` last, and
+they take precedence over types, ignore files, `--hidden` and `--no-ignore`. rg enters no directory that they match.
+They do not hold for the paths that rg is given (rg-facts 53), which `Sandbox.locate()` checks.
+"""
+
+import functools
+import os
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from ripwrap._windows import IS_WINDOWS
+
+if TYPE_CHECKING:
+    from ripwrap._ignore.rules import Rule
+
+ShowDenied: TypeAlias = Literal["hide", "count", "name"]
+
+SECRET_FILES: tuple[str, ...] = (
+    *(".env", ".env.*", "*.env", ".envrc"),
+    *("*.pem", "*.key", "*.p8", "*.p12", "*.pfx", "*.pkcs12", "*.jks", "*.keystore", "*.ppk"),
+    *("id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"),
+    *(".ssh/", ".gnupg/", ".aws/", ".azure/", ".kube/", "**/.config/gcloud/", "**/.docker/config.json", ".dockercfg"),
+    *(".netrc", "_netrc", ".git-credentials", ".npmrc", ".pypirc", "**/.gem/credentials", "**/.cargo/credentials"),
+    *("**/.cargo/credentials.toml", "**/.config/gh/hosts.yml", ".pgpass", ".my.cnf", ".s3cfg", ".htpasswd"),
+    *("*.kdb", "*.kdbx", "*.keychain", "*.ovpn", ".vault-token", ".vault_pass*", "credentials.json"),
+    *("client_secret*.json", "service[-_]account*.json", "application_default_credentials.json"),
+    *("secrets.{json,toml,yaml,yml}", "*.tfstate", "*.tfstate.*", "*.tfvars", ".terraformrc", ".*_history"),
+)  # fmt: skip
+"""Globs of files that usually have keys, passwords or tokens in them.
+
+They are from the signatures of gitrob and shhgit and GitHub's templates of `.gitignore`, and the places where AWS,
+Azure, Google Cloud, Docker, Kubernetes, git, npm, pip, cargo and OpenSSH keep credentials.
+"""
+
+_CACHED_FOLDERS = 10_000
+_CASES = (str, str.lower, str.upper)
+
+
+@dataclass(frozen=True, slots=True)
+class _Glob:
+    """One glob.
+
+    Attributes:
+        given: Text, as the user wrote it.
+        spellings: Globs for rg that match it in every spelling.
+        rules: Rules that match the same paths, and a few more spellings.
+    """
+
+    given: str
+    spellings: tuple[str, ...]
+    rules: "tuple[Rule, ...]"
+
+
+class DenyRules:
+    """Rules for paths relative to a root."""
+
+    def __init__(self, globs: str | Sequence[str], *, roots: Sequence[str] = (), windows: bool = IS_WINDOWS) -> None:
+        """Read the globs.
+
+        Args:
+            globs: Glob, or several.
+            roots: Directories; a glob that begins with the path of one is about that path in each of them.
+            windows: Take backslashes for separators.
+
+        Raises:
+            ValueError: A glob is empty, does not parse, begins with `!` or `~/`, or leads out of the roots.
+            TypeError: A glob is not a string.
+        """
+        given = (globs,) if isinstance(globs, str) else tuple(globs)
+        self.globs: tuple[_Glob, ...] = tuple(_parse(one, roots, windows=windows) for one in given)
+        patterns = [rule.pattern for glob in self.globs for rule in glob.rules]
+        regexes = [getattr(pattern, "regex", None) for pattern in patterns]
+        self._any_regex: re.Pattern[str] | None = None
+        if None not in regexes:  # a pattern without a regex is compared by itself
+            joined = "|".join(regex.pattern for regex in regexes if regex is not None)
+            self._any_regex = re.compile(joined or "(?!)", re.IGNORECASE | re.ASCII)
+        self._glob_of_folder = functools.lru_cache(_CACHED_FOLDERS)(self._denied_folder)
+
+    def __bool__(self) -> bool:
+        """Return whether there are any."""
+        return bool(self.globs)
+
+    def glob_of(self, path: str, *, folder: bool = False) -> str | None:
+        """Return the glob that denies a path or a directory above it; `None` if there is none.
+
+        Args:
+            path: Normalised path relative to a root.
+            folder: True for a directory. A glob that ends in a slash denies directories only.
+        """
+        if not self.globs or path == os.curdir:
+            return None
+        above = os.path.dirname(path)
+        return (self._glob_of_folder(above) if above else None) or self.glob_of_name(path, folder=folder)
+
+    def glob_of_name(self, path: str, *, folder: bool) -> str | None:
+        """Return the glob that denies a path itself, as `glob_of()` does without the directories above it."""
+        texts = list(_texts(path))
+        if self._any_regex is not None and not any(map(self._any_regex.match, texts)):
+            return None
+        for glob in self.globs:
+            for rule in glob.rules:
+                if (folder or not rule.only_folders) and any(map(rule.pattern.match_file, texts)):
+                    return glob.given
+        return None
+
+    def _denied_folder(self, path: str) -> str | None:
+        # A loop and not recursion: a path may have more parts than Python's stack has room for.
+        at = 0
+        while at >= 0:
+            at = path.find(os.sep, at + 1)
+            if glob := self.glob_of_name(path if at < 0 else path[:at], folder=True):
+                return glob
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class DeniedPaths:
+    """Denied paths of one location, relative to the directory that rg runs in.
+
+    Attributes:
+        rules: Rules.
+        roots: Paths of the roots, if the location is several roots together; else empty.
+    """
+
+    rules: DenyRules
+    roots: tuple[str, ...] = ()
+
+    def glob_of(self, path: str) -> str | None:
+        """Return the glob that denies a path, or `None`; the path of a directory ends in a separator."""
+        name = path.rstrip(os.sep)
+        for root in self.roots:
+            if name == root:
+                return None
+            if name.startswith(root + os.sep):
+                name = name[len(root) + 1 :]
+                break
+        return self.rules.glob_of(name, folder=path.endswith(os.sep))
+
+    def allows(self, path: str) -> bool:
+        """Return whether no glob denies a path."""
+        return self.glob_of(path) is None
+
+    def iglobs(self) -> list[str]:
+        """Return values of rg's option `iglob` that exclude these paths."""
+        globs = [spelling for glob in self.rules.globs for spelling in glob.spellings]
+        if not self.roots:
+            return [f"!{glob}" for glob in globs]
+        return [f"!/{_literal(root)}/{_from_root(glob)}" for root in self.roots for glob in globs]
+
+
+def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
+    """Return a glob.
+
+    Raises:
+        ValueError, TypeError: See `DenyRules`.
+    """
+    if not isinstance(given, str):
+        raise TypeError(f"a glob in deny must be a str, got {type(given).__name__}")
+    if "\0" in given:
+        raise ValueError("a NUL character cannot be part of a glob in deny; remove it")
+    glob = re.sub(r"\\+(?![\[\]{},!])", "/", given) if windows else given
+    for root in roots:
+        start = root.replace(os.sep, "/").rstrip("/") + "/"
+        if glob.startswith(start) and start != "/":
+            glob = f"/{glob[len(start) :]}"
+    if glob.startswith("./"):
+        glob = glob[1:]
+    if glob.startswith("!"):
+        raise ValueError(f"deny cannot bring files back, as {given!r} would; leave it out, or pass narrower globs")
+    if glob.startswith("~/"):
+        raise ValueError(
+            f"deny has globs of paths below a root, so {given!r} matches nothing; write it as **{glob[1:]}"
+        )
+    if ".." in glob.split("/"):
+        raise ValueError(f"{given!r} in deny leads out of the roots; write a glob of paths below a root")
+    globs = [glob]
+    if glob.endswith("/**") and glob.strip("/*"):
+        globs.append(f"{glob[:-2]}" if "/" in glob[:-3] else f"/{glob[:-2]}")  # the directory, too
+    spellings = tuple(dict.fromkeys(one for glob in globs for one in _spellings(glob)))
+    folded = () if given.isascii() else (unicodedata.normalize("NFC", glob.casefold()) for glob in globs)
+    return _Glob(given, spellings, tuple(_rule(one, given) for one in (*spellings, *folded)))
+
+
+def _rule(glob: str, given: str) -> "Rule":
+    from ripwrap._ignore.rules import Rule  # pathspec, only now
+
+    try:
+        rule = Rule.parse(f"!{glob}", allow_unclosed=False, ignore_case=True)  # with `!`, as `#` would begin a comment
+    except ValueError as error:
+        raise ValueError(f"the glob {given!r} in deny does not parse: {error}") from error
+    if rule is None or not glob.strip(" /"):
+        raise ValueError(f"the glob {given!r} in deny is empty; leave it out")
+    return rule
+
+
+def _spellings(glob: str) -> Iterable[str]:
+    """Yield globs that together match all spellings of a name; rg ignores case in ASCII only."""
+    if glob.isascii():
+        yield glob
+        return
+    for form in ("NFC", "NFD"):
+        yield from (unicodedata.normalize(form, case(glob)) for case in _CASES)
+
+
+def _texts(path: str) -> Iterator[str]:
+    """Yield the texts of a path that are compared with globs."""
+    from ripwrap._ignore.rules import match_text
+
+    yield match_text(path)
+    if not path.isascii():
+        yield match_text(unicodedata.normalize("NFC", path.casefold()))
+
+
+def _from_root(glob: str) -> str:
+    """Return a glob below the path of a root, from which it starts unless it is about any depth."""
+    return glob.removeprefix("/") if "/" in glob.rstrip("/") else f"**/{glob}"
+
+
+def _literal(path: str) -> str:
+    """Return a glob that matches a path; `?` stands for a byte that is not UTF-8, which no argument of rg can have."""
+    from ripwrap.workspace.scope import escaped
+
+    return re.sub("[\udc80-\udcff]", "?", escaped(path))

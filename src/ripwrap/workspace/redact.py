@@ -1,0 +1,308 @@
+"""Mask secrets in the lines of an answer: keys, tokens and passwords become `[redacted: NAME]`.
+
+Most rules look at one line. A private key (RFC 7468) has many lines, of which an answer may show one in the middle. So
+the lines of private keys are looked up in the file (`key_lines()`); if that cannot be done, a line that looks like one
+of a key by itself is masked. A mask has the same length for every secret of a kind, and never spans lines.
+
+The rules are those of gitleaks (https://github.com/gitleaks/gitleaks, `config/gitleaks.toml`) and the formats that the
+providers document, a little wider. Every repetition that something must follow is bounded, so that a rule takes linear
+time.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, NamedTuple, TypeAlias
+
+from ripwrap._safe_open import open_regular_file
+from ripwrap._text import BOMS
+from ripwrap.models import Span
+
+MAX_SECRET_CHARS = 16_384
+"""Characters that are read after the end of a cut line, so that a secret across that end is recognised."""
+
+MAX_SCANNED_BYTES = 16_000_000
+"""Bytes of a file in which private keys are looked up; after these, each line is judged by itself."""
+
+_PRIVATE_KEY = "private-key"
+_MARKER = r"-{{4,5}} ?{} (?:[A-Z0-9]{{1,20}} ){{0,4}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}"
+_BEGIN = re.compile(_MARKER.format("BEGIN"))
+_END = re.compile(_MARKER.format("END"))
+_INSIDE = re.compile(
+    r"""[\s"'`+#/*>|-]*+(?:[A-Z][A-Za-z-]{1,30}: .{0,200}|[A-Za-z0-9+/]*+={0,2}(?:\\[nr]|[\s"'`,;+)\\])*+)"""
+)
+"""Line inside of a key: base64 or a header of RFC 1421 or RFC 4880, also in quotes, in a comment or in a diff."""
+
+_LONG_BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}")
+_LOOKS_LIKE_KEY = re.compile(r"(?=.*[a-z])(?=.*[G-Z+/])[^A-Za-z0-9+/]*[A-Za-z0-9+/]{60,76}={0,2}[^A-Za-z0-9+/]*")
+"""Line that has nothing but base64 of the length of lines of RFC 7468 and RFC 4880, and is not hexadecimal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Rule that finds secrets in a line.
+
+    Attributes:
+        name: Name of the kind of secret.
+        words: Texts in lower case; a line without any of them has no such secret.
+        pattern: Pattern; its group 1, if it has one, is the secret, or else the whole match.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+_NO_WORD_BEFORE = r"(?<![A-Za-z0-9])"
+_NO_PLACEHOLDER = r"(?!\$[{(]|\{|<[^<>]{1,40}>|%[(s]|\*{3}|\[redacted: )"
+_NAME = (
+    r"(?i:(?:pass(?:word|wd|phrase|code)|\bpwd|_pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credential)"
+    r"[\w.-]{0,40})"
+)
+_ASSIGNED = r"[\"'\]]{0,2}(?:\s{0,9}:\s{0,9}[\w.\[\]|]{1,40})?\s{0,9}(?:=>|:=|==?|:)\s{0,9}"
+_NAME_WORDS = ("pass", "pwd", "secret", "token", "key", "credential")
+
+RULES: tuple[Rule, ...] = tuple(
+    Rule(name, words, re.compile(pattern))
+    for name, words, pattern in (
+        (
+            "aws-access-key",
+            ("akia", "asia", "abia", "acca", "a3t"),
+            _NO_WORD_BEFORE + r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])",
+        ),
+        (
+            "aws-secret-key",
+            ("aws",),
+            r"(?i:aws)[\w.-]{0,40}" + _ASSIGNED + r"[\"']?([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+])",
+        ),
+        ("github-token", ("gh", "github_pat_"), _NO_WORD_BEFORE + r"(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{22,})"),
+        (
+            "gitlab-token",
+            ("gl",),
+            _NO_WORD_BEFORE + r"gl(?:pat|oas|dt|rtr?|cbt|ptt|ft|imt|agent|wt|soat|ffct)-[A-Za-z0-9_.=-]{20,}",
+        ),
+        ("slack-token", ("xox", "xapp-"), _NO_WORD_BEFORE + r"(?:xox[a-z](?:\.xox[a-z])?-|xapp-\d-)[A-Za-z0-9-]{10,}"),
+        ("slack-webhook", ("hooks.slack.com",), r"hooks\.slack\.com/(?:services|workflows|triggers)/([\w/+-]{20,})"),
+        (
+            "stripe-key",
+            ("_test_", "_live_", "_prod_", "whsec_"),
+            _NO_WORD_BEFORE + r"(?:[sr]k_(?:test|live|prod)_|whsec_)[A-Za-z0-9]{10,}",
+        ),
+        ("google-key", ("aiza", "gocspx-", "ya29."), r"AIza[\w-]{35}|GOCSPX-[\w-]{20,}|\bya29\.[\w-]{20,}"),
+        ("anthropic-key", ("sk-ant-",), _NO_WORD_BEFORE + r"sk-ant-[\w-]{20,}"),
+        ("openai-key", ("sk-",), _NO_WORD_BEFORE + r"sk-(?:(?:proj|svcacct|admin)-[\w-]{20,}|[A-Za-z0-9]{32,})"),
+        ("jwt", (".ey",), r"(?<![\w-])ey[\w-]{10,}\.ey[\w-]{10,}\.[\w-]*"),
+        ("url-password", ("://",), rf"://[^\s/?#\"'<>:@]{{0,256}}:{_NO_PLACEHOLDER}([^\s/?#\"'<>]{{1,256}})@"),
+        ("url-token", ("://",), rf"://{_NO_PLACEHOLDER}([\w-]{{20,256}})@"),
+        ("password", _NAME_WORDS, rf"{_NAME}{_ASSIGNED}[a-zA-Z]{{0,2}}\"{_NO_PLACEHOLDER}((?:[^\"\\]|\\.){{4,}})\""),
+        ("password", _NAME_WORDS, rf"{_NAME}{_ASSIGNED}[a-zA-Z]{{0,2}}'{_NO_PLACEHOLDER}((?:[^'\\]|\\.){{4,}})'"),
+        # Without quotes: `DB_PASSWORD=…` of a shell, and `password: …` with a value that has a digit and is no code.
+        (
+            "password",
+            _NAME_WORDS,
+            (
+                r"(?<![\w.])(?:[A-Z0-9]{1,40}_){0,10}(?:PASS(?:WORD|WD|PHRASE)?|PWD|SECRET|TOKEN|CREDENTIALS?|(?:API|ACCESS|SECRET|PRIVATE|AUTH|MASTER)_?KEY)"
+                rf"(?:_[A-Z0-9]{{1,40}}){{0,5}}=(?![\"']){_NO_PLACEHOLDER}([^\s\"']{{4,}})"
+            ),
+        ),
+        (
+            "password",
+            _NAME_WORDS,
+            rf"{_NAME}[\"']?\s{{0,9}}[:=]\s{{0,9}}((?=[^\s\d]{{0,99}}\d)[^\s\"'`(){{}}\[\]<>$,;]{{8,200}})\s*$",
+        ),
+    )
+)
+"""Rules for one line. Of two that find a secret at the same place, the first one gives it its name."""
+
+
+class Mask(NamedTuple):
+    """Part of a text that is masked.
+
+    Attributes:
+        start: Offset of its first character.
+        end: Offset after its last character.
+        name: Name of the kind of secret.
+    """
+
+    start: int
+    end: int
+    name: str
+
+    @property
+    def text(self) -> str:
+        """Text that replaces it."""
+        return f"[redacted: {self.name}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """Text with masks.
+
+    Attributes:
+        text: Text.
+        masks: Masks, in order, with offsets in the text before.
+        starts: Offset of each mask in the masked text.
+    """
+
+    text: str
+    masks: tuple[Mask, ...] = ()
+    starts: tuple[int, ...] = ()
+
+    def moved(self, span: Span) -> Span:
+        """Return the span in the masked text of a span in the text before; a part of a secret becomes its mask."""
+        return self._moved(span[0], is_end=False), self._moved(span[1], is_end=True)
+
+    def _moved(self, offset: int, *, is_end: bool) -> int:
+        at = bisect_left(self.masks, offset, key=lambda mask: mask.start) - 1  # the last one that starts before it
+        if at < 0:
+            return offset
+        mask, start = self.masks[at], self.starts[at]
+        if offset < mask.end:
+            return start + is_end * len(mask.text)
+        return start + len(mask.text) + offset - mask.end
+
+
+@dataclass(frozen=True, slots=True)
+class KeyLines:
+    """Lines of the private keys in a file.
+
+    Attributes:
+        numbers: Numbers of these lines, from 1.
+        scanned: Number of lines that were looked at; lines after these are judged by themselves.
+    """
+
+    numbers: frozenset[int] = frozenset()
+    scanned: int = 0
+
+
+UNKNOWN_KEYS = KeyLines()
+"""Nothing is known of the lines of a file."""
+
+Redactor: TypeAlias = Callable[[str, int], Redacted]
+"""Function that masks lines, given their text and the number of the first one."""
+
+
+def redact(text: str, first: int = 1, keys: KeyLines = UNKNOWN_KEYS) -> Redacted:
+    """Mask the secrets in lines.
+
+    Args:
+        text: Whole lines; a secret that is cut is not recognised.
+        first: Number of the first line in its file.
+        keys: Lines of private keys in that file.
+    """
+    scanner = _KeyScanner()
+    masks: list[Mask] = []
+    starts: list[int] = []
+    pieces: list[str] = []
+    start = done = length = 0
+    for number, line in enumerate(text.split("\n"), first):
+        for mask in _merged([*_key_masks(scanner, line, number, keys), *_secrets(line)]):
+            masks.append(Mask(mask.start + start, mask.end + start, mask.name))
+            length += masks[-1].start - done
+            starts.append(length)
+            pieces += text[done : masks[-1].start], mask.text
+            length += len(mask.text)
+            done = masks[-1].end
+        start += len(line) + 1
+    return Redacted("".join((*pieces, text[done:])), tuple(masks), tuple(starts))
+
+
+def key_lines(file: BinaryIO) -> KeyLines:
+    """Return the lines of the private keys in the first `MAX_SCANNED_BYTES` of an open file."""
+    raw = file.read(MAX_SCANNED_BYTES + 1)
+    encoding = next((name for mark, name in BOMS if raw.startswith(mark)), "utf-8")
+    if encoding == "utf-8" and b"PRIVATE KEY" not in raw:
+        numbers, count = frozenset[int](), raw.count(b"\n") + 1
+    else:
+        lines = raw.decode(encoding, "replace").split("\n")
+        numbers, count = frozenset(_numbers_of_keys(lines)), len(lines)
+    return KeyLines(numbers, count if len(raw) <= MAX_SCANNED_BYTES else count - 1)
+
+
+def file_redactor(folder: str, path: str, *, follow: bool, roots: Sequence[str] = (".",)) -> Redactor:
+    """Return the redactor of the lines of a file, which need not exist any more; see `open_regular_file()`."""
+    keys = UNKNOWN_KEYS
+    try:
+        with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
+            keys = key_lines(file)
+    except OSError:
+        pass  # each line is judged by itself
+    return lambda text, first: redact(text, first, keys)
+
+
+class _KeyScanner:
+    """Scanner of consecutive lines for private keys.
+
+    Attributes:
+        inside: True if a key began before the next line.
+    """
+
+    def __init__(self) -> None:
+        self.inside = False
+
+    def parts(self, line: str) -> Iterator[Span]:
+        """Yield the parts of the next line that belong to private keys."""
+        start, end = _content(line)
+        at = 0
+        if self.inside:
+            marker = _END.search(line)
+            self.inside = marker is None and _BEGIN.search(line) is None and _INSIDE.fullmatch(line) is not None
+            if self.inside or marker is not None:
+                at = end if marker is None else marker.end()
+                yield start, at
+        while begin := _BEGIN.search(line, at):
+            marker = _END.search(line, begin.end())
+            rest = line[begin.end() :]
+            self.inside = marker is None and _INSIDE.fullmatch(rest) is not None
+            at = end if marker is None else marker.end()
+            if marker is not None or self.inside or _LONG_BASE64.search(rest):
+                yield begin.start(), at
+
+
+def _key_masks(scanner: _KeyScanner, line: str, number: int, keys: KeyLines) -> Iterator[Mask]:
+    """Yield the masks of the parts of a line that belong to private keys."""
+    if {number - 1, number} <= keys.numbers:
+        scanner.inside = True  # the lines before may not be shown
+    parts = list(scanner.parts(line))
+    if not parts and (number in keys.numbers or (number > keys.scanned and _LOOKS_LIKE_KEY.fullmatch(line))):
+        parts = [_content(line)]
+    yield from (Mask(start, end, _PRIVATE_KEY) for start, end in parts if start < end)
+
+
+def _numbers_of_keys(lines: Iterable[str]) -> Iterator[int]:
+    """Yield the number of each line that belongs to a private key."""
+    scanner = _KeyScanner()
+    for number, line in enumerate(lines, 1):
+        if list(scanner.parts(line)):
+            yield number
+
+
+def _content(line: str) -> Span:
+    """Return the part of a line without white space around it."""
+    end = len(line.rstrip())
+    return min(len(line) - len(line.lstrip()), end), end
+
+
+def _secrets(line: str) -> Iterator[Mask]:
+    """Yield the secrets of a line, those of each rule in turn."""
+    lower = line.lower()
+    for rule in RULES:
+        if any(word in lower for word in rule.words):
+            group = min(1, rule.pattern.groups)
+            yield from (Mask(*match.span(group), rule.name) for match in rule.pattern.finditer(line))
+
+
+def _merged(masks: Iterable[Mask]) -> Iterator[Mask]:
+    """Yield the masks in order; join those that overlap, under the name of the one that starts first."""
+    last: Mask | None = None
+    for mask in sorted(masks, key=lambda mask: mask.start):
+        if last is None:
+            last = mask
+        elif mask.start < last.end:
+            last = last._replace(end=max(last.end, mask.end))
+        else:
+            yield last
+            last = mask
+    if last is not None:
+        yield last

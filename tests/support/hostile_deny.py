@@ -1,0 +1,192 @@
+"""Hostile calls of every tool of a workspace that denies files: `python hostile_deny.py ROOT RG INDEX`."""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ripwrap import sync
+from support.hostile import BEGIN, END
+
+GLOBS = ("**/.env*", "*.pem", "id_*", "secrets/", "/config/private/**", "Ä*.geheim", "a b/{c,d}.key")
+
+PASSWORD = "hunter2"
+"""Word in each denied file, and in no other."""
+
+INNER = "innermost"
+"""Part of the names below denied directories."""
+
+DENIED = (
+    *(".env", ".ENV", ".env.local", "sub/.env", "sub/deep/.Env.Prod", ".envrc", ".env.d/innermost.txt"),
+    *("key.pem", "sub/KEY.PEM", "sub/chain.pem", "id_rsa", "sub/id_ed25519", "ID_DSA"),
+    *("secrets/innermost.py", "sub/secrets/innermost.py", "sub/SECRETS/innermost.py"),
+    "sub/secrets/deep/innermost.txt",
+    *("config/private/innermost.toml", "config/private/deep/innermost.toml", "Ä1.geheim", "ä2.geheim"),
+    "A\u03083.geheim",
+    *("a b/c.key", "A B/D.key"),
+)  # fmt: skip
+
+LINKS = {
+    "plain": ".env",
+    "notes.txt": "sub/chain.pem",
+    "open": "secrets",
+    "way": "sub/secrets/deep",
+    "chain": "plain",
+    "chain2": "sub/up/chain",
+    "sub/up": "..",
+    "link.pem": "README.md",
+    "sub/.env.link": "deep",
+    "docs/secrets": "../sub",
+    "back": "secrets/back",
+    "broken": "sub/.env.gone",
+    "abroad": "../beside/.env",
+}
+"""Links to denied files, links with denied names, and links on the way."""
+
+PATHS = (
+    *DENIED,
+    *LINKS,
+    *("./.env", ".//.env", "sub/../.env", "sub/./.env", "sub/up/.env", "sub/up/sub/up/.env", ".env/"),
+    *(".env/.", ".env/.."),
+    *(".env/x", ".env/../.env", "secrets", "secrets/", "secrets/.", "secrets/..", "secrets/../README.md"),
+    "./secrets/deep",
+    *("sub/up/secrets", "open/innermost.py", "open/../secrets/innermost.py", "way/innermost.txt"),
+    "way/../innermost.py",
+    *("back/README.md", "docs/secrets/ok.py", "docs/secrets/.env", "docs/../open/innermost.py", "chain/"),
+    *("chain/..", "open/"),
+    *("sub/.env.link/x", "sub/.env.link/../ok.py", ".Env", ".eNv", ".ENV.LOCAL", "Key.Pem", "Id_Rsa"),
+    *("SECRETS", "Secrets/x"),
+    *("Config/Private", "config/private", "config/private/", "config/./private/deep"),
+    *("config/../config/private", "CONFIG"),
+    *("\u00c41.geheim", "A\u03081.geheim", "\u00e41.geheim", "a\u03081.GEHEIM", "\u00c42.GEHEIM"),
+    *("a b/C.KEY", "A B/d.key"),
+    *("missing/.env", "missing/secrets/x", "sub/missing.pem", "id_missing", "README.md/.env"),
+    *("secrets/missing", ".env.x/y"),
+    *(".env ", " .env", ".env\t", ".env\n", ".env\0", "\ufeff.env", ".env\u200b", ".e\u006ev", ".env#"),
+    *(".env?", "*.pem", "**/.env"),
+    *(".env:stream", ".env::$DATA", "ENV~1", "SECRET~1", ".env.", "secrets.", "secrets "),
+    *("secrets\\innermost.py", ".\\.env"),
+    *("~/.env", "~/secrets", "$PWD/.env", "file://.env", "%2eenv", ".%65nv", "sub%2f.env", "..//root/.env"),
+    "../root/.env",
+    *("../root/secrets/innermost.py", "/proc/self/cwd/.env", "/proc/self/root", "sub/up/../root/.env", "-"),
+    *("--", "@.env"),
+    *("sub", "sub/deep", "docs", "config", "a b", "A B", ".", "", "..", "README.md", "sub/ok.py"),
+)  # fmt: skip
+
+PATTERNS = (
+    *(PASSWORD, "hunter", "h.nter2", "(?i)HUNTER2", ".", "^", ".*", "(?s).*", "\\w+", "[a-z]+\\d"),
+    *("a|hunter2", "(", "\\x68unter2"),
+    *(".env", "**/.env", "*.env*", "{.env,x}", "[.]env", "\\.env", ".e?v", "?env", "*", "**", "**/*"),
+    *("!README.md", "!*.md", "!x"),
+    *(".env,README.md", "*.pem", "*.PEM", "key.{pem,x}", "sub/*.pem", "sub/**", "secrets/**"),
+    *("**/secrets/**", "/secrets/*"),
+    *("secrets", "secrets/", "**/secrets/", "config/private/*", "config/**", "!!.env", "!*", "id_*"),
+    *("id_rsa", "*geheim", "\u00c4*"),
+    *("a b/*", "*.key", "innermost*", "**/innermost.*", "*.txt", "*.py", "*.toml", ".*", ".*/**", "plain"),
+    *("open/*", "way/*"),
+    *("docs/secrets/*", "chain*", "*link*", "../root/.env", "/.env", "./.env", "sub/../.env"),
+    *("*.{env,pem,key}", "[!x]*"),
+)  # fmt: skip
+
+TYPES = ("all", "txt", "py", "toml", "md", "sh", "config", "make", "")
+
+
+def furnish(yard: Path) -> Path:
+    """Write denied files and others into a root, and return the root."""
+    root = yard / "root"
+    for name in DENIED:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"password = {PASSWORD}\ndef innermost_secret(): pass\n")
+    for name in ("README.md", "sub/ok.py", "sub/deep/ok.txt", "docs/ok.md", "config/ok.toml", "a b/ok.txt", "env.txt"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("def ok():\n    return 'hunter'\n")
+    for name, target in LINKS.items():
+        (root / name).symlink_to(target)
+    (root / "secrets" / "back").symlink_to("..")
+    # Rules that bring back what is hidden or ignored.
+    for name in (".gitignore", ".ignore", ".rgignore"):
+        (root / name).write_text("!.env\n!*.pem\n!secrets/\n!**\n")
+    (root / "sub" / ".ignore").write_text("!.env\n!secrets/**\nok.py\n")
+    beside = yard / "beside"
+    beside.mkdir()
+    (beside / ".env").write_text(f"password = {PASSWORD}\n")
+    return root
+
+
+def calls() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield tools and the arguments to send to them."""
+    every = {"include_hidden": True, "include_ignored": True}
+    for path in PATHS:
+        yield "grep_content", {"pattern": "o", "path": path, "sections": True, **every}
+        yield "grep_content", {"pattern": PASSWORD, "path": path, "output_mode": "count"}
+        yield "find_files", {"path": path, "entry_type": "any", **every}
+        yield "ls", {"path": path, **every}
+        yield "tree", {"path": path, **every}
+        yield "codebase_search", {"query": "innermost_secret password", "path": path}
+        yield "read_file", {"path": path}
+    for pattern in PATTERNS:
+        yield "grep_content", {"pattern": pattern, **every}
+        yield "grep_content", {"pattern": pattern, "output_mode": "count"}
+        yield "grep_content", {"pattern": "o", "file_pattern": pattern, "output_mode": "files_with_matches", **every}
+        yield "grep_content", {"pattern": PASSWORD, "file_pattern": pattern, "context_lines": 9}
+        yield "find_files", {"pattern": pattern, **every}
+        yield "find_files", {"pattern": pattern, "entry_type": "directory", "sort": "newest", "include_hidden": True}
+        yield "ls", {"ignore": [pattern], **every}
+        yield "codebase_search", {"query": f"{pattern} innermost_secret"}
+    for kind in TYPES:
+        yield "grep_content", {"pattern": "o|hunter2", "file_type": kind, **every}
+        yield "grep_content", {"pattern": PASSWORD, "file_type": kind}
+    for name in ("index_codebase", "index_status", "index_health_check"):
+        yield name, {}
+
+
+def check(name: str, arguments: dict[str, Any], text: str, *, named: bool) -> None:
+    """Check that an answer shows nothing of a denied file."""
+    where = (name, arguments, text)
+    given = json.dumps(arguments, ensure_ascii=False)
+    for word in (PASSWORD, INNER):
+        assert text.count(word) <= given.count(word) * 3, where
+    if not text.startswith("Error: "):
+        shown = {line.strip().removeprefix("File: ").removeprefix("- ") for line in text.splitlines()}
+        denied = {os.path.basename(path) for path in DENIED if INNER not in path}
+        if named:
+            shown = {line for line in shown if not line.endswith(" [denied]")}
+        assert denied.isdisjoint(os.path.basename(line.partition(":")[0]) for line in shown), where
+
+
+def walk(root: str, rg: str, index: str) -> int:
+    """Send all arguments to all tools, and return the number of answers."""
+    plain = sync.Workspace(root, rg=rg, deny=GLOBS)
+    named = sync.Workspace(root, rg=rg, deny=GLOBS, show_denied="name")
+    counted = sync.Workspace(root, os.path.join(root, os.pardir, "beside"), rg=rg, deny=GLOBS, show_denied="count")
+    indexed = sync.Workspace(root, rg=rg, deny=GLOBS, index=index)
+    without = sync.Workspace(root, rg="/no/such/rg", deny=GLOBS)
+    listing = {"find_files", "ls", "tree"}
+    offers = {
+        plain: {*listing, "grep_content", "codebase_search", "read_file"},
+        named: listing,
+        counted: {*listing, "grep_content", "read_file"},
+        indexed: {"grep_content", "codebase_search", "index_codebase", "index_status", "index_health_check"},
+        without: {"ls", "read_file"},
+    }
+    for workspace in offers:  # import what is imported on first use
+        workspace.ls()
+        workspace.grep_content("(", sections=True)
+        workspace.codebase_search("ok")
+    answers = 0
+    os.path.lexists(BEGIN)
+    indexed.index_codebase()
+    for name, arguments in calls():
+        for workspace, tools in offers.items():
+            if name in tools:
+                check(name, arguments, workspace.call(name, arguments), named=workspace is named)
+                answers += 1
+    os.path.lexists(END)
+    indexed.close()
+    return answers
+
+
+if __name__ == "__main__":
+    print(walk(*sys.argv[1:]))

@@ -1,0 +1,304 @@
+"""Denied files: globs, links, spellings, and how listings show them."""
+
+import os
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripwrap import AccessDeniedError, sync
+from ripwrap.binary import RgBinary
+from ripwrap.workspace.deny import DeniedPaths, DenyRules
+from ripwrap.workspace.sandbox import Sandbox
+from support.opening import on_open
+from support.tools import APIS, Asked
+
+Plant = Callable[..., Path]
+
+GLOBS = ("**/.env*", "*.pem", "secrets/", "/top", "a/**/z", "é")
+NAMES = st.sampled_from(["a", "z", "A", ".env", ".ENV.x", "k.pem", "K.Pem", "secrets", "top", "Top", "b", "é", "É"])
+TREES = st.dictionaries(st.lists(NAMES, min_size=1, max_size=4).map("/".join), st.just("needle\n"), max_size=12)
+
+
+@pytest.fixture
+def tree(plant: Plant) -> Path:
+    return plant(
+        {
+            ".env": "needle\n",
+            "sub/.ENV": "needle\n",
+            "sub/key.pem": "needle\n",
+            "secrets/a.py": "needle\n",
+            "sub/ok.py": "needle\n",
+            "ok.py": "needle\n",
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("glob", "denied", "allowed"),
+    [
+        ("*.pem", ["a.pem", "x/y/A.PEM"], ["pem", "a.pem.txt"]),
+        ("**/.env*", [".env", "x/.env.local", ".envrc", ".env/deep/file", "x/.ENV"], ["env", "x/a.env"]),
+        ("secrets/", ["secrets/", "x/Secrets/y", "secrets/a"], ["secrets", "x/secrets"]),
+        ("secrets/**", ["secrets/", "secrets/a", "secrets/a/b"], ["x/secrets/a", "secrets"]),
+        ("/a", ["a", "a/b", "A"], ["x/a"]),
+        ("./a", ["a", "a/b"], ["x/a"]),
+        ("a/b", ["a/b", "A/B/c"], ["x/a/b", "a"]),
+        ("{a,b}.key", ["a.key", "x/B.KEY"], ["c.key"]),
+        ("id_[rd]sa", ["id_rsa", "ID_DSA"], ["id_rsa.pub", "id_xsa"]),
+        ("#x", ["#x"], ["x"]),
+        ("é.txt", ["é.txt", "É.TXT", unicodedata.normalize("NFD", "é.txt")], ["e.txt"]),
+        ("*a*a*a*a*b", ["aaaab", "x/AAAAb"], ["aaab"]),
+    ],
+)
+def test_globs_have_the_rules_of_gitignore_and_ignore_case(glob: str, denied: list[str], allowed: list[str]) -> None:
+    paths = DeniedPaths(DenyRules([glob]))
+    assert {path: paths.glob_of(path) for path in denied} == dict.fromkeys(denied, glob)
+    assert {path: paths.glob_of(path) for path in allowed} == dict.fromkeys(allowed)
+
+
+@pytest.mark.parametrize(
+    ("glob", "says"),
+    [
+        ("", "'' in deny is empty; leave it out"),
+        ("  ", "'  ' in deny is empty"),
+        ("/", "'/' in deny is empty"),
+        ("!x", "deny cannot bring files back, as '!x' would"),
+        ("~/.ssh", r"write it as \*\*/.ssh"),
+        ("a/../b", "'a/../b' in deny leads out of the roots"),
+        ("[a", r"'\[a' in deny does not parse: unclosed character class"),
+        ("a\0b", "a NUL character cannot be part of a glob in deny; remove it"),
+    ],
+)
+def test_invalid_glob_is_an_error(glob: str, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        DenyRules([glob])
+
+
+def test_glob_that_is_no_string_is_an_error() -> None:
+    with pytest.raises(TypeError, match="a glob in deny must be a str, got bytes"):
+        DenyRules([b"*.pem"])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]
+
+
+def test_string_is_one_glob_and_a_path_below_a_root_is_about_the_root(tree: Path) -> None:
+    assert [glob.given for glob in DenyRules("*.pem").globs] == ["*.pem"]
+    rules = DenyRules(f"{tree}/sub", roots=[str(tree)])
+    assert rules.glob_of("sub/x") == f"{tree}/sub"
+    assert rules.glob_of("x/sub") is None
+
+
+def test_backslashes_are_separators_on_windows() -> None:
+    assert DenyRules("a\\b", windows=True).globs[0].spellings == ("a/b",)
+    assert DenyRules("a\\b", windows=False).glob_of("ab") == "a\\b"
+
+
+def test_unknown_way_to_show_denied_files_is_an_error(tree: Path) -> None:
+    with pytest.raises(ValueError, match="show_denied must be 'hide', 'count' or 'name', got 'no'"):
+        sync.Workspace(tree, show_denied="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("path", [".env", "./.env", "sub/.ENV", ".Env", "missing/.env", "sub/../.env", ".env/below"])
+def test_named_path_is_denied_whether_it_exists_or_not(api: str, tree: Path, path: str) -> None:
+    asked = Asked(api, tree, deny=["**/.env*"])
+    text = f'Error: {path} is denied by "**/.env*"'
+    assert asked.grep_content("needle", path) == text
+    assert asked.read_file(path) == text
+    for tool in (asked.ls, asked.tree):
+        assert tool(path) == text
+    assert asked.find_files("*", path) == text
+    assert asked.codebase_search("needle", path) == text
+
+
+def test_error_has_the_glob(tree: Path) -> None:
+    with pytest.raises(AccessDeniedError) as caught:
+        sync.Workspace(tree, deny="*.pem").read_file_result("sub/key.pem")
+    assert (caught.value.denied_by, caught.value.path) == ("*.pem", "sub/key.pem")
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("plain", ".env"),
+        ("plain", "sub/../.env"),
+        ("chain", "sub/one"),
+        ("open", "secrets"),
+        ("gone", "sub/.env.gone"),
+        ("x.pem", "ok.py"),
+    ],
+)
+def test_link_to_a_denied_file_or_with_a_denied_name_is_denied(tree: Path, name: str, target: str) -> None:
+    (tree / "sub" / "one").symlink_to("../secrets/a.py")
+    (tree / name).symlink_to(target)
+    workspace = sync.Workspace(tree, deny=GLOBS)
+    assert workspace.read_file(name).startswith(f"Error: {name} is denied by ")
+    assert workspace.grep_content("needle", name).startswith(f"Error: {name} is denied by ")
+    below = f"{name}/a.py"
+    assert workspace.read_file(below).startswith(f"Error: {below} ")
+
+
+def test_link_on_the_way_is_denied_although_the_file_is_not(tree: Path) -> None:
+    (tree / "way.pem").symlink_to("sub")
+    workspace = sync.Workspace(tree, deny="*.pem")
+    assert workspace.read_file("way.pem/ok.py") == 'Error: way.pem/ok.py is denied by "*.pem"'
+    assert "needle" in workspace.read_file("sub/ok.py")
+
+
+def test_followed_link_shows_no_denied_file(tree: Path) -> None:
+    (tree / "plain").symlink_to(".env")
+    (tree / "open").symlink_to("secrets")
+    workspace = sync.Workspace(tree, deny=GLOBS, follow=True)
+    everything = {"include_hidden": True, "include_ignored": True}
+    found = workspace.grep_content_result("needle", **everything)  # type: ignore[arg-type]
+    assert {file.path for file in found.files} == {"ok.py", "sub/ok.py"}
+    assert found.total_matches == 2
+    assert set(workspace.find_files_result(**everything).files) == {"ok.py", "sub/ok.py"}  # type: ignore[arg-type]
+    assert {place.file for place in workspace.codebase_search_result("needle").places} == {"ok.py", "sub/ok.py"}
+
+
+def test_roots_have_the_globs_each(tmp_path: Path) -> None:
+    for name in ("secrets/one", "two[x]"):
+        (tmp_path / name / "top").mkdir(parents=True)
+        (tmp_path / name / "x" / "top").mkdir(parents=True)
+        for file in ("top/a", "x/top/b", "k.pem", "ok"):
+            (tmp_path / name / file).write_text("needle\n")
+    # Above a root no glob counts.
+    workspace = sync.Workspace(tmp_path / "secrets/one", tmp_path / "two[x]", deny=["/top", "*.pem", "secrets/"])
+    expected = {str(tmp_path / name / file) for name in ("secrets/one", "two[x]") for file in ("x/top/b", "ok")}
+    assert {file.path for file in workspace.grep_content_result("needle").files} == expected
+    assert set(workspace.find_files_result().files) == expected
+    assert {place.file for place in workspace.codebase_search_result("needle").places} == expected
+    assert workspace.read_file("top/a") == 'Error: top/a is denied by "/top"'
+
+
+@given(tree=TREES)
+def test_rg_and_python_deny_the_same_paths(
+    tree: dict[str, str], rg: RgBinary, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    for name, text in tree.items():
+        try:
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        except OSError:  # a file where a directory is wanted
+            continue
+    written = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    (root / ".ignore").write_text("!.env*\n!*.pem\n!secrets\n")
+    rules = DeniedPaths(DenyRules(GLOBS))
+    allowed = {path for path in written if rules.glob_of(path) is None}
+    workspace = sync.Workspace(root, rg=rg.path, deny=GLOBS)
+    found = workspace.grep_content_result("needle", include_hidden=True, output_mode="files_with_matches")
+    assert {file.path for file in found.files} == allowed
+    entries = workspace.find_files_result(entry_type="any", include_hidden=True, limit=1000).files
+    assert {entry for entry in entries if not entry.endswith("/")} - {".ignore"} == allowed
+    for path in written:
+        denied = workspace.read_file(path).startswith("Error: ")
+        assert denied == (path not in allowed)
+
+
+def test_listings_show_denied_files_as_the_user_wants(tree: Path) -> None:
+    def answers(show: str) -> tuple[str, str, str]:
+        workspace = sync.Workspace(tree, deny=GLOBS, show_denied=show)  # type: ignore[arg-type]
+        return (
+            workspace.ls("sub", include_hidden=True),
+            workspace.tree(include_hidden=True),
+            workspace.find_files("*", entry_type="any", include_hidden=True),
+        )
+
+    assert answers("hide") == (
+        "- sub/\n  - ok.py\n\n(1 file.)",
+        "sub/\n    ok.py\nok.py\n\n(2 files.)",
+        "ok.py\nsub/\nsub/ok.py\n\n(3 entries.)",
+    )
+    assert answers("count") == (
+        "- sub/\n  - ok.py\n\n(1 file. 2 denied files or directories not listed.)",
+        "sub/\n    ok.py\nok.py\n\n(2 files. 4 denied files or directories not listed.)",
+        "ok.py\nsub/\nsub/ok.py\n\n(3 entries. 4 denied files or directories not listed.)",
+    )
+    assert answers("name") == (
+        "- sub/\n  - .ENV [denied]\n  - key.pem [denied]\n  - ok.py\n\n(1 file.)",
+        (
+            "secrets/ [denied]\nsub/\n    .ENV [denied]\n    key.pem [denied]\n    ok.py\n.env [denied]\nok.py\n\n"
+            "(2 files.)"
+        ),
+        (
+            ".env [denied]\nok.py\nsecrets/ [denied]\nsub/\nsub/.ENV [denied]\nsub/key.pem [denied]\nsub/ok.py\n\n"
+            "(7 entries.)"
+        ),
+    )
+
+
+def test_named_denied_files_keep_to_the_other_arguments(tree: Path) -> None:
+    workspace = sync.Workspace(tree, deny=GLOBS, show_denied="name")
+    assert workspace.find_files("*.pem") == "sub/key.pem [denied]\n\n(1 file.)"
+    assert "key.pem" not in workspace.ls(ignore=["*.pem"])
+    assert ".env" not in workspace.ls()
+    found = workspace.find_files_result("*", sort="newest", include_hidden=True, limit=3)
+    assert found.denied == (".env",)
+    assert found.files[2] == ".env"
+    assert (found.total_files, found.next_offset) == (5, 3)
+    listed = workspace.ls_result(include_hidden=True, max_depth=1)
+    assert [entry.path for entry in listed.entries if entry.denied] == ["secrets", ".env"]
+    assert {"path": ".env", "denied": True} in listed.structured()["entries"]
+
+
+def test_glob_does_not_bring_denied_files_back(tree: Path) -> None:
+    workspace = sync.Workspace(tree, deny=GLOBS)
+    for glob in (".env", "*.pem", "**/*.pem", "sub/*", "secrets/**"):
+        found = workspace.grep_content_result("needle", file_pattern=glob, include_hidden=True, include_ignored=True)
+        assert {file.path for file in found.files} <= {"sub/ok.py"}
+    assert workspace.grep_content_result("needle", file_type="all").total_matches == 2
+
+
+def test_index_has_no_denied_files_and_a_denied_change_is_no_change(tree: Path, tmp_path: Path, rg: RgBinary) -> None:
+    opened: list[str] = []
+    plain = sync.Workspace(tree, rg=rg.path, index=tmp_path / "index")
+    assert plain.index_codebase_result().roots[0].added == 4  # with key.pem and secrets/a.py, but no hidden file
+    plain.close()
+    with on_open(opened.append):
+        denying = sync.Workspace(tree, rg=rg.path, index=tmp_path / "index", deny=GLOBS)
+        assert not denying.index_status_result().roots[0].built
+        assert denying.codebase_search_result("needle").ranking == "files"
+        assert denying.index_codebase_result().roots[0].added == 2
+        found = denying.codebase_search_result("needle")
+        assert (found.ranking, {place.file for place in found.places}) == ("index", {"ok.py", "sub/ok.py"})
+        (tree / "secrets" / "a.py").write_bytes(b"needle needle\n")
+        assert {file.path for file in denying.grep_content_result("needle").files} == {"ok.py", "sub/ok.py"}
+        denying.close()
+    names = {os.path.basename(path) for path in opened if path.startswith(str(tree))} - {"a.py"}
+    assert not names & {".env", ".ENV", "key.pem", "secrets"}
+
+
+def test_unsure_candidates_of_an_index_bring_no_denied_file(plant: Plant, tmp_path: Path, rg: RgBinary) -> None:
+    root = plant({"late.bin": b"a needle\n" * 9_000 + b"\0needle\n", "k.pem": "needle\n", ".env": "needle\n"})
+    spy, log = tmp_path / "rg-spy", tmp_path / "log"
+    spy.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >> "{log}"\nexec "{rg.path}" "$@"\n')
+    spy.chmod(0o755)
+    with sync.Workspace(root, rg=spy, index=tmp_path / "index", deny=GLOBS) as workspace:
+        workspace.index_codebase()
+        log.write_text("")
+        found = workspace.grep_content_result("needle")
+    assert {file.path for file in found.files} <= {"late.bin"}
+    searches = [line for line in log.read_text().splitlines() if "--regexp=" in line]
+    assert any("--max-depth=1" in line for line in searches)
+    assert all("--iglob=!*.pem" in line or "--max-depth=0" in line for line in searches)
+
+
+def test_secrets_deny_usual_files_and_keep_others() -> None:
+    paths = DeniedPaths(DenyRules(sync.Workspace.SECRETS))
+    denied = ".env a/.env.local prod.env tls/server.key cert.pem x/.ssh/config .ssh/id_ed25519 .aws/credentials"
+    denied += " .docker/config.json x/.docker/config.json .npmrc infra/terraform.tfstate service-account-prod.json"
+    denied += " SERVICE_ACCOUNT.json config/secrets.yml .bash_history .kube/config"
+    assert [path for path in denied.split() if paths.glob_of(path) is None] == []
+    allowed = "src/env.py environment.md keys.py id_rsa.pub docs/config.json secrets.py package.json"
+    assert [path for path in allowed.split() if paths.glob_of(path)] == []
+
+
+def test_spelling_of_a_root_does_not_matter(tree: Path) -> None:
+    sandbox = Sandbox([tree], deny="*.pem")
+    assert sandbox.denied_by(str(tree / "sub" / "KEY.PEM")) == "*.pem"
+    assert sandbox.denied_by(str(tree).upper() + "/sub/key.pem") == "*.pem"
+    assert sandbox.denied_by(str(tree.parent / "key.pem")) is None

@@ -1,0 +1,302 @@
+"""Masked secrets: rules, private keys of many lines, and the answers of all tools."""
+
+import base64
+import io
+import random
+import string
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ripwrap import sync
+from ripwrap.workspace import redact as redact_module
+from ripwrap.workspace.redact import RULES, Mask, Redacted, key_lines, redact
+from support.tools import APIS, Asked
+
+Plant = Callable[..., Path]
+
+_LETTERS = string.ascii_letters + string.digits
+RANDOM = random.Random(22)
+
+
+def drawn(length: int, letters: str = _LETTERS) -> str:
+    return "".join(RANDOM.choices(letters, k=length))
+
+
+# Made at run time, so that no scanner takes this file for one with secrets.
+SECRETS = {
+    "aws-access-key": [f"{start}{drawn(16, string.ascii_uppercase)}" for start in ("AKIA", "ASIA")],
+    "github-token": ["ghp_" + drawn(36), "ghs_" + drawn(36), "github_pat_" + drawn(22) + "_" + drawn(59)],
+    "gitlab-token": ["glpat-" + drawn(20), "glrt-" + drawn(26)],
+    "slack-token": [f"xoxb-{drawn(12, string.digits)}-{drawn(24)}", f"xapp-1-{drawn(10)}-{drawn(12)}-{drawn(40)}"],
+    "stripe-key": ["sk_live_" + drawn(24), "rk_test_" + drawn(30), "whsec_" + drawn(32)],
+    "google-key": ["AIza" + drawn(35), "GOCSPX-" + drawn(28), "ya29." + drawn(60)],
+    "openai-key": ["sk-proj-" + drawn(48), "sk-" + drawn(48)],
+    "anthropic-key": [f"sk-ant-api03-{drawn(93)}-AA"],
+    "jwt": [".".join("ey" + drawn(30) for _ in range(2)) + "." + drawn(43)],
+}
+ALL_SECRETS = [secret for secrets in SECRETS.values() for secret in secrets]
+KEY_LINES = [base64.b64encode(RANDOM.randbytes(48)).decode() for _ in range(6)] + ["Qg=="]
+KEY = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *KEY_LINES, "-----END RSA PRIVATE KEY-----"])
+KEY_MASK = "[redacted: private-key]"
+
+
+@pytest.mark.parametrize("name", SECRETS)
+@pytest.mark.parametrize("frame", ["{}", "key = '{}'", 'x("{}", 1)', "# see {} and more", "A={}", "curl -H 'X: {}' x"])
+def test_secret_of_a_provider_is_masked(name: str, frame: str) -> None:
+    for secret in SECRETS[name]:
+        assert redact(frame.format(secret)).text == frame.format(f"[redacted: {name}]")
+
+
+@pytest.mark.parametrize(
+    ("line", "secret", "name"),
+    [
+        ('password = "hunter2"', "hunter2", "password"),
+        ("PASSWORD: str = 'hunter2'", "hunter2", "password"),
+        ('{"db_password": "hun\\"ter2", "x": 1}', 'hun\\"ter2', "password"),
+        ('os.environ["API_KEY"] = "hunter2"', "hunter2", "password"),
+        ("secret_key => 'hunter2',", "hunter2", "password"),
+        ("export DB_PASSWORD=hunter2", "hunter2", "password"),
+        ("GITHUB_TOKEN=hunter", "hunter", "password"),
+        ("  password: hunter2hunter", "hunter2hunter", "password"),
+        ("client.secret=hunter2hunter", "hunter2hunter", "password"),
+        ("postgres://me:hunter2@host/db", "hunter2", "url-password"),
+        ("x = 'redis://:hunt@er2@host'", "hunt@er2", "url-password"),
+        ("git clone https://hunter2hunter2hunter2@host/x", "hunter2hunter2hunter2", "url-token"),
+        ("https://hooks.slack.com/services/T0/B0/hunter2hunter2", "T0/B0/hunter2hunter2", "slack-webhook"),
+        ("aws_secret_access_key = " + "h/Un+er2" * 5, "h/Un+er2" * 5, "aws-secret-key"),
+    ],
+)
+def test_assigned_secret_is_masked(line: str, secret: str, name: str) -> None:
+    assert redact(line).text == line.replace(secret, f"[redacted: {name}]")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "password = get_password()",
+        "token = tokens[0]",
+        "def reset_password(token: str) -> None:",
+        'password = ""',
+        "password = '${DB_PASSWORD}'",
+        "https://user:${PASS}@host/",
+        "https://user:<password>@host/",
+        "token: ${{ secrets.TOKEN }}",
+        "if 'PRIVATE KEY' in text:",
+        'BEGIN = "-----BEGIN PRIVATE KEY-----" if x else None',
+        "risk_test_of_something_long_and_harmless",
+        "glibc-headers-2.31-something-long-and-more",
+        "sha256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'",
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "me@host: http://host:8080/a@b",
+        "-----BEGIN CERTIFICATE-----",
+        "eyes.eyelashes.eyebrows",
+    ],
+)
+def test_harmless_line_stays(line: str) -> None:
+    assert redact(line).text == line
+
+
+@pytest.mark.parametrize("indent", ["", "    ", "# ", "+", ' "'])
+def test_private_key_keeps_its_lines(indent: str) -> None:
+    text = "\n".join(["x = 1", *(f"{indent}{line}" for line in KEY.split("\n")), "y = 2"])
+    masked = redact(text).text.split("\n")
+    assert len(masked) == text.count("\n") + 1
+    assert (masked[0], masked[-1]) == ("x = 1", "y = 2")
+    assert not any(part in line for line in masked for part in KEY_LINES)
+    assert all(line.strip().endswith(KEY_MASK) for line in masked[1:-1])
+
+
+def test_private_key_on_one_line_is_masked() -> None:
+    line = f'{{"private_key": "{KEY.replace(chr(10), chr(92) + "n")}\\n", "x": 1}}'
+    assert redact(line).text == f'{{"private_key": "{KEY_MASK}", "x": 1}}'
+
+
+def test_key_without_an_end_stops_at_a_line_of_code() -> None:
+    text = "\n".join([*KEY.split("\n")[:4], "y = compute(1)", "pass"])
+    assert redact(text).text.split("\n") == [*[KEY_MASK] * 4, "y = compute(1)", "pass"]
+
+
+def test_headers_and_blank_lines_are_within_a_key() -> None:
+    first, *rest = KEY.split("\n")
+    text = "\n".join([first, "Proc-Type: 4,ENCRYPTED", "", *rest, "z = 3"])
+    assert redact(text).text.split("\n") == [KEY_MASK, KEY_MASK, "", *[KEY_MASK] * len(rest), "z = 3"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-8-sig"])
+def test_lines_of_keys_are_looked_up_in_the_file(encoding: str) -> None:
+    text = f"a\n{KEY}\n{KEY}\nb\n"
+    keys = key_lines(io.BytesIO(text.encode(encoding)))
+    assert keys.numbers == frozenset(range(2, 2 + 2 * (len(KEY_LINES) + 2)))
+    assert keys.scanned == text.count("\n") + 1
+    assert redact("Qg==", 9, keys).text == KEY_MASK
+    assert redact("Qg==", 20, keys).text == "Qg=="
+
+
+def test_line_of_a_key_in_an_unknown_file_is_recognised() -> None:
+    assert redact(f"  {KEY_LINES[0]}").text == f"  {KEY_MASK}"
+    assert redact("Qg==").text == "Qg=="
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.sampled_from([*ALL_SECRETS, *KEY.split("\n"), 'password = "hunter2"', "\r", "", "é", "://", "@"]),
+            st.text(max_size=20).filter(lambda text: "\n" not in text),
+        ),
+        max_size=30,
+    )
+)
+def test_masks_keep_lines_and_hide_secrets(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    redacted = redact(text)
+    assert redacted.text.count("\n") == text.count("\n")
+    assert not any(secret in redacted.text for secret in ALL_SECRETS)
+    assert all(first.end <= second.start for first, second in zip(redacted.masks, redacted.masks[1:], strict=False))
+    rebuilt = text
+    for mask in reversed(redacted.masks):
+        rebuilt = rebuilt[: mask.start] + mask.text + rebuilt[mask.end :]
+    assert rebuilt == redacted.text
+    for offset in range(len(text)):
+        if not any(mask.start <= offset < mask.end for mask in redacted.masks):
+            start, end = redacted.moved((offset, offset + 1))
+            assert redacted.text[start:end] == text[offset]
+
+
+def test_span_in_a_secret_becomes_its_mask() -> None:
+    redacted = Redacted("a [redacted: x] b", (Mask(2, 5, "x"),), (2,))
+    assert redacted.moved((3, 4)) == (2, 15)
+    assert redacted.moved((0, 1)) == (0, 1)
+    assert redacted.moved((6, 7)) == (16, 17)
+
+
+@pytest.mark.timeout(300)  # quadratic time would take far longer, and linear time takes a fraction of a second
+@pytest.mark.parametrize(
+    "piece",
+    [
+        *(
+            "a",
+            "A_",
+            "password",
+            "ey.",
+            "sk-",
+            "://a:",
+            "=",
+            " ",
+            "-----BEGIN PRIVATE KEY",
+            'password="',
+            "password:1a",
+        ),
+        *(
+            "password:1a",
+            "-----BEGIN PRIVATE KEY-----+",
+            "+",
+            "\\",
+            "AKIAABCDEFGHIJKLMNOP ",
+            "ghp_",
+            "a.ey",
+            "aws=",
+            "://a@",
+        ),
+    ],
+)
+def test_rules_take_linear_time(piece: str) -> None:
+    line = piece * (400_000 // len(piece))
+    for text in (line, f'{line}"', f"-----BEGIN PRIVATE KEY-----\n{line}!"):
+        assert redact(text).text.count("\n") == text.count("\n")
+
+
+@pytest.fixture
+def tree(plant: Plant) -> Path:
+    token = SECRETS["github-token"][0]
+    return plant(
+        {
+            "app.py": f'def connect():\n    token = "{token}"\n    return token\n',
+            "key.txt": f"first\n{KEY}\nlast\n",
+            "long.js": f"{'x' * 30} needle {token} {'y' * 3_000}\n",
+        }
+    )
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_answers_have_no_secrets(api: str, tree: Path) -> None:
+    token = SECRETS["github-token"][0]
+    asked = Asked(api, tree, redact=True)
+    texts = [
+        asked.grep_content("token"),
+        asked.grep_content("connect", sections=True, context_lines=5),
+        asked.grep_content("ghp_"),
+        asked.grep_content("(?s)def.*return", multiline=True),
+        asked.grep_content("needle"),
+        asked.read_file("app.py"),
+        asked.read_file("key.txt", 4, 5),
+        asked.codebase_search("connect token"),
+        asked.codebase_search("first last key"),
+    ]
+    assert not any(token in text or any(line in text for line in KEY_LINES) for text in texts)
+    assert '2:     token = "[redacted: github-token]"' in texts[0]
+    assert "[redacted: github-token]" in texts[2]
+    assert texts[6] == f"File: key.txt\n  4: {KEY_MASK}\n  5: {KEY_MASK}\n\n(Lines 4 to 5 of 11.)"
+    assert token in Asked(api, tree).read_file("app.py")
+
+
+@pytest.mark.parametrize("pattern", ["Qg==", KEY_LINES[3][5:15].replace("+", r"\+"), "^[A-Za-z0-9+/]{64}$"])
+def test_match_in_the_middle_of_a_key_is_masked(tree: Path, pattern: str) -> None:
+    found = sync.Workspace(tree, redact=True).grep_content_result(pattern, context_lines=0)
+    assert {match.match for match in found.matches} == {KEY_MASK}
+    assert found.total_matches == len(found.matches)
+
+
+def test_redacted_answers_have_the_same_lines_and_counts(tree: Path) -> None:
+    plain, masked = sync.Workspace(tree), sync.Workspace(tree, redact=True)
+    multiline = {"pattern": "(?s)a.*", "multiline": True}
+    for arguments in ({"pattern": "."}, {"pattern": "token", "context_lines": 1}, multiline):
+        one, other = (workspace.call_result("grep_content", arguments).model_dump() for workspace in (plain, masked))
+        assert one["total_matches"] == other["total_matches"]
+        assert [(match["file"], match["line"]) for match in one["matches"]] == [
+            (match["file"], match["line"]) for match in other["matches"]
+        ]
+        assert [match["match"].count("\n") for match in one["matches"]] == [
+            match["match"].count("\n") for match in other["matches"]
+        ]
+    files = [workspace.read_file_result("key.txt") for workspace in (plain, masked)]
+    assert [[len(block.lines) for block in file.blocks] for file in files] == [[9 + 2]] * 2
+    assert [file.total_lines for file in files] == [11] * 2
+
+
+@pytest.mark.parametrize("before", range(0, 60, 7))
+def test_secret_across_the_end_of_a_cut_line_is_masked(plant: Plant, before: int) -> None:
+    token = SECRETS["github-token"][0]
+    root = plant({"a.txt": f"{'x ' * (before // 2)}{token} {'y' * 200}\n"})
+    workspace = sync.Workspace(root, redact=True, max_line=40)
+    for text in (workspace.read_file("a.txt"), workspace.grep_content("y{200}"), workspace.grep_content("^x|ghp")):
+        assert not any(token[at : at + 8] in text for at in range(len(token) - 8))
+
+
+@pytest.mark.parametrize("before", [0, 500_000, 2_000_000])
+def test_secret_in_a_very_long_line_is_masked(plant: Plant, before: int) -> None:
+    token = SECRETS["github-token"][0]
+    root = plant({"a.js": f"{'x;' * (before // 2)} {token} needle {token}{';y' * 500_000}\n"})
+    for pattern in ("needle", "ghp_", "^x|needle", "[a-z]+$"):
+        found = sync.Workspace(root, redact=True).grep_content_result(pattern)
+        (match,) = found.matches
+        assert token not in match.match
+        assert len(match.match) <= 502
+    assert "[redacted: github-token] needle" in sync.Workspace(root, redact=True).grep_content("needle")
+
+
+def test_large_file_is_judged_line_by_line_at_its_end(plant: Plant) -> None:
+    filler = "x" * 999 + "\n"
+    root = plant({"big.txt": filler * (redact_module.MAX_SCANNED_BYTES // 1000 + 10) + KEY + "\n"})
+    found = sync.Workspace(root, redact=True).grep_content_result("^[A-Za-z0-9+/]{64}$", context_lines=0)
+    assert {match.match for match in found.matches} == {KEY_MASK}
+
+
+def test_rules_are_documented() -> None:
+    page = Path(__file__, "../../../docs/how-to/agents.md").resolve().read_text("utf-8")
+    missing = {rule.name for rule in RULES if f"`{rule.name}`" not in page}
+    assert missing == set()
+    assert "`private-key`" in page
