@@ -23,6 +23,8 @@ from ripwrap.workspace.deny import ShowDenied
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
+else:
+    Embedder = Any  # annotations can be evaluated without loading the index
 
 NO_ROOTS_MESSAGE = "No folder may be searched: start the server with --root DIR, or have the client name its roots."
 

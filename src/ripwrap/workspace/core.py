@@ -68,6 +68,8 @@ from ripwrap.workspace.scope import Progress, Settings
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.protocol import Embedder
+else:
+    Embedder = Any  # annotations can be evaluated without loading the index
 
 Tool: TypeAlias = Callable[..., Awaitable[str]]
 
