@@ -234,7 +234,7 @@ def _seeds() -> Iterator[bytes]:
     sparse = tarfile.TarInfo(_MEMBER)
     sparse.type = tarfile.GNUTYPE_SPARSE
     header = bytearray(sparse.tobuf(tarfile.GNU_FORMAT))
-    header[482] = 1  # another header with the file's holes follows
+    header[482] = 1  # says that a header with more holes of the sparse file follows
     for number, seed in (
         (2, raw[:4096]),
         (2, links.getvalue()[:8000]),

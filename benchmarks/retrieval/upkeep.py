@@ -63,7 +63,7 @@ def measure_upkeep(library: Path, configuration: str, queries: Sequence[str], ro
         time.sleep(0.1)  # a refresh reads files again that were written a moment before
         before = os.times()
         build = _seconds(index.refresh)
-        anyio.run(index.aclose)  # CPU time includes that of the parser's process only after its end
+        anyio.run(index.aclose)  # CPU time of the parser's process counts only after its end
         cpu = sum(os.times()[:4]) - sum(before[:4])
         anyio.run(index.refresh)
         size = anyio.run(index.status).bytes

@@ -326,7 +326,7 @@ def test_query_words_match_file_and_folder_names_in_any_form(path: str, words: l
         ("contest/cookies.py", 1.0),
     ],
 )
-def test_tests_examples_legacy_code_and_init_weigh_less(path: str, weight: float) -> None:
+def test_tests_examples_legacy_code_and_init_files_have_less_weight(path: str, weight: float) -> None:
     assert path_weight(path, QUERY) == pytest.approx(weight)
 
 
@@ -339,7 +339,7 @@ def test_tests_examples_legacy_code_and_init_weigh_less(path: str, weight: float
         ("what the package exports", "cookies/__init__.py"),
     ],
 )
-def test_tests_and_examples_weigh_full_if_the_query_asks_for_them(query: str, path: str) -> None:
+def test_tests_and_examples_have_full_weight_if_the_query_asks_for_them(query: str, path: str) -> None:
     assert path_weight(path, parse_query(query)) == 1.0
     assert path_penalty(path, parse_query(query)) == (0, ())
 
@@ -355,7 +355,7 @@ def test_tests_and_examples_weigh_full_if_the_query_asks_for_them(query: str, pa
         ("tests/legacy/cookies.json", ("test code", "legacy code", "text or data")),
     ],
 )
-def test_kinds_of_files_that_the_query_does_not_ask_for_lower_a_score(path: str, kinds: tuple[str, ...]) -> None:
+def test_each_kind_of_file_that_the_query_does_not_ask_for_lowers_the_score(path: str, kinds: tuple[str, ...]) -> None:
     """Issue 20, item 1: penalties are added, one for each kind."""
     penalty, named = path_penalty(path, QUERY)
     assert named == kinds
@@ -366,7 +366,7 @@ def test_kinds_of_files_that_the_query_does_not_ask_for_lower_a_score(path: str,
 @pytest.mark.parametrize(
     ("query", "path"), [("cookie config", "cookies.yml"), ("readme", "README.md"), ("package json", "package.json")]
 )
-def test_text_and_data_count_in_full_if_the_query_asks_for_them(query: str, path: str) -> None:
+def test_text_and_data_files_have_full_weight_if_the_query_asks_for_them(query: str, path: str) -> None:
     assert path_penalty(path, parse_query(query)) == (0, ())
 
 

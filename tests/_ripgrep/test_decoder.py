@@ -267,7 +267,7 @@ def test_path_of_agrees_with_the_message_decoder(record: bytes, path: bytes | No
 
 @pytest.mark.parametrize("kind", ["begin", "context", "end", "summary", "new"])
 def test_record_with_two_types_is_rejected(kind: str) -> None:
-    """Reject a record whose first type, which the collector reads, is not its last, which JSON parsers read."""
+    """Reject a record with two different `type` keys: the collector would read the first, JSON parsers the last."""
     match = b'{"type":"match","data":{"path":{"text":"a"},"lines":{"text":"x"},"line_number":1,"absolute_offset":0,'
     record = match + b'"submatches":[]},"type":"%b","new":{}}' % kind.encode()
     assert kind_of(record) == "match"

@@ -516,7 +516,7 @@ def test_context_gaps_have_no_record_and_passthru_yields_every_line(rg: RgBinary
     assert by_rg("--context=1") == by_ripwrap(context=1) == around
     every = [("match" if number in (1, 2, 7) else "context", number) for number in range(1, 8)]
     assert by_rg("--passthru") == by_ripwrap(passthru=True) == every
-    # Lines after the last match may be matches too, beyond the limit.
+    # The context after the last match of --max-count may have further matches.
     assert by_rg("--max-count=1", "--after-context=1") == by_ripwrap(max_count=1, after_context=1) == every[:2]
 
 
@@ -804,6 +804,27 @@ def test_rg_buffers_files_with_matches_and_not_counts(rg: RgBinary, plant: Plant
     assert written == [(0, b"a\0"), (4, b"a\x001\n")]
     os.unlink(folder / "b")
     assert list(sync.files_with_matches("needle", cwd=folder, rg=rg)) == ["a"]
+
+
+@pytest.mark.fact(53)
+def test_rg_applies_iglobs_last_and_not_to_named_files(rg: RgBinary, plant: Plant) -> None:
+    names = (".env", "sub/.ENV", "secrets/a", "sub/SECRETS/.ENV/b", "ok")
+    folder = plant({**dict.fromkeys(names, "needle\n"), ".ignore": "!.env\n!secrets\n", "sub/.rgignore": "!*\n"})
+    denied = ("--iglob=!.env", "--iglob=!secrets/")
+
+    def found(*arguments: str) -> set[str]:
+        argv = [rg.path, "--no-config", "--hidden", *arguments]
+        listed = subprocess.run(argv, cwd=folder, capture_output=True, check=False).stdout
+        return {line.removeprefix("./") for line in listed.decode().splitlines() if "ignore" not in line}
+
+    everything = {"ok", ".env", "sub/.ENV", "secrets/a", "sub/SECRETS/.ENV/b"}
+    assert found("--files", ".") == everything
+    others = ("--no-ignore",), ("--type-add=any:*", "--type=any"), ("--glob=*",), ("--glob=.env", "--glob=ok")
+    for options in ((), *others):
+        assert found("--files", *denied, *options, ".") == {"ok"}
+        assert found("--files", *options, *denied, "sub", "ok") == {"ok"}
+    # The globs do not hold for a named file, nor for a named folder itself.
+    assert found("--count", *denied, "needle", ".env", "secrets") == {".env:1", "secrets/a:1"}
 
 
 @pytest.fixture(params=["15.0.0", "15.2.0"])

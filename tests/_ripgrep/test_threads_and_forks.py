@@ -254,7 +254,7 @@ STARTING: dict[str, Callable[[Path], object]] = {
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.parametrize("what", STARTING)
 def test_ctrl_c_while_rg_starts_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
-    """Interrupt `subprocess.Popen` between its start and its return, where it forgets its child (as seen in CI)."""
+    """Interrupt `subprocess.Popen` after it has started rg and before it returns (a failure in CI)."""
     sync.resolve()
     os.mkfifo(tmp_path / "fifo")
     monkeypatch.chdir(tmp_path)

@@ -130,7 +130,7 @@ def test_damaged_archive_is_rejected(at: int) -> None:
 def test_sparse_file_with_truncated_headers_is_rejected() -> None:
     """Build a header for which `tarfile` raises `IndexError`."""
     header = bytearray(entry(f"{FOLDER}/rg", tarfile.GNUTYPE_SPARSE).tobuf(tarfile.GNU_FORMAT))
-    header[482] = 1  # another header of the file's holes follows
+    header[482] = 1  # says that a header with more holes of the sparse file follows
     header[148:156] = b" " * 8
     header[148:155] = b"%06o\0" % sum(header)
     assert_refused(gzip.compress(bytes(header)), "broken")

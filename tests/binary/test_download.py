@@ -229,7 +229,7 @@ def test_comma_in_a_password_does_not_split_a_mirror_url(monkeypatch: pytest.Mon
     assert settings.mirrors() == ["http://u:a,b@h/x", "file:///m"]
 
 
-def test_body_garbled_once_is_fetched_a_second_time(server: Mirror) -> None:
+def test_body_that_is_damaged_once_is_downloaded_again(server: Mirror) -> None:
     server.next(say(200, b"garbled"))
     assert fetched(server.url) == CONTENT
 
@@ -251,7 +251,7 @@ def test_too_large_body_is_rejected_without_a_retry(server: Mirror) -> None:
     assert (len(server.asked), downloading(), error.__traceback__ is not None) == (1, [], True)
 
 
-def test_full_disk_ends_the_request(server: Mirror) -> None:
+def test_download_to_a_full_disk_ends_its_request(server: Mirror) -> None:
     """Issue 18: the thread that watches the request ends, even if the traceback of the error is kept."""
 
     class Full(io.BytesIO):

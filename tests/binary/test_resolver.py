@@ -229,7 +229,9 @@ def test_version_of_a_program_that_is_not_rg_raises_binary_error(script: Callabl
         _ = RgBinary("/nowhere/rg", "argument").version
 
 
-def test_cache_is_the_users_unless_the_variable_names_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_cache_folder_is_that_of_the_user_unless_the_variable_is_set(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.delenv("RIPWRAP_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     if sys.platform == "linux":

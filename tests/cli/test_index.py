@@ -106,9 +106,8 @@ def test_status_names_an_index_in_the_other_location(
 def test_status_and_check_report_a_damaged_index(printed: Callable[..., str], home: Path) -> None:
     """Issue 19, line 11: `status` did not report a damaged index, and exited as without an index."""
     printed("build")
-    with closing(
-        sqlite3.connect(home / NAME)
-    ) as database:  # this process may still have the file open, with changes in the WAL
+    # This process may still have the file open, with changes in the WAL.
+    with closing(sqlite3.connect(home / NAME)) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with (home / NAME).open("r+b") as file:
         file.seek(4096)

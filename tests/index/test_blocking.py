@@ -111,7 +111,7 @@ def test_blocking_search_without_refresh_uses_the_last_refresh(index: sync.Index
     assert set(paths(index, "cookies")) == {"new.py", "src/cookies.py", "README.md"}
 
 
-def test_search_without_refresh_makes_and_changes_no_index(index: sync.Index, home: Path) -> None:
+def test_search_without_refresh_neither_creates_nor_changes_an_index(index: sync.Index, home: Path) -> None:
     """Issue 19: `search(refresh=False)` created an empty index, and emptied an index of another chunker."""
     with pytest.raises(RipwrapError, match="there is no index of "):
         index.search("cookies", refresh=False)
@@ -218,7 +218,7 @@ def test_wait_for_the_lock_of_another_process_ends_at_the_timeout(index: sync.In
     assert counts(index.refresh()) == (3, 0, 0, 0)
 
 
-def test_check_waits_for_no_writer(index: sync.Index) -> None:
+def test_check_does_not_wait_for_a_writer(index: sync.Index) -> None:
     """Check while another process writes; if it waited, it would report that the database is locked."""
     index.refresh()
     with held(index.location):
@@ -283,7 +283,7 @@ INTERRUPTED = """
 """
 
 
-def test_ctrl_c_during_a_refresh_keeps_the_old_state_and_no_process(
+def test_ctrl_c_during_a_refresh_keeps_the_old_state_and_leaves_no_process(
     index: sync.Index, plant: Plant, home: Path
 ) -> None:
     index.refresh()

@@ -1,4 +1,4 @@
-"""The branch of a folder; hostile repositories cause no hang and no exception."""
+"""The branch of a folder, which is read from `.git`; hostile files there cause no hang and no exception."""
 
 import os
 import sys

@@ -156,7 +156,7 @@ async def test_redirect_from_a_local_server_is_not_followed(openai: Embedder, pr
 async def test_redirect_from_a_remote_server_is_not_followed(
     name: str, path: str, status: int, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = provider.url.replace("127.0.0.1", "0.0.0.0")  # not recognised as this machine
+    address = provider.url.replace("127.0.0.1", "0.0.0.0")  # ripwrap takes this for another machine
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
     monkeypatch.setenv("GOOGLE_API_KEY", KEY)
@@ -412,7 +412,7 @@ async def test_request_starts_are_separated_by_the_delay() -> None:
     assert all(start - begun >= number * 0.0299 for number, start in enumerate(starts))
 
 
-async def test_provider_limits_equal_the_documented_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_limits_of_providers_equal_the_documented_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "GITHUB_COPILOT_API_KEY"):
         monkeypatch.setenv(name, KEY)
     limits = {name: limits_of(embedder(name)) for name in ("copilot", "openai", "google", "ollama")}

@@ -82,7 +82,7 @@ def check(index: sync.Index, pattern: str | list[str], **options: Any) -> GrepRe
         ("needle", {"hidden": False}, 9),
     ],
 )
-def test_index_grep_answers_as_grep(
+def test_index_grep_has_the_same_answer_as_grep(
     index: sync.Index, pattern: str | list[str], options: dict[str, Any], candidates: int
 ) -> None:
     found = check(index, pattern, **options)
@@ -105,7 +105,7 @@ def test_grep_searches_the_files_that_the_options_of_the_index_select(tree: Path
 
 
 @pytest.mark.parametrize("pattern", ["needle(", "needle(?=x)", r"needle\Q", "(?P<a>needle)(?P<a>x)", "none here("])
-def test_a_pattern_that_rg_refuses_raises_with_and_without_candidates(index: sync.Index, pattern: str) -> None:
+def test_pattern_that_rg_refuses_raises_with_and_without_candidates(index: sync.Index, pattern: str) -> None:
     with pytest.raises(PatternError):
         index.grep(pattern)
 
@@ -218,7 +218,7 @@ def test_broken_links_cause_the_same_errors_as_in_grep(tree: Path, tmp_path: Pat
 
 
 @pytest.mark.anyio
-async def test_async_grep_answers_as_grep(tree: Path, tmp_path: Path) -> None:
+async def test_async_index_grep_has_the_same_answer_as_grep(tree: Path, tmp_path: Path) -> None:
     async with Index(tree, location=tmp_path / "index") as index:
         found = await index.grep("needle", limit=3)
     assert same(found, sync.grep("needle", cwd=tree, limit=3, hidden=False, follow=False))
@@ -275,7 +275,7 @@ def test_damaged_trigrams_are_rebuilt_with_one_log_line(
     assert found.candidates == 4 and _trigrams_of(index) != before
 
 
-def test_an_older_copy_of_the_trigrams_is_not_used(index: sync.Index, tree: Path, tmp_path: Path) -> None:
+def test_older_copy_of_the_trigrams_is_not_used(index: sync.Index, tree: Path, tmp_path: Path) -> None:
     check(index, "nothing")
     folder = _trigrams_of(index)
     shutil.copytree(folder, tmp_path / "copy")

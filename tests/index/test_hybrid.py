@@ -283,7 +283,7 @@ async def test_equal_texts_of_files_and_branches_are_sent_once(
 
 
 @pytest.mark.anyio
-async def test_each_model_keeps_its_vectors_and_embeds_what_it_lacks(
+async def test_each_model_keeps_its_vectors_and_embeds_only_missing_texts(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
 ) -> None:
     root = plant(files(3))
@@ -703,7 +703,7 @@ BAD: dict[str, Behaviour] = {
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("bad", BAD)
-async def test_words_answer_while_a_provider_fails_until_the_next_refresh(
+async def test_search_uses_only_words_from_a_failure_of_the_provider_until_the_next_refresh(
     bad: str, plant: Plant, home: Path, openai: Embedder, provider: Provider, caplog: pytest.LogCaptureFixture
 ) -> None:
     provider.behaviours = [BAD[bad]] * 100
@@ -958,7 +958,7 @@ def test_killed_refresh_loses_only_unfinished_batches(
             kept = rows(index)
             assert (await index.refresh()).embedded == 60 - kept
             assert kept > 0 and rows(index) == 60
-            # Two kills, each with two batches of two in progress and one about to be stored.
+            # Each kill loses at most three batches of two texts: two in progress, and one that was not stored yet.
             assert len(sent(provider)) <= 60 + 2 * 6
             assert not answered_by_words(await index.search("alpha"))
             assert (await index.check()).ok

@@ -228,7 +228,7 @@ def test_folder_that_cannot_be_watched_is_tried_again_after_a_while(tmp_path: Pa
         assert journal.position() is not None
 
 
-def test_cancelled_beginning_is_repeated_from_the_start(root: Path, journal: Journal) -> None:
+def test_start_of_a_journal_is_repeated_after_a_cancellation(root: Path, journal: Journal) -> None:
     cancelled = Cancellation()
     cancelled.set()
     token = CANCELLED.set(cancelled)

@@ -578,7 +578,7 @@ def test_index_with_many_deleted_documents_is_rebuilt(
     with sync.Index(root, location=home, chunker="windows") as index:
         index.refresh()
         first = postings_of(home)
-        for version in (1, 2, 3):  # a segment whose documents are all deleted is removed by tantivy
+        for version in (1, 2, 3):  # tantivy removes segments without remaining documents
             plant({f"{one}.txt": content(version) for one in range(7 - version)})
             index.refresh()
         assert "is rebuilt: its full-text search has too many deleted documents" in caplog.text

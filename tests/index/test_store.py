@@ -226,7 +226,7 @@ async def test_damaged_page_is_detected_and_changes_no_result(kept: Index, plant
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("content", [b"", b"this is no database" * 1000, b"SQLite format 3\0" + b"\xff" * 8000])
-async def test_file_in_the_cache_that_is_no_database_is_rebuilt(kept: Index, content: bytes) -> None:
+async def test_invalid_database_in_the_cache_is_rebuilt(kept: Index, content: bytes) -> None:
     kept.location.mkdir(parents=True)
     (kept.location / NAME).write_bytes(content)
     assert (await kept.check()).ok is (not content)
@@ -464,7 +464,7 @@ def files_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.usefixtures("files_in_use")
-async def test_rebuild_of_an_index_that_another_process_has_open(index: Index, plant: Plant, home: Path) -> None:
+async def test_index_that_another_process_has_open_can_be_rebuilt(index: Index, plant: Plant, home: Path) -> None:
     await index.refresh()
     async with Index(index.root, location=home) as other:
         assert await paths(other) == {"a.py", "b.md"}

@@ -148,7 +148,7 @@ def test_equal_rows_have_equal_scores_at_any_position(kind: Any) -> None:
 
 
 def stored(rows: Any) -> dict[bytes, bytes]:
-    """Return packed rows, keyed by the bytes of their numbers."""
+    """Return packed rows by key; the key of a row is its number as bytes."""
     return {number.to_bytes(16): blob for number, blob in enumerate(pack(rows))}
 
 

@@ -225,7 +225,7 @@ def test_filter_ignores_only_files_of_the_index(tmp_path: Path) -> None:
     for own in ("index.sqlite3", "index.sqlite3-wal", "index.sqlite3-shm", "index.lock", vectors, f"{vectors}.x7_"):
         assert not wakes(None, str(tmp_path / own))
     assert not wakes(None, str(tmp_path / "a" / ".ripgrep" / "index"))
-    assert wakes(None, str(tmp_path / "a" / ".ripgrep"))  # may be a file
+    assert wakes(None, str(tmp_path / "a" / ".ripgrep"))  # `.ripgrep` may be a file
     for folder, wakes_us in (("own", True), (FOLDER, False)):
         wakes = _Filter(tmp_path, own_files(tmp_path / folder, tmp_path), None)
         assert wakes(None, str(tmp_path / folder / "a.py")) is wakes_us

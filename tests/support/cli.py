@@ -54,7 +54,7 @@ def on_terminal(*arguments: str, cwd: Path, environment: Mapping[str, str] | Non
 
 
 def _read(leader: int) -> Iterator[bytes]:
-    """Yield what is written to the other side of a pseudo-terminal, until that is closed."""
+    """Yield the bytes that a program writes to a pseudo-terminal, until it is closed."""
     while True:
         try:
             chunk = os.read(leader, 65536)

@@ -1,4 +1,4 @@
-"""An rg that counts how often it lists files, and the system's watches that spare it that."""
+"""Counters: how often rg lists files, and the inotify watches that make listings unnecessary."""
 
 import os
 from pathlib import Path
@@ -7,10 +7,10 @@ from ripwrap.binary import RgBinary
 
 
 class CountingRg:
-    """An rg that notes each listing of files.
+    """Rg that logs each listing of files.
 
     Attributes:
-        path: Its path.
+        path: Path of the program.
     """
 
     def __init__(self, folder: Path, rg: RgBinary) -> None:

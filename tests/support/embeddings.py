@@ -1,4 +1,4 @@
-"""A real HTTP server that embeds as OpenAI, Ollama and Google do, and misbehaves on request."""
+"""HTTP server with the embedding APIs of OpenAI, Ollama and Google, which misbehaves if a test wants that."""
 
 import base64
 import hashlib
@@ -25,7 +25,7 @@ def vector(text: str, dimension: int = DIMENSION) -> list[float]:
 
 @dataclass
 class Asked:
-    """A request as it was received."""
+    """Received request."""
 
     path: str
     headers: dict[str, str]
@@ -42,14 +42,19 @@ class Asked:
 
 @dataclass
 class Provider:
-    """A provider of embeddings: its behaviour and the requests that it has received.
+    """Provider of embeddings: its behaviour and the requests that it has received.
 
     Attributes:
         behaviours: Answers to the next requests; later ones are answered normally.
-        rejects: A substring; texts that contain it are answered with 400.
-        slowly: Delay before each answer in seconds.
+        rejects: Substring of texts that are answered with status 400.
+        slowly: Delay before each answer, in seconds.
         dimension: Length of vectors, 32 at most.
+        models: Models that it lists.
+        asked: Received requests.
         at_once: Largest number of concurrent requests.
+        url: Address of the server.
+        released: Event that lets `waits()` answer.
+        gone: Event that is set when a client closes the connection of `waits()`.
     """
 
     behaviours: list[Behaviour] = field(default_factory=list)
@@ -119,7 +124,7 @@ class Provider:
 
 
 def vectors(rows: list[Any], packed: bool = False) -> Behaviour:
-    """Answer as OpenAI's API does; `packed` means base64, which its client asks for and other servers ignore."""
+    """Answer as OpenAI's API does; `packed` is base64, which OpenAI's client requests and other servers ignore."""
     data: list[Any] = (
         [base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode() for row in rows] if packed else rows
     )
@@ -156,7 +161,7 @@ def half_an_answer(request: BaseHTTPRequestHandler) -> None:
 
 
 def drips(request: BaseHTTPRequestHandler) -> None:
-    """Answer byte by byte while the client listens, up to a bound."""
+    """Answer byte by byte while the client reads, up to a limit."""
     request.send_response(200)
     request.send_header("Content-Type", "application/json")
     request.send_header("Content-Length", "1000")

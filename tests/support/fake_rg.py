@@ -1,7 +1,7 @@
-"""A fake rg that misbehaves: each function is a behaviour, and `write()` makes a program of one.
+"""A fake rg that misbehaves: each function is a behaviour, and `write()` makes a program that runs some of them.
 
-The output is rg's JSON; every match has the line `x`. Tests start it a thousand times, so its functions import what
-they need.
+The output is rg's JSON; every match has the line `x`. Tests start the program a thousand times, so imports are in the
+functions that need them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-TYPE_CHECKING = False  # as in `typing`
+TYPE_CHECKING = False  # `typing` takes long to import; type checkers know this name
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import NoReturn
@@ -27,7 +27,7 @@ SUMMARY = (
 BEGIN = '{"type":"begin","data":{"path":{"text":"f"}}}'
 PERMISSION_DENIED = b"rg: ./d: Permission denied (os error 13)\n"
 
-FOR_EVER = 3600  # Seconds; a test that waits so long has failed.
+FOR_EVER = 3600  # seconds, much longer than the timeout of a test
 
 
 def write(path: Path, body: str, says: str | None = "ripgrep 15.2.0") -> Path:
@@ -54,12 +54,12 @@ def pour(chunk: bytes, times: int, descriptor: int = 1) -> None:
 
 
 def begin() -> None:
-    """Begin a file."""
+    """Write the record that begins a file."""
     say(BEGIN)
 
 
 def end() -> None:
-    """End as rg does."""
+    """Write the last record, the summary."""
     say(SUMMARY)
 
 
@@ -71,7 +71,7 @@ def real(rg: str) -> int:
 
 
 def pauses(rg: str, folder: str) -> NoReturn:
-    """Run an rg, write the file `listed` into a folder, and end once there is a file `go` in it."""
+    """Run an rg, create the file `listed` in a folder, and exit when the folder has a file `go`."""
     code = real(rg)
     with open(os.path.join(folder, "listed"), "a") as file:
         file.write("x")
@@ -104,7 +104,7 @@ def noisy() -> None:
 
 
 def killed(by: int = 11) -> None:
-    """Die of a signal, SIGSEGV unless another is given, in the middle of a record."""
+    """Kill itself in the middle of a record, by default with SIGSEGV."""
     say(BEGIN, MATCH, MATCH[:40], end="")
     os.kill(os.getpid(), by)
 
@@ -116,7 +116,7 @@ def exits_halfway(code: int) -> NoReturn:
 
 
 def half_a_record() -> None:
-    """Exit with 0 within a record."""
+    """Exit with 0 in the middle of a record."""
     say(BEGIN, MATCH, MATCH[:40], end="")
 
 
@@ -180,7 +180,7 @@ def ignores_signals() -> None:
 
 
 def stopped() -> None:
-    """Stop, as by Ctrl-Z."""
+    """Write a match and stop, as after Ctrl-Z."""
     import signal
 
     say(BEGIN, MATCH)
@@ -188,7 +188,7 @@ def stopped() -> None:
 
 
 def with_a_grandchild(*lines: str) -> None:
-    """Exit at once; a child holds the pipe, writes `lines` a while later, and does not exit."""
+    """Exit at once; a child keeps the pipe open, writes `lines` after a while, and does not exit."""
     say(BEGIN, MATCH, SUMMARY)
     if not os.fork():
         _sign()
@@ -205,20 +205,20 @@ def list_files(number: int) -> None:
 
 
 def goes_on_as_another(seconds: float) -> None:
-    """Exit at once; a child lists one more path after a while, as the child of a launcher does."""
+    """Exit at once; a child lists one more path after a while, like rg as the child of a launcher."""
     if not os.fork():
         time.sleep(seconds)
         list_files(1)
 
 
 def with_a_daemon() -> None:
-    """Write a whole answer, but leave a process that `holds_the_pipe()`."""
+    """Write a complete answer, but leave a process that keeps the pipe open."""
     say(BEGIN, MATCH, SUMMARY)
     holds_the_pipe()
 
 
 def holds_the_pipe() -> None:
-    """Exit with 0; a child in another session holds the pipe."""
+    """Exit with 0; a child in another session keeps the pipe open."""
     if not os.fork():
         os.setsid()
         _sign()

@@ -6,7 +6,7 @@ from ripwrap import GrepResult
 
 
 def same(found: GrepResult, expected: GrepResult) -> bool:
-    """Return whether two answers are the same, but for how they were found; errors are in any order."""
+    """Return True if two answers are equal, apart from numbers of candidates and the order of errors."""
 
     def told(result: GrepResult) -> dict[str, Any]:
         about = result.model_dump(exclude={"candidates", "files_total"})

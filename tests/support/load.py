@@ -1,6 +1,6 @@
-"""Load scenarios of any size, each checked against the guarantees.
+"""Load scenarios of any size, each of which checks a guarantee.
 
-`test_load.py` runs them small, `stress.py` large.
+`test_load.py` runs them with small sizes, `stress.py` with large ones.
 """
 
 import asyncio
@@ -29,28 +29,28 @@ from ripwrap import sync
 from ripwrap._ripgrep import limiter
 from support import fake_rg
 
-FLAT = 16  # Megabytes that a stream of small records may take, however long it is.
-LINES = 2000  # Lines of the dense file: more than a pipe holds, so that rg waits for its consumer.
+FLAT = 16  # megabytes of memory that a stream of small records may take, for any length
+LINES = 2000  # lines of the dense file: more than a pipe holds, so that rg has to wait for its consumer
 
 _ME = psutil.Process()
 
 
 @dataclass
 class Row:
-    """The result of a scenario, a row of the table.
+    """Result of a scenario: a row of the table.
 
     Attributes:
-        promise: Guarantee that is checked.
+        guarantee: Guarantee that is checked.
         tries: Number of attempts.
         failures: Descriptions of broken guarantees.
-        reap: Longest time until an rg that was left had gone, in seconds.
+        reap: Longest time until the rg of a search that was ended early had exited, in seconds.
         memory: Largest growth of memory since the start, in megabytes.
         fds: Largest growth of the number of file descriptors.
         lag: Longest time for which the event loop was blocked, in seconds.
         children: Largest number of child processes.
     """
 
-    promise: str
+    guarantee: str
     tries: int = 0
     failures: list[str] = field(default_factory=list[str])
     reap: float | None = None
@@ -66,18 +66,18 @@ class Row:
 
     @contextmanager
     def leaving(self) -> Iterator[None]:
-        """Time how long it takes to leave an rg behind."""
+        """Record the time of a block that ends a search early."""
         begun = time.monotonic()
         yield
         self.took(time.monotonic() - begun)
 
     def took(self, seconds: float) -> None:
-        """Record the time until an rg was gone."""
+        """Record the time until an rg had exited."""
         self.reap = max(self.reap or 0, seconds)
 
     @asynccontextmanager
     async def lagging(self) -> AsyncIterator[None]:
-        """Measure how long other tasks have to wait."""
+        """Record the longest time that another task has to wait during a block."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._tick)
             yield
@@ -91,9 +91,9 @@ class Row:
 
 
 @contextmanager
-def scenario(promise: str) -> Iterator[Row]:
-    """Yield a row, measure the process meanwhile, and check for leaks at the end."""
-    row = Row(promise)
+def scenario(guarantee: str) -> Iterator[Row]:
+    """Yield a row, measure this process during the block, and check for leaks at the end."""
+    row = Row(guarantee)
     gc.collect()
     memory, fds = _ME.memory_info().rss, _ME.num_fds()
     ended = threading.Event()
@@ -104,7 +104,7 @@ def scenario(promise: str) -> Iterator[Row]:
                 return
             row.memory = max(row.memory, (_ME.memory_info().rss - memory) / 1e6)
             row.fds = max(row.fds, _ME.num_fds() - fds)
-            if look % 10 == 0:  # a slow call that blocks the event loop
+            if look % 10 == 0:  # less often, because the call is slow and blocks the event loop
                 row.children = max(row.children, len(_ME.children()))
 
     watcher = threading.Thread(target=watch)
@@ -123,7 +123,7 @@ def scenario(promise: str) -> Iterator[Row]:
 
 @contextmanager
 def corpus(lines: int = LINES) -> Iterator[Path]:
-    """Yield a folder with a dense file, a few small ones, and a FIFO whose path keeps rg from ending."""
+    """Yield a folder with a dense file, some small files, and a FIFO without a writer, on which rg waits."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "dense").write_text("needle\n" * lines)
@@ -146,7 +146,7 @@ def concurrent_greps(number: int, api: str) -> Row:
             async with row.lagging(), anyio.create_task_group() as group:
                 for _ in range(number):
                     group.start_soon(one)
-                    await anyio.lowlevel.checkpoint()  # requests arrive one by one and do not wait for the last
+                    await anyio.lowlevel.checkpoint()  # so that the tasks start one by one
 
         anyio.run(main, backend=api)
         row.check(row.children <= limiter._SLOTS.total, f"{row.children} rg at a time")
@@ -154,7 +154,7 @@ def concurrent_greps(number: int, api: str) -> Row:
 
 
 def suspended_streams(number: int, api: str) -> Row:
-    """Suspend open streams and resume each of them where it was."""
+    """Suspend open streams and resume each of them where it stopped."""
     with corpus() as folder, scenario(f"{number} suspended streams side by side, {api}") as row:
 
         async def main() -> None:
@@ -184,7 +184,7 @@ def suspended_streams(number: int, api: str) -> Row:
 
 
 def many_searches(number: int, api: str) -> Row:
-    """Run searches one after another and leave them in every way; nothing may accumulate."""
+    """Run searches one after another and end them in different ways; nothing may leak."""
     with corpus() as folder, scenario(f"{number} searches leak nothing, {api}") as row:
 
         async def main() -> None:
@@ -261,8 +261,8 @@ def long_stream(matches: int, api: str) -> Row:
 
 
 def leaving(number: int, api: str) -> Row:
-    """Leave a busy stream in every way: close, break, cancel, lose or fail it."""
-    with corpus() as folder, scenario(f"an rg that was left is gone, {api}") as row:
+    """End a busy stream early in every way: break, exception, cancellation, or no reference to it."""
+    with corpus() as folder, scenario(f"rg exits when a search is ended early, {api}") as row:
         options: dict[str, Any] = {"cwd": folder, "paths": ["dense", "fifo"], "threads": 1}
 
         async def main() -> None:
@@ -337,7 +337,7 @@ async def _cancel_task(row: Row, search: Search) -> None:
 
 
 async def _lose(row: Row, search: Search) -> None:
-    """Drop a stream without closing it, as a bare `break` does; the loop's hooks end its rg."""
+    """Delete a stream without closing it, as a bare `break` does; the event loop's hooks end its rg."""
     stream = search()
     await anext(stream)
     (child,) = _ME.children()
@@ -385,7 +385,7 @@ def faults(number: int, api: str) -> Row:
 
 
 def timeouts(number: int, api: str) -> Row:
-    """Check that a collected result is returned at its timeout."""
+    """Check that `grep()` returns at its timeout."""
     with corpus() as folder, scenario(f"grep() ends with its timeout, {api}") as row:
         options: dict[str, Any] = {"cwd": folder, "paths": ["dense", "fifo"], "threads": 1}
 
@@ -428,7 +428,7 @@ def threads(number: int, api: str) -> Row:
     return row
 
 
-# Each scenario, its size in the tests and under stress, and the APIs that it uses.
+# Each scenario with its size in the tests, its size in the stress test, and its APIs.
 SCENARIOS: list[tuple[Callable[[int, str], Row], int, int, tuple[str, ...]]] = [
     (concurrent_greps, 40, 500, ("asyncio", "trio")),
     (suspended_streams, 40, 500, ("asyncio", "trio")),

@@ -1,4 +1,4 @@
-"""A local mirror of rg's releases: a real HTTP(S) server, and archives as upstream makes them."""
+"""A local mirror of rg's releases: an HTTP(S) server, and archives like those of upstream."""
 
 import hashlib
 import io
@@ -34,7 +34,7 @@ def targz(folder: str, rg: bytes) -> bytes:
 
 
 def zipped(folder: str, rg: bytes) -> bytes:
-    """Return an archive as `7z a` makes it for Windows, with the same bytes at any time of day."""
+    """Return an archive as `7z a` makes it for Windows, with fixed timestamps."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for name, content in (("README.md", b"rg"), ("rg.exe", rg)):
@@ -49,7 +49,7 @@ def sha256(content: bytes) -> str:
 
 
 class Mirror:
-    """The files and behaviours of a mirror, and the requests that it has received."""
+    """Mirror: its files and behaviours, and the requests that it has received."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -119,12 +119,12 @@ def serving(mirror: Mirror, tls: ssl.SSLContext | None = None) -> Iterator[Mirro
 
 
 def downloading() -> list[threading.Thread]:
-    """Return the threads of this process that watch over a download."""
+    """Return the threads of this process that watch downloads."""
     return [thread for thread in threading.enumerate() if thread.name == "ripwrap-download"]
 
 
 def write(folder: Path, version: str, asset: str, content: bytes) -> str:
-    """Write an asset where a `file://` mirror has it, and return its hash."""
+    """Write an asset to its place in a `file://` mirror, and return its hash."""
     path = folder / version / asset
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)

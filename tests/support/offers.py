@@ -1,4 +1,4 @@
-"""Checks of a framework's tools: schemas must equal the signatures, and results those of the methods."""
+"""Checks of the tools in a framework: schemas must equal the signatures, and results those of the methods."""
 
 import asyncio
 import inspect
@@ -59,7 +59,7 @@ each_mistake = pytest.mark.parametrize(("name", "arguments"), MISTAKES)
 
 
 class Offer(NamedTuple):
-    """A tool, as a framework offers it to a model."""
+    """Tool as a framework describes it to a model."""
 
     name: str
     description: str
@@ -85,7 +85,7 @@ def summary(method: Callable[..., Any]) -> str:
 
 
 def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, strict: bool = False) -> None:
-    """Check that an offer has the method's names, types, defaults and descriptions, in a schema that all models accept.
+    """Check that a tool has the method's names, types, defaults and descriptions, in a schema that all models accept.
 
     Args:
         method: The tool.
@@ -109,7 +109,7 @@ def check(method: Callable[..., Any], offer: Offer, *, defaults: bool = True, st
 
 
 def check_snapshot(framework: str, offers: Mapping[str, Offer]) -> None:
-    """Check that a framework offers the tools as in `tests/data/frameworks/`; CONTRIBUTING.md says how to write it."""
+    """Compare a framework's tools with its snapshot in `tests/data/frameworks/`; see CONTRIBUTING.md."""
     snapshot = SNAPSHOTS / f"{framework}.json"
     # Since Python 3.13 docstrings have no indentation.
     made = {
@@ -127,7 +127,7 @@ def _only(keys: Sequence[str], schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_answers(ws: Workspace, answers: list[str]) -> None:
-    """Check that the answers to `CALLS` equal the results of the methods, which found something."""
+    """Check that the answers to `CALLS` equal the results of the methods and have matches."""
 
     async def of_the_methods() -> list[str]:
         return [await getattr(ws, name)(**arguments) for name, arguments in CALLS]
@@ -149,7 +149,7 @@ def _check_found(answers: list[str], own: list[str]) -> None:
 
 
 def run_example(name: str, folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
-    """Run an example on a folder, without network, and with warnings as errors unless `options` differ."""
+    """Run an example on a folder without network; by default, `options` of Python turn warnings into errors."""
     script = [str(Path(offline.__file__)), str(EXAMPLES / name), str(folder)]
     command = [sys.executable, *(options or ("-W", "error")), *script]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

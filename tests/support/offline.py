@@ -1,11 +1,11 @@
-"""A hook that refuses connections to other machines; `python offline.py SCRIPT …` runs a script with it."""
+"""Audit hook that refuses connections to other machines; `python offline.py SCRIPT …` runs a script with it."""
 
 import runpy
 import sys
 from typing import Any
 
 HERE = ("127.0.0.1", "::1", "localhost", b"localhost", None)
-DISCARD = 9  # A closed port; the tests name it as the proxy, for processes without this hook.
+DISCARD = 9  # closed port, which tests set as the proxy for processes without this hook
 
 attempts: list[str] = []
 on = False
@@ -18,7 +18,7 @@ def refuse(event: str, arguments: tuple[Any, ...]) -> None:
     address = arguments[1] if event == "socket.connect" else arguments[:2]
     if isinstance(address, tuple) and (address[0] not in HERE or address[1] == DISCARD):
         attempts.append(f"{event} {address}")
-        raise OSError(f"no network here: {address}")
+        raise OSError(f"no network in this test: {address}")
 
 
 sys.addaudithook(refuse)

@@ -1,4 +1,4 @@
-"""Act at the moment when this process opens a file, by Python's audit event `open` (PEP 578)."""
+"""Run functions before this process opens a file, with Python's audit event `open` (PEP 578)."""
 
 import os
 import sys
@@ -14,9 +14,9 @@ _acting = threading.local()
 
 @contextmanager
 def on_open(act: Callable[[str], object]) -> Generator[None]:
-    """Call a function with each path that any thread is about to open; what it raises, the opening raises.
+    """Call a function with each path before any thread opens it; `open()` raises the exceptions of the function.
 
-    Below an open folder (`dir_fd`) the path is relative to that folder. What the function itself opens does not count.
+    With `dir_fd`, the path is relative to that folder. Files that the function itself opens are ignored.
     """
     _add_hook()
     _actions.append(act)
@@ -28,7 +28,7 @@ def on_open(act: Callable[[str], object]) -> Generator[None]:
 
 @contextmanager
 def before_opening(wanted: str, change: Callable[[], object]) -> Generator[None]:
-    """Call a function once, before the first opening of a path; fail if the path is never opened."""
+    """Call a function once, before a path is first opened; fail if the path is not opened."""
     pending = [change]
 
     def act(path: str) -> None:
@@ -42,7 +42,7 @@ def before_opening(wanted: str, change: Callable[[], object]) -> Generator[None]
 
 @contextmanager
 def refused(wanted: str) -> Generator[None]:
-    """Refuse to open a path, as the system does with a file of another user; root may open those, too."""
+    """Refuse to open a path, like the system for unreadable files, but even for root."""
 
     def act(path: str) -> None:
         if path == wanted:

@@ -32,7 +32,7 @@ def cut(stream: bytes, sizes: Sequence[int]) -> Iterator[bytes]:
 
 
 def of_messages(chunks: Iterable[bytes], **options: Any) -> Outcome:
-    """Decode as `search_messages()` does: messages, the summary, and the number of dropped records unless it failed."""
+    """Decode as `search_messages()` does; the last two items are the summary and the number of dropped records."""
     decoder = MessageDecoder(**options)
     items, failed = _of(_fed(decoder, chunks))
     return Outcome([*items, decoder.summary, failed or decoder.dropped_records], failed)
@@ -54,7 +54,7 @@ def of_counts(chunks: Iterable[bytes]) -> Outcome:
 
 
 def of_page(chunks: Iterable[bytes], request: PageRequest, max_record: int = MAX_RECORD) -> Outcome:
-    """Decode as `grep()` does: the numbers, then the files."""
+    """Decode as `grep()` does; the first item is a tuple of counts, the others are the files of the page."""
     collector = PageCollector(request, max_record=max_record)
     _, collect_failed = _of(_fed(collector, chunks))
     files, page_failed = _of(_page_of(request, collector))

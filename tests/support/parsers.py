@@ -1,4 +1,4 @@
-"""The processes that parse source for an index."""
+"""Processes that parse source for an index."""
 
 import gc
 from contextlib import suppress
@@ -7,11 +7,11 @@ import psutil
 
 
 def parsers() -> list[psutil.Process]:
-    """Return those of this process that run, without those of indexes that nothing refers to any more."""
+    """Return the running parsers of this process, after those of unreferenced indexes have been collected."""
     gc.collect()
     found: list[psutil.Process] = []
     for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess):  # it may have just been reaped
+        with suppress(psutil.NoSuchProcess):  # it may have just ended
             if "treesitter.worker" in " ".join(child.cmdline()):
                 found.append(child)
     return found

@@ -1,4 +1,7 @@
-"""Strategies of regular expressions, each with a text that it likely matches; small alphabets, so that parts meet."""
+"""Hypothesis strategies for regular expressions with a text that likely matches.
+
+The alphabets are small, so that different parts of a pattern often match the same text.
+"""
 
 from hypothesis import strategies as st
 

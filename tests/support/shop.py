@@ -1,4 +1,4 @@
-"""A small tree to index, and a second writer of its index."""
+"""A small tree to index, and a lock on its index."""
 
 import sqlite3
 from collections.abc import Generator
@@ -16,7 +16,7 @@ SHOP = {
 
 @contextmanager
 def held(home: Path) -> Generator[sqlite3.Connection]:
-    """Hold the write lock of an index, as another process does; roll back at the end of the block."""
+    """Hold the write lock of an index during a block, as another process would."""
     other = sqlite3.connect(home / NAME, isolation_level=None)
     try:
         other.execute("BEGIN IMMEDIATE")

@@ -13,14 +13,14 @@ from support.rgs import CACHE, UnavailableError, extract_debian
 
 _PROCESSES = ("fork", "vfork", "clone", "clone3")
 _SOCKETS = ("socket", "socketpair", "connect")
-# The question mark makes a call optional: not every processor has it.
+# strace ignores calls with a question mark if the processor does not have them.
 _CALLS = f"trace=%file,{','.join(f'?{call}' for call in (*_PROCESSES, *_SOCKETS))}"
 _NEEDS = ("strace", "libunwind8", "liblzma5")
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The calls of one run.
+    """System calls of one run.
 
     Attributes:
         programs: A call for each attempt to execute a program; the first is the traced program itself.
@@ -87,7 +87,7 @@ def _read(log: str) -> Trace:
 
 
 def _from_debian() -> tuple[str, ...]:
-    """Return the command of Debian's strace, whose libraries the traced program must not load."""
+    """Return a command that runs Debian's strace with its own libraries, which traced programs do not get."""
     home = CACHE / "strace"
     if not home.exists():
         CACHE.mkdir(exist_ok=True)

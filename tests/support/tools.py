@@ -13,7 +13,7 @@ APIS = ("asyncio", "trio", "blocking")
 
 
 class Asked:
-    """A blocking or async workspace whose methods are all called without `await`."""
+    """Wrapper of a blocking or async workspace, whose methods are called without `await`."""
 
     def __init__(self, api: str, *roots: Any, **options: Any) -> None:
         made = sync.Workspace if api == "blocking" else ripwrap.Workspace

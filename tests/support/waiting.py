@@ -1,4 +1,4 @@
-"""Bounded waits for conditions that a busy machine may need a while to meet."""
+"""Waits with a generous limit for conditions that take longer on a busy machine."""
 
 import itertools
 import time
@@ -11,8 +11,7 @@ import anyio.lowlevel
 _SECONDS = 60
 
 TIMEOUTS = (0.5, 2, 8, 32)
-"""Time limits in seconds, for a test in which something must come before the time is over: a busy machine may need more
-than the first."""
+"""Timeouts in seconds, to be tried in turn by tests in which something must happen before the timeout."""
 
 
 async def until(condition: Callable[[], object]) -> None:

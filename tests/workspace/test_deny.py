@@ -2,7 +2,7 @@
 
 import os
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,8 @@ from ripwrap import AccessDeniedError, sync
 from ripwrap.binary import RgBinary
 from ripwrap.workspace.deny import DeniedPaths, DenyRules
 from ripwrap.workspace.sandbox import Sandbox
+from ripwrap.workspace.scope import Settings, open_scope
+from ripwrap.workspace.tree_collector import find_denied
 from support.opening import on_open
 from support.tools import APIS, Asked
 
@@ -159,6 +161,34 @@ def test_followed_link_shows_no_denied_file(tree: Path) -> None:
     assert {place.file for place in workspace.codebase_search_result("needle").places} == {"ok.py", "sub/ok.py"}
 
 
+PARTS = st.sampled_from(["a", "b", "..", ".", ".env", "SECRETS", "secrets", "k.pem", "x", ""])
+TARGETS = st.lists(PARTS, min_size=1, max_size=4).map("/".join).filter(lambda target: bool(target.strip("/")))
+LINKS = st.dictionaries(st.sampled_from(["a", "b", "x", "a/x", "b/a", "secrets/x", "k.pem", "b/.env"]), TARGETS)
+
+
+@given(links=LINKS, paths=st.lists(TARGETS, max_size=8), follow=st.booleans())
+def test_no_path_through_any_links_shows_a_denied_file(
+    links: dict[str, str], paths: list[str], follow: bool, rg: RgBinary, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("tree")
+    for name in ("a/ok", "b/ok", "a/.env", "b/k.pem", "secrets/in", "a/secrets/in", "b/SECRETS/in"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("shown\n" if name.endswith("ok") else "denied!\n")
+    for name, target in links.items():
+        if not (root / name).exists() and (root / name).parent.is_dir():
+            (root / name).unlink(missing_ok=True)
+            (root / name).symlink_to(target)
+    workspace = sync.Workspace(root, rg=rg.path, deny=GLOBS, follow=follow)
+    everything = {"include_hidden": True, "include_ignored": True}
+    assert "denied!" not in workspace.call("grep_content", {"pattern": "e", **everything})
+    assert "denied!" not in workspace.codebase_search("denied shown")
+    for path in (*paths, *links):
+        assert "denied!" not in workspace.read_file(path)
+        assert "denied!" not in workspace.call("grep_content", {"pattern": "e", "path": path, **everything})
+        for tool in ("ls", "tree", "find_files"):
+            assert "/in\n" not in workspace.call(tool, {"path": path, **everything})
+
+
 def test_roots_have_the_globs_each(tmp_path: Path) -> None:
     for name in ("secrets/one", "two[x]"):
         (tmp_path / name / "top").mkdir(parents=True)
@@ -174,6 +204,7 @@ def test_roots_have_the_globs_each(tmp_path: Path) -> None:
     assert workspace.read_file("top/a") == 'Error: top/a is denied by "/top"'
 
 
+@pytest.mark.rg_matrix
 @given(tree=TREES)
 def test_rg_and_python_deny_the_same_paths(
     tree: dict[str, str], rg: RgBinary, tmp_path_factory: pytest.TempPathFactory
@@ -231,6 +262,32 @@ def test_listings_show_denied_files_as_the_user_wants(tree: Path) -> None:
     )
 
 
+def test_denied_files_of_several_roots_are_named(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "secrets").mkdir(parents=True)
+        (tmp_path / name / "k.pem").write_text("")
+        (tmp_path / name / "ok").write_text("")
+    workspace = sync.Workspace(tmp_path / "one", tmp_path / "two", deny=GLOBS, show_denied="name")
+    names = [f"{tmp_path / name / file}" for name in ("one", "two") for file in ("k.pem", "ok")]
+    assert list(workspace.find_files_result().files) == names
+    listed = workspace.ls_result().entries
+    assert {entry.path for entry in listed if entry.denied} == {
+        str(tmp_path / name / file) for name in ("one", "two") for file in ("k.pem", "secrets")
+    }
+
+
+def test_denied_files_that_there_is_no_time_to_find_are_noted(tree: Path) -> None:
+    def found(seconds: float) -> tuple[list[str], bool]:
+        sandbox = Sandbox([tree], deny=GLOBS)
+        settings = Settings(sandbox, False, False, False, seconds, 20_000, 500)
+        with open_scope(settings, ".", hidden=True, ignored=False) as scope:
+            return find_denied(scope, scope.options)
+
+    denied, late = found(60)
+    assert (set(denied), late) == ({"secrets/", "sub/.ENV", "sub/key.pem", ".env"}, False)
+    assert found(-1) == ([], True)
+
+
 def test_named_denied_files_keep_to_the_other_arguments(tree: Path) -> None:
     workspace = sync.Workspace(tree, deny=GLOBS, show_denied="name")
     assert workspace.find_files("*.pem") == "sub/key.pem [denied]\n\n(1 file.)"
@@ -253,6 +310,14 @@ def test_glob_does_not_bring_denied_files_back(tree: Path) -> None:
     assert workspace.grep_content_result("needle", file_type="all").total_matches == 2
 
 
+@pytest.mark.parametrize("glob", [".env", "**/*.pem", "sub/key.pem", "*.py,*.pem", "/secrets/x", "./.env.missing"])
+def test_answer_says_that_a_glob_is_denied_whether_a_file_matches_or_not(tree: Path, glob: str) -> None:
+    workspace = sync.Workspace(tree, deny=GLOBS)
+    for text in (workspace.grep_content("needle", file_pattern=glob), workspace.find_files(glob)):
+        assert f'{glob.rpartition(",")[2]} is denied by "' in text
+        assert "is denied" not in workspace.grep_content("needle", file_pattern="*.py,!*.pem")
+
+
 def test_index_has_no_denied_files_and_a_denied_change_is_no_change(tree: Path, tmp_path: Path, rg: RgBinary) -> None:
     opened: list[str] = []
     plain = sync.Workspace(tree, rg=rg.path, index=tmp_path / "index")
@@ -270,6 +335,34 @@ def test_index_has_no_denied_files_and_a_denied_change_is_no_change(tree: Path, 
         denying.close()
     names = {os.path.basename(path) for path in opened if path.startswith(str(tree))} - {"a.py"}
     assert not names & {".env", ".ENV", "key.pem", "secrets"}
+
+
+class Recorder:
+    """Embedder that notes the texts it is sent."""
+
+    name = "test:recorder"
+    dimension = 2
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> list[list[float]]:
+        self.texts += texts
+        return [[1.0, 0.0] for _ in texts]
+
+
+@pytest.mark.extra
+def test_embedder_is_sent_no_text_of_a_denied_file_that_another_index_has(plant: Plant, tmp_path: Path) -> None:
+    pytest.importorskip("numpy")
+    root, recorder = plant({"ok.py": "allowed\n", "key.pem": "denied\n", "secrets/a.py": "denied\n"}), Recorder()
+    with sync.Index(root, location=tmp_path / "home") as shared:
+        assert shared.refresh().added == 3
+    iglob = DeniedPaths(DenyRules(GLOBS)).iglobs()
+    with sync.Index(root, location=tmp_path / "home", embedder=recorder, iglob=iglob) as denying:
+        assert denying.refresh().embedded == 1
+        assert {result.path for result in denying.search("denied allowed")} == {"ok.py"}
+    assert any("allowed" in text for text in recorder.texts)
+    assert {text for text in recorder.texts if "denied" in text} <= {"denied allowed"}
 
 
 def test_unsure_candidates_of_an_index_bring_no_denied_file(plant: Plant, tmp_path: Path, rg: RgBinary) -> None:

@@ -145,6 +145,15 @@ def test_empty_answer_names_a_directory_that_was_looked_for(
     assert text.endswith(said if name else "included.")
 
 
+def test_empty_answer_names_a_link_that_matches(rg: RgBinary, nested: Path) -> None:
+    (nested / "till.rs").symlink_to("src/a.py")
+    (nested / "other").symlink_to("src")
+    text = sync.Workspace(nested, rg=rg).find_files("*.rs")
+    assert "Not listed: 1 symbolic link, which is not followed: till.rs." in text
+    assert "Not listed" not in sync.Workspace(nested, rg=rg).find_files("*.go")
+    assert "Not listed" not in sync.Workspace(nested, rg=rg).find_files("*.py")
+
+
 def test_answer_about_hidden_files_names_a_directory_without_files(rg: RgBinary, nested: Path) -> None:
     """Issue 19, line 7: the answer named only the hidden file that the glob matches."""
     (nested / "src/.voice").write_text("")

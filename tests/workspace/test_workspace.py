@@ -189,6 +189,59 @@ def test_message_without_matches_says_what_would_match(api: str, rg: RgBinary, s
     assert "if case is ignored (case_insensitive=True)" in text
 
 
+@pytest.mark.parametrize("mode", ["content", "files_with_matches", "count"])
+@pytest.mark.parametrize("api", APIS)
+def test_answer_without_matches_says_which_files_nothing_has_read(
+    api: str, rg: RgBinary, plant: Plant, tmp_path: Path, mode: Any
+) -> None:
+    """The searches for a reason include hidden, ignored and binary files, but follow no links."""
+    root = plant({"a.py": "x", ".b": "x", "c.md": "x"})
+    asked = Asked(api, root, rg=rg)
+    assert "ot searched" not in asked.grep_content("needle", output_mode=mode)
+    (tmp_path / "outside").write_text("needle")
+    (root / "link.py").symlink_to(tmp_path / "outside")
+    text = asked.grep_content("needle", output_mode=mode)
+    assert "Not searched: 1 symbolic link, which is not followed: link.py." in text
+    assert "hidden files" not in text.partition("Not searched")[2]
+    (root / "d.md").symlink_to("c.md")
+    os.mkfifo(root / "fifo")
+    text = asked.grep_content("needle", output_mode=mode)
+    assert "Not searched: 2 symbolic links, which are not followed, e.g. d.md." in text
+    assert "Not searched: 1 FIFO, socket or device: fifo." in text
+    text = asked.grep_content("needle", file_pattern="*.md", output_mode=mode)
+    assert "Not searched: 1 symbolic link, which is not followed: d.md." in text and "fifo" not in text
+    assert "ot searched" not in asked.grep_content("x", output_mode=mode)
+    assert "ot searched" not in Asked(api, root, rg=rg, follow=True).grep_content("needle", output_mode=mode)
+
+
+def test_answer_without_matches_names_no_denied_link(plant: Plant, rg: RgBinary) -> None:
+    root = plant({"a": "x", "secret/b": ""})
+    (root / "secret/link").symlink_to("../a")
+    (root / "Key.pem").symlink_to("a")
+    asked = sync.Workspace(root, deny=["*.pem", "secret/"], rg=rg)
+    assert "ot searched" not in asked.grep_content("needle")
+    assert "Not listed" not in asked.find_files("*.go")
+    (root / "plain").symlink_to("a")
+    assert "Not searched: 1 symbolic link, which is not followed: plain." in asked.grep_content("needle")
+
+
+def test_answer_says_if_no_file_was_searched(rg: RgBinary, plant: Plant) -> None:
+    root = plant({"a.py": "x", ".gitignore": "d/\n", "d/e": "x", "empty/.hidden": ""})
+    asked = sync.Workspace(root, rg=rg)
+    assert "No file was searched." in asked.grep_content("x", file_pattern="*.rs")
+    assert "No file was searched." in asked.grep_content("x", path="empty")
+    assert "No file was searched." not in asked.grep_content("y")
+    assert "No file was searched." not in asked.grep_content("y", path="d")
+
+
+def test_ignore_file_that_is_a_link_out_of_the_root_is_not_read(plant: Plant, rg: RgBinary, tmp_path: Path) -> None:
+    root = plant({"a": "x"})
+    (tmp_path / "outside").write_text("a\n")
+    (root / ".ignore").symlink_to(tmp_path / "outside")
+    text = sync.Workspace(root, rg=rg).grep_content("needle")
+    assert "No file was searched." in text and "outside" not in text
+
+
 def test_message_without_matches_names_a_binary_file(rg: RgBinary, plant: Plant) -> None:
     """Issue 19, line 17: the answer does not say that a file is binary if that is why nothing matched."""
     asked = sync.Workspace(plant({"src/b.bin": b"\0\0\nbinary words\n"}), rg=rg)

@@ -23,6 +23,8 @@ _REPOSITORY = (".git", ".jj")
 """Names that a repository has in its top folder; rg takes Jujutsu's for one from version 15 on."""
 
 _FIRST_PARTS = tuple(kind.partition("/")[0] for kind in KINDS)
+IGNORE_NAMES = (*_FIRST_PARTS, ".jj")
+"""Names of entries that say something about ignore rules."""
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -158,10 +160,11 @@ class IgnoreStack:
         """True if git's ignore files count in the folder."""
         return self.in_repository or not self.require_git
 
-    def entered(self, root: str, folder: str, names: Container[str] = (*_FIRST_PARTS, ".jj")) -> "IgnoreStack":
+    def entered(self, root: str, folder: str, names: Container[str] = IGNORE_NAMES) -> "IgnoreStack":
         """Return these ignore files and those in `folder`; `names` are the names in it, if they are known.
 
-        With an empty `root`, `folder` is an absolute path, and ignore files may be links to any file.
+        `folder` may be an absolute path, as in `match()` then. With an empty `root`, ignore files may be links to any
+        file.
         """
         stack = self
         if self.require_git and any(name in names and _exists(root, folder, name) for name in _REPOSITORY):
@@ -269,12 +272,14 @@ def _folders_above(sub: str) -> list[str]:
 
 def _read(root: str, folder: str, kind: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:
     path = os.path.join(root, folder, kind)
+    if not root:
+        return read_rules(path, ignore_case=ignore_case)
     real = os.path.realpath(path)
     # A link may lead out of the root. Before Python 3.13 one call of `realpath` does not resolve what is behind a loop
     # of links.
-    if root and (os.path.realpath(real) != real or not PurePath(real).is_relative_to(root)):
+    if os.path.realpath(real) != real or not PurePath(real).is_relative_to(root):
         return ()
-    return read_rules(real if root else path, ignore_case=ignore_case)
+    return read_rules(real, ignore_case=ignore_case)
 
 
 def read_rules(path: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:

@@ -7,14 +7,14 @@ links, globs, ignore files, types, hidden files, size, kind of file. A file or f
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from ripwrap._ignore.git import global_ignore_file
 from ripwrap._ignore.globs import glob_pattern
-from ripwrap._ignore.rules import KINDS, IgnoreStack, Rule, Rules, match_text, read_rules
+from ripwrap._ignore.rules import IGNORE_NAMES, KINDS, IgnoreStack, Rule, Rules, match_text, read_rules
 from ripwrap._text import plural
 from ripwrap._windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError, Hint
@@ -76,13 +76,17 @@ class Folder:
 class Selection:
     """Choice of files by the options of a search."""
 
-    def __init__(self, cwd: str, options: Mapping[str, Any], types: Mapping[str, Sequence[str]]) -> None:
+    def __init__(
+        self, cwd: str, options: Mapping[str, Any], types: Mapping[str, Sequence[str]], *, inside: str = ""
+    ) -> None:
         """Prepare the rules.
 
         Args:
             cwd: Absolute path of the directory that rg runs in.
             options: Checked `FileOptions`.
             types: Globs of each file type that rg knows; needed with the options `type` and `type_not` only.
+            inside: Real path of a directory; ignore files of folders are not read if they are links out of it. Empty
+                reads all, as rg does.
 
         Raises:
             GlobError: A glob does not parse.
@@ -90,6 +94,7 @@ class Selection:
         self.cwd = cwd
         self.follow: bool = options.get("follow", True)
         self._options = options
+        self._inside = inside
         self._hidden: bool = options.get("hidden", True)
         self._max_depth: int | None = options.get("max_depth")
         self._max_size = _size(options.get("max_filesize"))
@@ -107,22 +112,25 @@ class Selection:
             ignore_case=self._options.get("ignore_file_case_insensitive", False),
             require_git=not self._options.get("no_require_git", True),
         )
-        for parent in _parents(real):
-            stack = stack.entered("", parent)
-        if self._given("no_ignore", "no_ignore_parent"):
+        no_parents = self._given("no_ignore", "no_ignore_parent")
+        # Without the rules of parents, they only say whether this is a repository.
+        for parent in _parents(real) if stack.require_git or not no_parents else ():
+            stack = stack.entered(self._inside, parent)
+        if no_parents:
             stack = stack.without_levels()
         device = info.st_dev if self._given("one_file_system") else None
         above = ((info.st_dev, info.st_ino),) if self.follow else ()
-        return Folder(path, real, 0, stack.entered("", real), device, above)
+        return Folder(path, real, 0, stack.entered(self._inside, real), device, above)
 
-    def enter(self, folder: Folder, name: str) -> Folder:
-        """Return a folder in a folder."""
+    def enter(self, folder: Folder, name: str, names: Container[str] = IGNORE_NAMES) -> Folder:
+        """Return a folder in a folder; `names` are the names in it, if they are known."""
         path, real = folder.join(name), os.path.join(folder.real, name)
         above = folder.above
         if self.follow:
             info = os.stat(os.path.join(self.cwd, path))
             above = ((info.st_dev, info.st_ino), *above)
-        return Folder(path, real, folder.depth + 1, folder.stack.entered("", real), folder.device, above)
+        stack = folder.stack.entered(self._inside, real, names)
+        return Folder(path, real, folder.depth + 1, stack, folder.device, above)
 
     def check(self, folder: Folder, name: str) -> tuple[bool, Cause | None]:
         """Return True for an entry that is a folder, and the reason why rg leaves it out; `None` if it does not."""
@@ -265,7 +273,12 @@ class LeftOut:
 
 
 def walk_left_out(
-    selection: Selection, paths: Sequence[str], is_searched: Callable[[str], bool], stop: Callable[[], bool]
+    selection: Selection,
+    paths: Sequence[str],
+    is_searched: Callable[[str], bool],
+    stop: Callable[[], bool],
+    *,
+    whole: bool,
 ) -> Iterator[LeftOut]:
     """Yield each file below the searched paths that is not searched, also those in folders that are left out.
 
@@ -276,32 +289,50 @@ def walk_left_out(
         paths: Searched paths.
         is_searched: Function that returns True for the path of a file that rg searched.
         stop: Function that is called for each folder; the walk ends when it returns True.
+        whole: Walk through folders that are left out, too. Else such a folder is yielded, and not opened.
     """
-    # A stack and not recursion: a tree may be deeper than Python's stack.
-    waiting: list[tuple[Folder, LeftOut | None]] = []
+    # A stack and not recursion: a tree may be deeper than Python's stack. Each item has the folder above, the name of
+    # the folder to read, and the reason if that is left out; a searched path has no folder above.
+    waiting: list[tuple[Folder | None, str, LeftOut | None]] = []
     for path in paths:
         if os.path.isdir(os.path.join(selection.cwd, path)):
-            waiting.append((selection.root(path), None))
+            waiting.append((None, path, None))
         elif os.path.lexists(os.path.join(selection.cwd, path)) and not is_searched(path):
             yield LeftOut(path, path, None)
     while waiting and not stop():
-        folder, inside = waiting.pop()
-        for name in _names(os.path.join(selection.cwd, folder.path)):
-            path = folder.join(name)
-            if is_searched(path):
+        above, name, inside = waiting.pop()
+        try:
+            folder, names = _read_folder(selection, above, name, with_rules=inside is None)
+        except OSError:
+            continue
+        for name in names:
+            if is_searched(folder.join(name)):
                 continue
-            if inside is not None:
-                is_folder, left_out = _is_entered(selection, folder, path), LeftOut(path, inside.matched, inside.cause)
+            is_folder, left_out = _judge(selection, folder, name, inside)
+            if is_folder and (whole or not left_out.cause):
+                waiting.append((folder, name, left_out if left_out.cause else None))
             else:
-                is_folder, cause = selection.check(folder, name)
-                left_out = LeftOut(path, path, cause)
-            if not is_folder:
                 yield left_out
-                continue
-            try:
-                waiting.append((selection.enter(folder, name), left_out if left_out.cause else None))
-            except OSError:
-                continue  # it was removed meanwhile
+
+
+def _read_folder(
+    selection: Selection, above: Folder | None, name: str, *, with_rules: bool
+) -> tuple[Folder, Sequence[str]]:
+    """Return a folder and the names in it; `with_rules` reads its ignore files."""
+    if above is None:
+        folder = selection.root(name)
+        return folder, os.listdir(os.path.join(selection.cwd, folder.path))
+    names = os.listdir(os.path.join(selection.cwd, above.join(name)))
+    return selection.enter(above, name, names if with_rules else ()), names
+
+
+def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | None) -> tuple[bool, LeftOut]:
+    """Return True for a folder to walk, and the reason why an entry is left out, itself or with a folder above it."""
+    path = folder.join(name)
+    if inside is not None:
+        return _is_entered(selection, folder, path), LeftOut(path, inside.matched, inside.cause)
+    is_folder, cause = selection.check(folder, name)
+    return is_folder, LeftOut(path, path, cause)
 
 
 def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
@@ -329,13 +360,6 @@ def is_hidden(name: str, info: os.stat_result) -> bool:
     if sys.platform == "win32" and info.st_file_attributes & stat.FILE_ATTRIBUTE_HIDDEN:
         return True
     return name.startswith(".")
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
 
 
 def _parents(path: str) -> list[str]:

@@ -133,16 +133,21 @@ class CoverageRequest:
     """A checked call of `coverage()` or `why()`.
 
     Attributes:
-        command: Command that counts the files with a NUL byte, and names those without.
+        command: Command that names the files; that of `coverage()` also says whether they have a NUL byte.
         options: Options of the search.
         timeout: Seconds for everything; `None` is no limit.
         path: Argument of `why()`; empty for `coverage()`.
+        inside: Real path of the directory that ignore files must be in, links resolved; empty allows any.
+        read: True if rg reads the files, and directories that are left out are walked, too. Else such a directory
+            counts as one entry, and is not opened.
     """
 
     command: Command
     options: Mapping[str, Any]
     timeout: float | None
     path: str = ""
+    inside: str = ""
+    read: bool = True
 
     @property
     def may_be_binary(self) -> bool:
@@ -155,11 +160,24 @@ def coverage_request(
     paths: StrPath | Iterable[StrPath],
     options: SearchOptions,
     timeout: float | None = None,
+    *,
+    read: bool = True,
+    inside: str = "",
 ) -> CoverageRequest:
-    """Return the checked request of `coverage()`."""
+    """Return the checked request of `coverage()`.
+
+    Args:
+        cwd: Argument of `coverage()`.
+        paths: See there.
+        options: See there.
+        timeout: See there.
+        read: See `CoverageRequest`.
+        inside: See `CoverageRequest`.
+    """
     own = tuple(name for name in ARGUMENTS if name not in ("pattern", "limit"))
     search_command("", cwd, (), options, arguments=own)  # checks all options; the next command has but a few
-    return CoverageRequest(_nul_command(cwd, paths, options), options, check_timeout(timeout))
+    command = _nul_command(cwd, paths, options) if read else files_command(cwd, paths, _file_options(options))
+    return CoverageRequest(command, options, check_timeout(timeout), inside=inside, read=read)
 
 
 def why_request(
@@ -175,22 +193,28 @@ def why_request(
     return replace(coverage_request(cwd, paths, options, timeout), path=os.fspath(path))
 
 
+def _file_options(options: Mapping[str, Any]) -> FileOptions:
+    """Return the options that choose files."""
+    return cast("FileOptions", {name: value for name, value in options.items() if name in _FILE_NAMES})
+
+
 def _nul_command(cwd: StrPath, paths: StrPath | Iterable[StrPath], options: SearchOptions) -> Command:
     """Return the command that prints for each file whether it has a NUL byte, after rg has decoded it."""
-    kept = {name: value for name, value in options.items() if name in _FILE_NAMES or name == "encoding"}
-    kept |= {"text": True, "max_count": 1}
+    kept: dict[str, object] = {**_file_options(options), "text": True, "max_count": 1}
+    if "encoding" in options:
+        kept["encoding"] = options["encoding"]
     return search_command(_NUL, cwd, paths, cast("SearchOptions", kept), "count", include_zero=True)
 
 
-class _NulCollector(BaseListingCollector[FileCount]):
-    """Collector of the files that rg read.
+class _SearchedCollector(BaseListingCollector[FileCount | str]):
+    """Collector of the files that rg read, or listed.
 
     Attributes:
         searched: Keys of the files, each with True if the file has a NUL byte.
     """
 
     def __init__(self, command: Command) -> None:
-        super().__init__(CountDecoder())
+        super().__init__(CountDecoder() if command.counts else PathDecoder())
         self.searched: dict[str, bool] = {}
         # With several paths rg may find a file by a relative and by an absolute path.
         self._cwd = "" if len(command.paths) == 1 else command.cwd
@@ -201,13 +225,15 @@ class _NulCollector(BaseListingCollector[FileCount]):
 
     def feed(self, chunk: bytes) -> None:
         """Process a chunk of rg's output."""
-        self.searched.update((self.key(one.path), bool(one.count)) for one in self._decoder.feed(chunk))
+        for one in self._decoder.feed(chunk):
+            path, has_nul = (one, False) if isinstance(one, str) else (one.path, bool(one.count))
+            self.searched[self.key(path)] = has_nul
 
 
 async def run_coverage(run: Runner, request: CoverageRequest) -> Coverage:
     """Ask rg which files it reads, then walk through all files."""
     deadline = math.inf if request.timeout is None else time.monotonic() + request.timeout
-    found = await run.collect(Step(request.command, partial(_NulCollector, request.command), request.timeout))
+    found = await run.collect(Step(request.command, partial(_SearchedCollector, request.command), request.timeout))
     types = await _types(run, request)
     return await run.call(partial(_count, request, types, found, deadline))
 
@@ -220,7 +246,7 @@ async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
     return decode_types(b"".join(collector.chunks))
 
 
-def _count(request: CoverageRequest, types: FileTypes, found: _NulCollector, deadline: float) -> Coverage:
+def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector, deadline: float) -> Coverage:
     """Count the files that rg read, and walk through all files for the others."""
     # pathspec, only now
     from ripwrap._ignore.selection import Selection, walk_left_out
@@ -239,11 +265,15 @@ def _count(request: CoverageRequest, types: FileTypes, found: _NulCollector, dea
             tally.add(_relative(request.command.cwd, path), "binary")
         else:
             tally.searched += 1
-    selection = Selection(request.command.cwd, request.options, types)
+    selection = Selection(request.command.cwd, request.options, types, inside=request.inside)
     for one in walk_left_out(
-        selection, _outermost(request.command), lambda path: found.key(path) in found.searched, stop
+        selection,
+        _outermost(request.command),
+        lambda path: found.key(path) in found.searched,
+        stop,
+        whole=request.read,
     ):
-        unread = one.path in unreadable or _error(request, one.path)
+        unread = one.path in unreadable or (request.read and _error(request, one.path))
         tally.add(one.path, one.cause.kind if one.cause else "unreadable" if unread else "other")
     groups = (
         SkippedFiles(
@@ -324,8 +354,7 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     """Check the rules for one path, and let rg look for a NUL byte if it would read the file."""
     run, cwd, path = DeadlineRunner(run, request.timeout), request.command.cwd, request.path
     # Lists nothing: rg checks the directory, the globs and the types.
-    options = cast("FileOptions", {name: value for name, value in request.options.items() if name in _FILE_NAMES})
-    checked = files_command(cwd, (), {**options, "max_depth": 0})
+    checked = files_command(cwd, (), {**_file_options(request.options), "max_depth": 0})
     await run.collect(Step(checked, lambda: ListingCollector(PathDecoder(), 0), request.timeout))
     types = await _types(run, request)
     reason, may_be_binary = await run.call(partial(_reason_and_kind, request, types))
@@ -333,7 +362,7 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
         return reason
     encoding = cast("SearchOptions", {name: request.options[name] for name in ("encoding",) if name in request.options})
     command = _nul_command(cwd, [path], encoding)
-    found = await run.collect(Step(command, partial(_NulCollector, command), request.timeout))
+    found = await run.collect(Step(command, partial(_SearchedCollector, command), request.timeout))
     if reason and not found.searched and found.errors:
         return Reason(path=path, kind="unreadable", matched=path, detail=found.errors[0].message)
     if not any(found.searched.values()):
@@ -403,7 +432,7 @@ def _find_reason(request: CoverageRequest, types: FileTypes, path: str) -> tuple
     """Return the reason, and the option that the caller changes to remove it."""
     from ripwrap._ignore.selection import Cause, Selection
 
-    selection = Selection(request.command.cwd, request.options, types)
+    selection = Selection(request.command.cwd, request.options, types, inside=request.inside)
     answers: list[tuple[Reason, Hint | None]] = []
     for searched in request.command.paths:
         parts = _parts_below(request, searched, path)

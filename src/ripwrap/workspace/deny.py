@@ -13,7 +13,7 @@ import functools
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -32,7 +32,7 @@ SECRET_FILES: tuple[str, ...] = (
     *(".netrc", "_netrc", ".git-credentials", ".npmrc", ".pypirc", "**/.gem/credentials", "**/.cargo/credentials"),
     *("**/.cargo/credentials.toml", "**/.config/gh/hosts.yml", ".pgpass", ".my.cnf", ".s3cfg", ".htpasswd"),
     *("*.kdb", "*.kdbx", "*.keychain", "*.ovpn", ".vault-token", ".vault_pass*", "credentials.json"),
-    *("client_secret*.json", "service[-_]account*.json", "application_default_credentials.json"),
+    *("client_secret*.json", "service{-,_}account*.json", "application_default_credentials.json"),
     *("secrets.{json,toml,yaml,yml}", "*.tfstate", "*.tfstate.*", "*.tfvars", ".terraformrc", ".*_history"),
 )  # fmt: skip
 """Globs of files that usually have keys, passwords or tokens in them.
@@ -42,6 +42,10 @@ Azure, Google Cloud, Docker, Kubernetes, git, npm, pip, cargo and OpenSSH keep c
 """
 
 _CACHED_FOLDERS = 10_000
+_CACHED_NAMES = 50_000
+_PLAIN = frozenset("{}[]\\")
+_PLAIN_NAME = re.compile(r"[\w.-]+")
+_PLAIN_EXTENSION = re.compile(r"\*\.\w+")
 _CASES = (str, str.lower, str.upper)
 
 
@@ -77,12 +81,7 @@ class DenyRules:
         """
         given = (globs,) if isinstance(globs, str) else tuple(globs)
         self.globs: tuple[_Glob, ...] = tuple(_parse(one, roots, windows=windows) for one in given)
-        patterns = [rule.pattern for glob in self.globs for rule in glob.rules]
-        regexes = [getattr(pattern, "regex", None) for pattern in patterns]
-        self._any_regex: re.Pattern[str] | None = None
-        if None not in regexes:  # a pattern without a regex is compared by itself
-            joined = "|".join(regex.pattern for regex in regexes if regex is not None)
-            self._any_regex = re.compile(joined or "(?!)", re.IGNORECASE | re.ASCII)
+        self._may_deny = _name_filter([rule for glob in self.globs for rule in glob.rules])
         self._glob_of_folder = functools.lru_cache(_CACHED_FOLDERS)(self._denied_folder)
 
     def __bool__(self) -> bool:
@@ -103,9 +102,9 @@ class DenyRules:
 
     def glob_of_name(self, path: str, *, folder: bool) -> str | None:
         """Return the glob that denies a path itself, as `glob_of()` does without the directories above it."""
-        texts = list(_texts(path))
-        if self._any_regex is not None and not any(map(self._any_regex.match, texts)):
+        if not self._may_deny(os.path.basename(path)):
             return None
+        texts = list(_texts(path))
         for glob in self.globs:
             for rule in glob.rules:
                 if (folder or not rule.only_folders) and any(map(rule.pattern.match_file, texts)):
@@ -200,6 +199,38 @@ def _rule(glob: str, given: str) -> "Rule":
     if rule is None or not glob.strip(" /"):
         raise ValueError(f"the glob {given!r} in deny is empty; leave it out")
     return rule
+
+
+def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
+    """Return a fast function that is false for the last part of a path only if no rule matches the path.
+
+    A listing has many thousand paths, of which no rule matches nearly all.
+    """
+    from ripwrap._ignore.globs import glob_pattern
+
+    names: set[str] = set()
+    extensions: set[str] = set()
+    regexes: list[str] = []
+    for rule in rules:
+        above, _, name = rule.glob.rpartition("/")
+        regex = getattr(glob_pattern(name, include=True, allow_unclosed=False), "regex", None)
+        # A class may match a slash, and alternatives may have one.
+        if regex is None or "[" in name or "**" in name or not _PLAIN.isdisjoint(above):
+            return lambda _: True
+        if name.isascii() and _PLAIN_NAME.fullmatch(name):
+            names.add(name.lower())
+        elif name.isascii() and _PLAIN_EXTENSION.fullmatch(name):
+            extensions.add(name.lower()[2:])
+        else:
+            regexes.append(regex.pattern)
+    others = re.compile("|".join(regexes) or "(?!)", re.IGNORECASE | re.ASCII).match
+
+    def may_deny(name: str) -> bool:
+        lower = name.lower()
+        known = lower in names or lower.rpartition(".")[2] in extensions
+        return known or any(others(text) for text in _texts(name))
+
+    return functools.lru_cache(_CACHED_NAMES)(may_deny)
 
 
 def _spellings(glob: str) -> Iterable[str]:

@@ -27,12 +27,14 @@ from ripwrap.workspace.scope import (
     Progress,
     Scope,
     Settings,
+    denied_glob_notes,
     entry_globs,
     file_filter,
     open_scope,
     visible_paths,
 )
 from ripwrap.workspace.tree_collector import find_denied
+from ripwrap.workspace.unsearched import unsearched_notes
 
 EXPLAIN_SECONDS = 5.0
 """Seconds for finding out why no file was found."""
@@ -82,7 +84,8 @@ async def run_find_files(
         found = await _find(run, scope, arguments, NO_LIMIT if newest else end, progress)
         denied: list[str] = []
         if scope.denied is not None and settings.show_denied != "hide":
-            denied = await run.call(partial(_find_denied, scope, arguments))
+            denied, late = await run.call(partial(_find_denied, scope, arguments))
+            found = replace(found, exact=found.exact and not late)
         # Not `rg --sortr=modified`: before rg 14 it sorts directories only, and files of one age come in any order.
         items = await run.call(partial(_by_age, location.cwd, found.paths)) if newest else found.paths
         if settings.show_denied == "name":
@@ -91,8 +94,15 @@ async def run_find_files(
             found = replace(found, total=found.total + len(denied))
         paths = [_shown_entry(location, one) for one in items[offset:end]]
         named = frozenset(_shown_entry(location, one) for one in denied)
-        notes = tuple(denied_note(len(denied))) if settings.show_denied == "count" else ()
+        notes = {
+            "hide": (*denied_glob_notes(scope, arguments.pattern),),
+            "count": (*denied_note(len(denied)),),
+            "name": (),
+        }[settings.show_denied]
         nothing = "" if found.total else await _why_none(run, scope, arguments, found)
+        if not found.total and found.exact and arguments.entry_type == "file":
+            files = file_filter(scope.location, arguments.pattern)
+            notes += await unsearched_notes(run, scope, files.options, verb="listed")
 
         def answer(count: int) -> FindFilesResult:
             more = found.total > offset + count
@@ -127,14 +137,15 @@ async def _find(
     return found
 
 
-def _find_denied(scope: Scope, arguments: FindFilesArguments) -> list[str]:
-    """Return the denied paths that match; block until all are found."""
+def _find_denied(scope: Scope, arguments: FindFilesArguments) -> tuple[list[str], bool]:
+    """Return the denied paths that match, and True if there was no time to find all; block until then."""
     from ripwrap.workspace.walk import GlobFilter  # pathspec, only now
 
     globs, excluded = entry_globs(scope.location, arguments.pattern)
     matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob", ())])
     kinds = {"file": (False,), "directory": (True,), "any": (False, True)}[arguments.entry_type]
-    return [path for path in find_denied(scope, scope.options) if path.endswith(os.sep) in kinds and matches(path)]
+    denied, late = find_denied(scope, scope.options)
+    return [path for path in denied if path.endswith(os.sep) in kinds and matches(path)], late
 
 
 def _is_file(location: Location) -> bool:

@@ -40,11 +40,13 @@ from ripwrap.workspace.scope import (
     Progress,
     Scope,
     Settings,
+    denied_glob_notes,
     file_filter,
     open_scope,
     rules_file,
     visible_paths,
 )
+from ripwrap.workspace.unsearched import unsearched_notes
 
 if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import Indexes
@@ -279,6 +281,8 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     page = _page(query, page_request, found, files)
     explained = "" if found.matches or not page.exact else await _explained(run, query)
     notes = list(_omissions(query, found))
+    if not found.matches and page.exact:
+        notes += await unsearched_notes(run, query.scope, query.options, verb="searched")
     named = [os.fsdecode(path) for path, _ in found.named()]
     if (
         page.exact
@@ -384,6 +388,8 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
     exact = ended_after is None
     explained = "" if found.total or not exact else await _explained(run, query)
     notes: list[str] = []
+    if exact and not found.total:
+        notes += await unsearched_notes(run, query.scope, query.options, verb="searched")
     if exact and found.total <= offset + most:
         names = [item if isinstance(item, str) else item.path for item in found.items()]
         notes.append(await _hidden_matches(run, query, names))
@@ -559,6 +565,7 @@ def _about(query: Query, end: Exit | None, *, timed_out: bool, notes: Iterable[s
             *filter(None, notes),
             *notes_of(errors, query.ended_after(timed_out=timed_out), location),
             *query.scope.notes,
+            *denied_glob_notes(query.scope, query.arguments.file_pattern),
             *query.notes,
         ),
     }

@@ -80,7 +80,8 @@ def _with_denied(settings: Settings, scope: Scope, tree: TreeCollector, options:
     """Add the denied names to the tree, or a note with their number to the scope, if the user wants that."""
     if scope.denied is None or settings.show_denied == "hide":
         return scope
-    denied = find_denied(scope, options)
+    denied, late = find_denied(scope, options)
+    tree.timed_out = tree.timed_out or late
     if settings.show_denied == "count":
         return replace(scope, notes=(*scope.notes, *denied_note(len(denied))))
     for path in denied:

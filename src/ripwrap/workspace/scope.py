@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,10 +16,11 @@ from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions
-from ripwrap.workspace.arguments import comma_separated
+from ripwrap.workspace.arguments import MAX_QUOTED_CHARS, comma_separated
 from ripwrap.workspace.deny import DeniedPaths, ShowDenied
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redactor, file_redactor
+from ripwrap.workspace.results import printable
 from ripwrap.workspace.sandbox import Location, Sandbox
 
 Progress: TypeAlias = Callable[[int], None]
@@ -240,6 +241,15 @@ def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOption
     if not MATCH_ALL_GLOBS.isdisjoint(globs):
         only = []
     return only, _excluding({}, location, [_plain(one) for one in globs if one.startswith("!")])
+
+
+def denied_glob_notes(scope: Scope, pattern: str) -> Iterator[str]:
+    """Yield a note if a glob of the caller is itself denied, whether it matches a file or not."""
+    for one in comma_separated(pattern) if scope.denied else ():
+        glob = scope.denied and scope.denied.rules.glob_of(os.path.normpath(one.replace("/", os.sep).lstrip(os.sep)))
+        if glob and not one.startswith("!"):
+            yield f'{printable(one)[:MAX_QUOTED_CHARS]} is denied by "{glob}".'
+            return
 
 
 def exclude_options(location: Location, globs: Sequence[str]) -> FileOptions:

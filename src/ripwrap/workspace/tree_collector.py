@@ -155,11 +155,14 @@ def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> Tree
     return tree
 
 
-def find_denied(scope: Scope, options: FileOptions) -> list[str]:
-    """Return the denied paths of a location, without those below a denied directory; block as `walk_tree()` does."""
+def find_denied(scope: Scope, options: FileOptions) -> tuple[list[str], bool]:
+    """Return the denied paths of a location, and True if there was no time to find all; block as `walk_tree()` does.
+
+    A path below a denied directory is not among them.
+    """
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)
     for _ in walk.paths():
         pass
-    return walk.denied
+    return walk.denied, walk.timed_out

@@ -1,0 +1,68 @@
+"""Say in an empty answer what neither the search nor the searches for a reason have read."""
+
+import os
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ripwrap._operations.coverage import coverage_request, run_coverage
+from ripwrap._ripgrep.runner import Runner
+from ripwrap.errors import SearchError
+from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.results import SkipKind, SkippedFiles
+from ripwrap.workspace.results import printable
+from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.scope import Scope
+
+MAX_SECONDS = 1.0
+"""Seconds for listing all files, and for the walk through them."""
+
+MAX_NAME_CHARS = 300
+"""Maximum number of characters that are shown of the name of a file."""
+
+_KINDS: dict[SkipKind, tuple[str, str]] = {
+    "link": ("symbolic link, which is not followed", "symbolic links, which are not followed"),
+    "max_depth": ("directory, which is too deep", "directories, which are too deep"),
+    "one_file_system": ("directory, which is on another file system", "directories, which are on other file systems"),
+    "special": ("FIFO, socket or device", "FIFOs, sockets or devices"),
+}
+"""Texts about one file and several files for the kinds that answers mention nowhere else.
+
+Searches for a reason (`explanation()`, `_why_none()`) include hidden, ignored and binary files and leave out globs, and
+notes name paths that could not be read.
+"""
+
+
+async def unsearched_notes(run: Runner, scope: Scope, options: Mapping[str, Any], *, verb: str) -> tuple[str, ...]:
+    """Return sentences about files that could have been the answer, and that nothing has looked at.
+
+    It is left out if the time is too short, and if links are followed, which may lead out of the roots.
+
+    Args:
+        run: Runner of the listing.
+        scope: Scope of the call.
+        options: Options of the search beside those of the scope; others than `FileOptions` are dropped.
+        verb: What the tool does with files: searched or listed.
+    """
+    location = scope.location
+    if scope.options.get("follow") or location.is_file:
+        return ()
+    files = {name: value for name, value in options.items() if name in FileOptions.__annotations__}
+    chosen = cast("SearchOptions", {**scope.options, **files})
+    timeout = MAX_SECONDS if scope.timeout is None else min(MAX_SECONDS, scope.timeout)
+    request = coverage_request(location.cwd, location.paths, chosen, timeout, read=False, inside=location.cwd)
+    try:
+        coverage = await run_coverage(run, request)
+    except (SearchError, OSError):
+        return ()
+    if not coverage.exact:
+        return ()
+    groups = [group for group in coverage.skipped if group.kind in _KINDS]
+    groups = [group for group in groups if scope.allowed is None or scope.allowed(group.examples[0].path)]
+    none = (f"No file was {verb}.",) if verb == "searched" and not coverage.searched else ()
+    return (*none, *(_sentence(scope.location, group, verb) for group in groups))
+
+
+def _sentence(location: Location, group: SkippedFiles, verb: str) -> str:
+    first = printable(location.shown(os.path.normpath(group.examples[0].path)))[:MAX_NAME_CHARS]
+    example = "" if group.files == 1 else ", e.g."
+    return f"Not {verb}: {group.files} {_KINDS[group.kind][group.files > 1]}{example or ':'} {first}."
