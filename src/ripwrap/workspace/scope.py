@@ -16,7 +16,8 @@ from ripwrap._ripgrep.runner import Runner, Step
 from ripwrap._text import shown
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions
-from ripwrap.workspace.arguments import MAX_QUOTED_CHARS, comma_separated
+from ripwrap.workspace.anchors import MAX_QUOTED_CHARS
+from ripwrap.workspace.arguments import comma_separated
 from ripwrap.workspace.deny import DeniedPaths, ShowDenied
 from ripwrap.workspace.guard import guard_limits, home, mounted
 from ripwrap.workspace.redact import Redactor, file_redactor
