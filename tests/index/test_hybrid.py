@@ -1162,7 +1162,7 @@ def test_offline_embedder_works_without_a_network(plant: Plant, home: Path) -> N
     """
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(program), str(root), str(home)]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
-    said = "wordllama:l2_supercat_256: runs in this process; no text leaves it."
+    said = "wordllama:l2_supercat_256: runs on this machine, in this process; nothing is sent."
     assert ran.stdout.splitlines() == [f"2 ({said!r},)", "a.py"], ran.stderr
 
 

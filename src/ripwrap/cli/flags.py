@@ -61,6 +61,12 @@ When = Literal["auto", "always", "never"]
 Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", show_choices=False)]
 Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Directory to start from")]
 RgPath = Annotated[str | None, Parameter(group=RIPWRAP, metavar="PATH", help="rg to run, a path or a name in PATH")]
+EmbedderName = Annotated[
+    str | None, Parameter(metavar="NAME", help="Embedding model, e.g. `wordllama` [default: none]")
+]
+HybridWeight = Annotated[
+    float | None, Parameter(metavar="NUM", help="Weight of embeddings, 0 to 1", show_default="0.34")
+]
 
 _COMMANDS = {
     "refresh": "ripwrap index build",

@@ -15,7 +15,19 @@ from cyclopts import App, Parameter
 
 from ripwrap._ripgrep.command import spell_file_flags
 from ripwrap._text import shown
-from ripwrap.cli.flags import OTHER, Color, Json, Limit, LineNumber, MaxColumns, ResultLimit, RgPath, flags
+from ripwrap.cli.flags import (
+    OTHER,
+    Color,
+    EmbedderName,
+    HybridWeight,
+    Json,
+    Limit,
+    LineNumber,
+    MaxColumns,
+    ResultLimit,
+    RgPath,
+    flags,
+)
 from ripwrap.cli.help import epilogue
 from ripwrap.cli.output import (
     FAILED,
@@ -100,13 +112,8 @@ class IndexOptions:
 class BuildOptions(IndexOptions):
     """Options of the commands that read or write content."""
 
-    embedder: Annotated[
-        str | None,
-        Parameter(metavar="NAME", help="Embedding model, e.g. `wordllama` [default: none]"),
-    ] = None
-    hybrid_weight: Annotated[
-        float | None, Parameter(metavar="NUM", help="Weight of embeddings, 0 to 1", show_default="0.34")
-    ] = None
+    embedder: EmbedderName = None
+    hybrid_weight: HybridWeight = None
     rg: RgPath = None
 
 

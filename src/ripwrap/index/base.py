@@ -152,7 +152,7 @@ class BaseIndex:
         """
         if not has_engine():
             raise RipwrapError(HintedText("an index needs tantivy: ", Hint(kind="install", target="ripwrap[index]")))
-        _check_weight(hybrid_weight)
+        check_weight(hybrid_weight)
         self._file_options: FileOptions = {**VISIBLE_FILES, **options}
         self._command = files_command(os.path.realpath(root), (), self._file_options, _ARGUMENTS)
         self._root = Path(self._command.cwd)
@@ -178,9 +178,10 @@ class BaseIndex:
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
 
-            self._hybrid = HybridSearch(self._store, self._current_view, make_embedder(embedder), hybrid_weight)
+            view = partial(_view_now, self._root, self._options)  # not a method: no cycle keeps this object alive
+            self._hybrid = HybridSearch(self._store, view, make_embedder(embedder), hybrid_weight)
         elif hybrid_weight is not None:
-            raise _weight_without_embedder_error()
+            raise weight_without_embedder_error()
 
     @property
     def root(self) -> Path:
@@ -193,7 +194,7 @@ class BaseIndex:
         return self._store.folder
 
     def _current_view(self) -> View:
-        return View(str(self._root), view_of(self._root), self._options)
+        return _view_now(self._root, self._options)
 
     @contextmanager
     def _watched(self) -> Generator[None]:
@@ -232,6 +233,8 @@ class BaseIndex:
 
     def _close(self) -> None:
         self._drop_journal()
+        if self._hybrid is not None:
+            self._hybrid.store_sent()
         self._store.close()  # waits for threads that use it, and so the chunker
         self._trigrams.close()
         self._chunker.close()
@@ -379,15 +382,30 @@ class BaseIndex:
         limit: int | None,
         *,
         refresh: bool,
+        max_age: float | None,
+        hybrid_weight: float | None,
+    ) -> list[RankedChunk]:
+        found = await self._find(run, text, limit, refresh=refresh, max_age=max_age, hybrid_weight=hybrid_weight)
+        return found.explained()
+
+    async def _find(
+        self,
+        run: Runner,
+        text: str,
+        limit: int | None,
+        *,
+        refresh: bool,
         max_age: float | None = None,
         hybrid_weight: float | None = None,
-    ) -> list[RankedChunk]:
+        patience: float | None = None,
+    ) -> Found:
+        """Search as `Index.search()` does; wait `patience` seconds for the embedder, or as long as its limits say."""
         query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
-        _check_weight(hybrid_weight)
+        check_weight(hybrid_weight)
         if hybrid_weight and self._hybrid is None:
-            raise _weight_without_embedder_error()
+            raise weight_without_embedder_error()
         if limit == 0:
-            return []
+            return Found([])
         if not refresh and not await run.call(self._is_searchable):
             raise self._missing_error()
         vectors: VectorSearch | None = None
@@ -396,17 +414,41 @@ class BaseIndex:
                 await self._refresh_if_stale(run, max_age, retry=attempt > 0)
             if self._hybrid is not None:
                 weight = self._hybrid.weight if hybrid_weight is None else hybrid_weight
-                if refresh and weight != 0:
-                    await run.wait(partial(self._hybrid.embed, None, patient=False))
-                vectors = vectors or await run.wait(partial(self._hybrid.vectors_for, text, weight))
+                embed = refresh and weight != 0
+                vectors = await self._vectors(run, self._hybrid, text, weight, vectors, patience, embed=embed)
             found = await run.call(partial(self._rank, query, limit, vectors))
             # Files that have changed since the refresh are missing in the results. The next attempt indexes them.
             # A file that changes during each attempt is left out.
             if found is not None and not (found.changed and refresh and attempt < _REFRESH_ATTEMPTS - 1):
-                return found.chunks
+                return found
             if not refresh:
                 break
         raise self._missing_error()
+
+    async def _vectors(
+        self,
+        run: Runner,
+        hybrid: HybridSearch,
+        text: str,
+        weight: float | None,
+        known: VectorSearch | None,
+        patience: float | None,
+        *,
+        embed: bool,
+    ) -> VectorSearch:
+        """Embed texts without a vector, if wanted, and the query, unless its vectors are known."""
+
+        async def ask() -> VectorSearch:
+            if embed:
+                await hybrid.embed(None, patient=False)
+            return known or await hybrid.vectors_for(text, weight)
+
+        if patience is None:
+            return await run.wait(ask)
+        try:
+            return await run.wait(ask, seconds=patience)
+        except TimeoutError:
+            return hybrid.give_up(patience, weight)
 
     async def _refresh_if_stale(self, run: Runner, max_age: float | None, *, retry: bool = False) -> None:
         """Refresh, unless nothing has changed since the last refresh, or it is younger than `max_age`.
@@ -527,12 +569,16 @@ class BaseIndex:
         return self._store.run(find)
 
 
+def _view_now(root: Path, options: str) -> View:
+    return View(str(root), view_of(root), options)
+
+
 def _choosing_flags(command: Command) -> list[str]:
     """Return the arguments of a listing that affect which files are listed."""
     return [one for one in command.arguments if not one.startswith(_ORDER_FLAGS)]
 
 
-def _check_weight(weight: float | None) -> None:
+def check_weight(weight: float | None) -> None:
     """Check the weight of vectors.
 
     Raises:
@@ -547,7 +593,8 @@ def _check_weight(weight: float | None) -> None:
         raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {weight}"))
 
 
-def _weight_without_embedder_error() -> ValueError:
+def weight_without_embedder_error() -> ValueError:
+    """Return the error for a weight of vectors that has no embedder."""
     return ValueError(HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder")))
 
 

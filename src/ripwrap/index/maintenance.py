@@ -12,7 +12,7 @@ from ripwrap.index.models import CheckResult, EmbedderInfo, IndexedModel, IndexS
 from ripwrap.index.storage.database import check, check_error, checkpoint, decode_text, is_damage, write_transaction
 from ripwrap.index.storage.schema import SCHEMA_VERSION, versions_of
 from ripwrap.index.storage.store import Store
-from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused
+from ripwrap.index.storage.tables import WITHOUT_VECTOR, View, model_of, number_of, remove_unused, sent_to
 from ripwrap.index.trigrams import Trigrams
 
 if TYPE_CHECKING:
@@ -70,7 +70,13 @@ def _status(database: "Connection", store: Store, view: View, embedder: Embedder
         dimension = embedder.dimension if known is None else known
         count = f"SELECT count(DISTINCT chunk.digest) {WITHOUT_VECTOR}"
         missing = database.execute(count, (number, embedder.name, 2 * (dimension or 0))).fetchone()[0]
-        about |= {"dimension": dimension, "lacking": missing}
+        sent = sent_to(database, embedder.name).plus(embedder.sent)
+        about |= {
+            "dimension": dimension,
+            "lacking": missing,
+            "sent_texts": sent.texts,
+            "sent_characters": sent.characters,
+        }
     return none.model_copy(update=about)
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidatorFunctionWrapHandler, WrapValidator
 
 from ripwrap._text import FsPath
 from ripwrap.errors import EmbedReason, HintedText
+from ripwrap.index.storage.tables import Sent
 
 
 def _keep_hints(text: object, check: ValidatorFunctionWrapHandler) -> str:
@@ -159,6 +160,9 @@ class IndexStatus(BaseModel, frozen=True):
         lacking: Number of texts of the current view without a vector; 0 without a model.
         changed_at: Time of the last refresh that wrote to the current view; `None` if there was none.
         sent: Sentences that say what is sent where; empty without a model, because then nothing leaves the machine.
+        sent_texts: Number of texts and queries that were sent to the model since the index was made, by all processes;
+            a retry counts again.
+        sent_characters: Number of their characters.
         messages: Notes, each with what to do.
     """
 
@@ -178,6 +182,8 @@ class IndexStatus(BaseModel, frozen=True):
     lacking: int
     changed_at: datetime | None
     sent: tuple[str, ...]
+    sent_texts: int = 0
+    sent_characters: int = 0
     messages: Messages
 
 
@@ -241,8 +247,8 @@ class VectorSearch:
         search: Returns the pool of a view, with cosines, or `None` if the view has no vectors; `None` if vectors cannot
             be searched.
         weight: Weight of vectors in the score, from 0 to 1; `None` is the default.
-        unavailable: Why vectors cannot be searched; added to the reasons of each result.
-        incomplete: Which vectors are missing; added to the reasons of each result.
+        unavailable: Why vectors cannot be searched.
+        incomplete: Which vectors are missing.
     """
 
     search: "Callable[[Connection, int], Pool | None] | None"
@@ -259,8 +265,10 @@ class EmbedderInfo:
         name: The model, as `provider:model`.
         dimension: Number of values in a vector; `None` until it is known.
         destination: Where texts are sent, in a sentence.
+        sent: Number of texts and of characters that were sent, and are not stored yet.
     """
 
     name: str
     dimension: int | None
     destination: str
+    sent: Sent

@@ -46,10 +46,23 @@ class Found:
     Attributes:
         chunks: Results, the best first.
         changed: True if files have changed since they were indexed, so that their chunks are missing in `chunks`.
+        by_vectors: True if the chunks were ranked by vectors, too.
+        unavailable: Why vectors were not searched; empty if they were, or without an embedder.
+        incomplete: Which vectors are missing.
     """
 
     chunks: list[RankedChunk]
-    changed: bool
+    changed: bool = False
+    by_vectors: bool = False
+    unavailable: str = ""
+    incomplete: str = ""
+
+    def explained(self) -> list[RankedChunk]:
+        """Return the results; their reasons also say which vectors are missing."""
+        note = f"without vectors: {self.unavailable}" if self.unavailable else f"{self.incomplete}"
+        if not note:
+            return self.chunks
+        return [chunk.model_copy(update={"reasons": (*chunk.reasons, note)}) for chunk in self.chunks]
 
 
 def search(
@@ -74,11 +87,11 @@ def search(
     """
     log_remark(query)
     similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
-    weight, note = 0.0, ""
+    weight, unavailable, incomplete = 0.0, "", ""
     if vectors is not None and similar is not None:
-        weight, note = VECTOR_WEIGHT if vectors.weight is None else vectors.weight, vectors.incomplete
+        weight, incomplete = VECTOR_WEIGHT if vectors.weight is None else vectors.weight, vectors.incomplete
     elif vectors is not None:
-        note = f"without vectors: {vectors.unavailable or 'no chunk has one'}"
+        unavailable = vectors.unavailable or "no chunk has one"
     match = postings.match(query.words)
     defined = _find_definitions(database, query.symbols)
     words = _word_pool(database, match, number, defined) if weight < 1 else ()
@@ -88,11 +101,9 @@ def search(
         database, view, number, defined, files, dict(words), dict((similar or ()) if weight else ())
     )
     found = rank_candidates(query, list(chunks), limit, worths=worths, vector_weight=weight)
-    if note:
-        for entry in found:
-            entry.reasons.append(note)
     results = list(_to_results(query, found, chunks))
-    return Found(results, any(file.changed for file in files.values()))
+    changed = any(file.changed for file in files.values())
+    return Found(results, changed, similar is not None, unavailable, incomplete)
 
 
 def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Literal, Self, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, Unpack
 
 from typing_extensions import deprecated
 
@@ -49,6 +49,12 @@ from ripwrap.workspace.results import (
 from ripwrap.workspace.sandbox import Sandbox
 from ripwrap.workspace.scope import Progress, Settings
 
+if TYPE_CHECKING:
+    from ripwrap.index.embeddings.protocol import Embedder
+else:
+    Embedder = Any  # annotations can be evaluated without loading the index
+
+
 Tool: TypeAlias = Callable[..., str]
 
 
@@ -68,6 +74,10 @@ class Workspace:
     type, or include hidden or ignored files. If the index does not have the path, such as a hidden file, or cannot be
     used, both tools search the files without it. On Linux the workspace then watches the roots, so that a search lists
     no files while nothing changes (see `Index.watch()`), until `close()` or the end of the object.
+
+    With an `embedder`, too, `index_codebase` embeds the texts of the index, and `codebase_search` ranks by words and
+    embeddings. If the provider fails, it ranks by words alone, and says so. `index_status` names the model, where texts
+    are sent, and how much was sent so far.
 
     With `anchors` there is `resolve`, too.
 
@@ -94,6 +104,8 @@ class Workspace:
         rg: Rg = None,
         index: bool | StrPath = False,
         anchors: bool = False,
+        embedder: "str | Embedder | None" = None,
+        hybrid_weight: float | None = None,
         deny: str | Sequence[str] = (),
         show_denied: ShowDenied = "hide",
         redact: bool = False,
@@ -115,9 +127,14 @@ class Workspace:
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
             index: Keep an index: True in the user's cache, `"project"` in each root, or a path in that folder. The
-                first call of `index_codebase` makes it. It has no embeddings.
+                first call of `index_codebase` makes it.
             anchors: Show a short hash of each line behind its number, as in `42·k7q`, and offer the tool `resolve`,
                 which finds the line after the file has changed.
+            embedder: The model for embeddings of the index, as for `ripwrap.index.Index`: `"wordllama"` on this
+                machine, `"provider:model"`, or an `Embedder`. Tools send texts and queries to this provider and to no
+                other. So `"auto"`, which chooses a provider by the environment, is refused. With `None`, words alone
+                are searched, and nothing is sent.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is .34.
             deny: Globs of files and directories that no tool opens or shows, as in `.gitignore`, in any case:
                 `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has those of usual files with secrets.
             show_denied: Denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a note, or
@@ -126,7 +143,9 @@ class Workspace:
 
         Raises:
             FileNotFoundError, NotADirectoryError: A root does not exist, or is not a directory.
-            ValueError: There is no root, a number is too small, or a glob in `deny` is invalid.
+            ValueError: There is no root, a number is too small or out of range, a glob in `deny` is invalid, `embedder`
+                is `"auto"` or given without `index`, or `hybrid_weight` is given without `embedder`.
+            EmbeddingError: The embedder is unknown, or its package or key is missing.
         """
         settings = Settings(
             Sandbox(roots, deny=deny),
@@ -140,7 +159,9 @@ class Workspace:
             redact=redact,
             anchors=anchors,
         )
-        self._tools = ToolDispatcher(settings, index, BlockingRunner(rg))
+        self._tools = ToolDispatcher(
+            settings, index, BlockingRunner(rg), embedder=embedder, hybrid_weight=hybrid_weight
+        )
 
     @property
     def roots(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,10 +23,17 @@ from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
 from ripwrap.workspace.scope import Scope, Settings, open_scope
 
 if TYPE_CHECKING:
-    from ripwrap.workspace.index_tools import Indexes
+    from ripwrap.workspace.index_tools import IndexAnswer, Indexes
 
 SNIPPET_LINES = (60, 25, 10, 4, 1, 0)
 """Maximum numbers of lines of a result, in the order in which they are tried until all results fit."""
+
+
+RANKED: Mapping[Ranking, str] = {
+    "files": "without an index",
+    "index": "with the index",
+    "hybrid": "with the index and embeddings",
+}
 
 
 async def run_codebase_search(
@@ -39,11 +46,11 @@ async def run_codebase_search(
     """
     query, limit = arguments.query, arguments.limit
     with open_scope(settings, arguments.path, hidden=False, ignored=False) as scope:
-        chunks: list[RankedChunk] | None = None
+        answer: IndexAnswer | None = None
         notes = [*scope.notes]
         if indexes is not None:
             try:
-                chunks = await indexes.search(run, scope, query, limit + 1)
+                answer = await indexes.search(run, scope, query, limit + 1)
             except (SearchError, BinaryError):
                 raise
             except RipwrapError as error:  # the files can still be ranked without the index
@@ -55,12 +62,16 @@ async def run_codebase_search(
                     f"The index could not be refreshed within {in_seconds(scope.timeout)}, so it was not used; "
                     "index_codebase has no time limit."
                 )
-        ranking: Ranking = "index"
-        if chunks is None:
+        ranking: Ranking
+        if answer is None:
             ranking = "files"
             errors: list[PathError] = []
             chunks = await _rank(run, scope, query, limit + 1, errors)
             notes = [*notes_of(errors, None, scope.location), *notes]
+        else:
+            ranking = "hybrid" if answer.by_vectors else "index"
+            chunks = answer.chunks
+            notes += answer.notes
         if settings.redact:
             chunks = await run.call(partial(_redacted, settings, scope, chunks))
         return await run.call(partial(_fit_to_budget, settings, scope, query, chunks, limit, ranking, notes))
@@ -104,7 +115,6 @@ def _fit_to_budget(
     """Return the answer, with as much of each chunk as the budget has room for, and then with whole definitions."""
 
     def answer(places: Sequence[RankedChunk], lines: int, left_out: int) -> CodebaseSearchResult:
-        how = "with the index" if ranking == "index" else "without an index"
         count = len(places)
         much = f"The {plural(count, 'best result')}" if count else "No result shown" if chunks else "No result found"
         room = len(chunks) - left_out < most
@@ -119,7 +129,7 @@ def _fit_to_budget(
             places=tuple(_code_place(chunk, scope, lines, settings) for chunk in places),
             truncated=bool(left_out),
             next_offset=None,
-            message=f"{much}, ranked {how}.{way}",
+            message=f"{much}, ranked {RANKED[ranking]}.{way}",
             notes=tuple(notes),
         )
 

@@ -38,6 +38,7 @@ from ripwrap.workspace.results import ToolResult
 from ripwrap.workspace.scope import Progress, Settings
 
 if TYPE_CHECKING:
+    from ripwrap.index.embeddings.protocol import Embedder
     from ripwrap.workspace.index_tools import Indexes
 
 W = TypeVar("W")
@@ -158,16 +159,28 @@ class ToolDispatcher:
         names: Names of the tools.
     """
 
-    def __init__(self, settings: Settings, index: bool | StrPath, runner: Runner) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        index: bool | StrPath,
+        runner: Runner,
+        *,
+        embedder: "str | Embedder | None",
+        hybrid_weight: float | None,
+    ) -> None:
         """Check the settings.
 
         Args:
             settings: Roots, limits and options of the workspace.
             index: False for no index, True for the default location, or the location.
             runner: Runner of rg, async or blocking.
+            embedder: Embedder of the index; `None` for none.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the default.
 
         Raises:
             ValueError: `max_chars` or `max_line` is too small, or `show_denied` is unknown.
+
+        It also raises what `check_index_options()` does.
         """
         if settings.max_chars < MIN_MAX_CHARS:
             raise ValueError(f"max_chars must be at least {MIN_MAX_CHARS}, got {settings.max_chars}")
@@ -181,6 +194,12 @@ class ToolDispatcher:
         self.names: tuple[str, ...] = tool_names(index=self._has_index, anchors=settings.anchors)
         self._index_location = None if isinstance(index, bool) else index
         self._indexes: Indexes | None = None
+        self._embedder: Embedder | None = None
+        self._hybrid_weight = hybrid_weight
+        if embedder is not None or hybrid_weight is not None:
+            from ripwrap.workspace.index_tools import check_index_options
+
+            self._embedder = check_index_options(index, embedder, hybrid_weight)
 
     def parse(self, name: str, arguments: Mapping[str, Any] | str) -> ToolArguments:
         """Return the checked arguments of a tool; their type tells which tool it is.
@@ -234,7 +253,7 @@ class ToolDispatcher:
         if self._has_index and self._indexes is None:
             from ripwrap.workspace.index_tools import Indexes  # SQLite, only now
 
-            self._indexes = Indexes(self.settings, self._index_location)
+            self._indexes = Indexes(self.settings, self._index_location, self._embedder, self._hybrid_weight)
         return self._indexes
 
     def required_indexes(self, tool: str) -> "Indexes":

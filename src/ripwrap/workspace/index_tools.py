@@ -6,25 +6,30 @@ watched from its first refresh on, if possible, so that a search lists no files 
 
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any
 
+from ripwrap._concurrency import in_thread
 from ripwrap._operations.candidates import Candidates
 from ripwrap._ranking.scoring import POOL_SIZE
 from ripwrap._ripgrep.literals import Required
 from ripwrap._ripgrep.runner import DeadlineRunner, Runner
 from ripwrap._text import plural, shown
-from ripwrap.errors import Hint, spell
-from ripwrap.index.base import BaseIndex
+from ripwrap.errors import Hint, HintedText, spell
+from ripwrap.index.base import BaseIndex, check_weight, weight_without_embedder_error
+from ripwrap.index.embeddings.protocol import Destination, Embedder, Limits, describe, limits_of
 from ripwrap.index.maintenance import Remedy, check_index, prune_views
 from ripwrap.index.models import CheckResult, IndexStatus, RefreshResult
 from ripwrap.index.models import Progress as Done
+from ripwrap.index.search import Found
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.options import StrPath
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.grep_content import spell_as_argument
+from ripwrap.workspace.redact import redact
 from ripwrap.workspace.results import (
     IndexCodebaseResult,
     IndexedRoot,
@@ -38,6 +43,8 @@ from ripwrap.workspace.scope import Progress, Scope, Settings, open_scope
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
+    from ripwrap.index.embeddings.protocol import Vectors
+
 
 class _RootIndex(BaseIndex):
     """Index of the files that the tools may show.
@@ -46,8 +53,12 @@ class _RootIndex(BaseIndex):
         is_guarded: True if deep files are left out, because the root is a folder such as the home directory.
     """
 
-    def __init__(self, found: Scope, location: StrPath | None) -> None:
-        super().__init__(found.location.cwd, location=location, **found.options)
+    def __init__(
+        self, found: Scope, location: StrPath | None, embedder: Embedder | None, hybrid_weight: float | None
+    ) -> None:
+        super().__init__(
+            found.location.cwd, location=location, embedder=embedder, hybrid_weight=hybrid_weight, **found.options
+        )
         self._allowed = found.allowed
         denied = found.denied
         if denied is not None:
@@ -57,10 +68,10 @@ class _RootIndex(BaseIndex):
             self._watches = 1  # watched until it is closed
         self._unsound = False
 
-    async def search_chunks(
-        self, run: Runner, query: str, limit: int | None, seconds: float | None
-    ) -> list[RankedChunk]:
-        return await self._search(DeadlineRunner(run, seconds, self._lock), query, limit, refresh=True)
+    async def find(self, run: Runner, query: str, limit: int | None, seconds: float | None) -> Found:
+        patience = None if seconds is None else seconds / 2  # the other half is for ranking without embeddings
+        run = DeadlineRunner(run, seconds, self._lock)
+        return await self._find(run, query, limit, refresh=True, patience=patience)
 
     async def candidates(self, run: Runner, required: Required, seconds: float | None) -> Candidates:
         return await self._candidates(DeadlineRunner(run, seconds, self._lock), required, None, refresh=True)
@@ -70,9 +81,7 @@ class _RootIndex(BaseIndex):
     ) -> tuple[RefreshResult, tuple[str, ...]]:
         """Refresh the index, and return the result with the names of the views that were removed."""
         run = DeadlineRunner(run, None, self._lock)
-        if self._unsound:
-            await run.call(self._delete)
-        done = await self._refresh_files(run, progress)
+        done = await self._refresh(run, progress, rebuild=self._unsound)
         await run.call(lambda: self._trigrams.update(self._current_view()))
         self._unsound = False
         return done, await run.call(lambda: prune_views(self._store))
@@ -111,15 +120,52 @@ class _RootIndex(BaseIndex):
         return own if self._allowed is None else [path for path in own if self.allows(path)]
 
 
+class _MaskingEmbedder:
+    """Embedder that is sent texts and queries with secrets masked, as answers show them."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.name: str = embedder.name
+        self.limits: Limits = limits_of(embedder)
+        self.destination: Destination = describe(embedder)
+
+    @property
+    def dimension(self) -> int | None:
+        return self._embedder.dimension
+
+    async def embed(self, texts: Sequence[str], *, query: bool) -> "Vectors":
+        masked = await in_thread(lambda: [redact(text).text for text in texts])
+        return await self._embedder.embed(masked, query=query)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexAnswer:
+    """Answer of the indexes to a query.
+
+    Attributes:
+        chunks: Results, the best first.
+        by_vectors: True if an index ranked by embeddings, too.
+        notes: Sentences about embeddings that are missing.
+    """
+
+    chunks: list[RankedChunk]
+    by_vectors: bool
+    notes: tuple[str, ...]
+
+
 class Indexes:
     """The indexes of the roots, one for each."""
 
-    def __init__(self, settings: Settings, location: StrPath | None) -> None:
+    def __init__(
+        self, settings: Settings, location: StrPath | None, embedder: Embedder | None, hybrid_weight: float | None
+    ) -> None:
         self._settings = settings
         self._location = location
+        self._embedder = _MaskingEmbedder(embedder) if settings.redact and embedder is not None else embedder
+        self._hybrid_weight = hybrid_weight
         self._made: dict[str, _RootIndex] = {}
 
-    async def search(self, run: Runner, found: Scope, query: str, limit: int) -> list[RankedChunk] | None:
+    async def search(self, run: Runner, found: Scope, query: str, limit: int) -> IndexAnswer | None:
         """Return the best results of the indexes, or `None` if the files must be searched without them.
 
         The indexes cannot answer if one of them is not built. Nor can they answer for a subfolder, if too few results
@@ -145,10 +191,14 @@ class Indexes:
         if not await run.call(lambda: all(index.is_built() for index in indexes)):
             return None
         answers: list[list[RankedChunk]] = []
-        every = True
+        every, by_vectors = True, False
+        notes: list[str] = []
         for index in indexes:
             left = None if found.timeout is None else found.timeout - (time.monotonic() - begun)
-            results = await index.search_chunks(run, query, limit if whole else None, left)
+            answer = await index.find(run, query, limit if whole else None, left)
+            results = answer.chunks
+            by_vectors = by_vectors or answer.by_vectors
+            notes += _notes_of(answer)
             prefix = "" if len(self._settings.sandbox.roots) == 1 else f"{index.root}/"
             every = every and len(results) < POOL_SIZE
             # An index has no denied file, unless another program has written it.
@@ -157,7 +207,9 @@ class Indexes:
             answers.append([one.model_copy(update={"path": f"{prefix}{one.path}"}) for one in inside])
         # Scores of two indexes do not compare, so the results alternate.
         interleaved = [one for one in chain.from_iterable(zip_longest(*answers)) if one is not None]
-        return interleaved[:limit] if whole or (every and interleaved) or len(interleaved) >= limit else None
+        if not (whole or (every and interleaved) or len(interleaved) >= limit):
+            return None
+        return IndexAnswer(interleaved[:limit], by_vectors, tuple(dict.fromkeys(notes)))
 
     def close(self) -> None:
         """Close the indexes, and stop watching their roots; a later call opens them again."""
@@ -188,7 +240,7 @@ class Indexes:
     def _of(self, root: str) -> _RootIndex:
         if root not in self._made:
             with open_scope(self._settings, root, hidden=False, ignored=False) as found:
-                self._made[root] = _RootIndex(found, self._location)
+                self._made[root] = _RootIndex(found, self._location, self._embedder, self._hybrid_weight)
         return self._made[root]
 
     def _all(self) -> list[tuple[str, _RootIndex]]:
@@ -199,22 +251,26 @@ class Indexes:
         roots: list[IndexedRoot] = []
         before = 0
         for root, index in self._all():
-            files = before
+            so_far = before
 
             def report(done: Done, before: int = before) -> None:
-                nonlocal files
-                files = before + done.files
+                nonlocal so_far
+                so_far = before + done.files + done.embedded
                 if progress is not None:
-                    progress(files)
+                    progress(so_far)
 
             made, pruned = await index.refresh(run, report)
-            before = files
-            about = made.model_dump(include={"added", "changed", "removed", "unchanged", "chunks", "seconds"})
+            before = so_far
+            same = set(IndexedRoot.model_fields) & set(RefreshResult.model_fields) - {"skipped", "failed"}
             skipped = sum(left_out.files for left_out in made.skipped)
-            roots.append(IndexedRoot(root=shown(root), skipped=skipped, pruned=pruned, **about))
+            failed = tuple(f"{plural(one.texts, 'text')} not embedded: {one.message}" for one in made.failed)
+            about = made.model_dump(include=same)
+            roots.append(IndexedRoot(root=shown(root), skipped=skipped, pruned=pruned, failed=failed, **about))
         differing = sum(root.added + root.changed + root.removed for root in roots)
         seconds = sum(root.seconds for root in roots)
         message = f"The index is up to date: {plural(differing, 'file')} changed, in {seconds:.1f} seconds."
+        if any(root.failed for root in roots):
+            message += " Words alone find the texts that were not embedded; index_codebase tries them again."
         return IndexCodebaseResult(**self._common(message), roots=tuple(roots))
 
     async def index_status(self, run: Runner) -> IndexStatusResult:
@@ -252,6 +308,39 @@ class Indexes:
     def _common(self, message: str) -> dict[str, Any]:
         location = self._settings.sandbox.locate(".")
         return {"root": shown(location.cwd), "path": ".", "truncated": False, "next_offset": None, "message": message}
+
+
+def check_index_options(
+    index: bool | StrPath, embedder: str | Embedder | None, hybrid_weight: float | None
+) -> Embedder | None:
+    """Return the embedder of a workspace, which its caller must have named; nothing is sent.
+
+    Raises:
+        ValueError: There is no index, the embedder is `"auto"`, or the weight is wrong.
+        TypeError: An argument has a wrong type.
+        EmbeddingError: The embedder is unknown, or its package or key is missing.
+    """
+    check_weight(hybrid_weight)
+    if embedder is None:
+        if hybrid_weight is not None:
+            raise weight_without_embedder_error()
+        return None
+    name = Hint("embedder", kind="correct")
+    if index is False:
+        raise ValueError(HintedText(name, " needs an index; pass ", Hint("index", True)))
+    if isinstance(embedder, str) and embedder.strip() == "auto":
+        instead = Hint("embedder", "wordllama")
+        raise ValueError(HintedText(name, " must name the provider that may get the texts, got 'auto'; pass ", instead))
+    from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
+
+    return make_embedder(embedder)
+
+
+def _notes_of(found: Found) -> Iterator[str]:
+    if found.unavailable:
+        yield f"Ranked without embeddings: {found.unavailable}."
+    elif found.incomplete:
+        yield f"{spell(found.incomplete, spell_as_argument)}."
 
 
 def _spell_as_command(hint: Hint) -> str | None:

@@ -19,7 +19,7 @@ from ripwrap.workspace.arguments import Expand, OutputMode
 AnchorState: TypeAlias = Literal["unchanged", "moved", "gone"]
 Engine: TypeAlias = Literal["rg", "python"]
 Layout: TypeAlias = Literal["ls", "tree"]
-Ranking: TypeAlias = Literal["index", "files"]
+Ranking: TypeAlias = Literal["hybrid", "index", "files"]
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
 
@@ -458,6 +458,8 @@ class IndexedRoot(BaseModel, frozen=True):
         chunks: Number of chunks that were written.
         seconds: Duration in seconds.
         pruned: Branches that do not exist any more, and whose content was removed.
+        embedded: Number of texts that were embedded; equal chunks are one text.
+        failed: Reasons why texts were not embedded, each with the number of texts.
     """
 
     root: str
@@ -469,6 +471,8 @@ class IndexedRoot(BaseModel, frozen=True):
     chunks: int
     seconds: float
     pruned: tuple[str, ...]
+    embedded: int = 0
+    failed: tuple[str, ...] = ()
 
 
 class IndexCodebaseResult(ToolResult, frozen=True):
@@ -484,7 +488,9 @@ class IndexCodebaseResult(ToolResult, frozen=True):
         for one in self.roots:
             files = f"{one.added} new, {one.changed} changed, {one.removed} removed, {one.unchanged} unchanged"
             gone = f"; removed branches that are gone: {', '.join(map(printable, one.pruned))}" if one.pruned else ""
-            yield f"{printable(one.root)}: {files}, {one.skipped} left out{gone}"
+            embedded = f", {plural(one.embedded, 'text')} embedded" if one.embedded else ""
+            yield f"{printable(one.root)}: {files}, {one.skipped} left out{embedded}{gone}"
+            yield from (f"  {printable(why)}" for why in one.failed)
 
 
 class RootStatus(BaseModel, frozen=True):
@@ -502,7 +508,10 @@ class RootStatus(BaseModel, frozen=True):
         chunker: Name and version of the chunker, which splits files.
         model: Embedding model; `None` if the index has no embeddings.
         changed_at: Time of the last change.
-        sent: Data that leaves the machine, and its receivers; empty if none does.
+        lacking: Number of texts without an embedding.
+        sent: Sentences that say which texts are sent where, to be embedded; empty without a model.
+        sent_texts: Number of texts and queries that were sent since the index was made; a retry counts again.
+        sent_characters: Number of their characters.
         messages: Notes, each with what to do.
     """
 
@@ -517,7 +526,10 @@ class RootStatus(BaseModel, frozen=True):
     chunker: str
     model: str | None = None
     changed_at: datetime | None = None
+    lacking: int = 0
     sent: tuple[str, ...] = ()
+    sent_texts: int = 0
+    sent_characters: int = 0
     messages: tuple[str, ...] = ()
 
 
@@ -538,7 +550,11 @@ class IndexStatusResult(ToolResult, frozen=True):
             else:
                 others = ", ".join(map(printable, one.branches))
                 yield f"{name}: not built{f'; the index has {others}' if others else ''}"
-            yield from (f"  sent: {printable(what)}" for what in one.sent)
+            yield from (f"  embeddings: {printable(what)}" for what in one.sent)
+            if one.sent_texts:
+                yield f"  sent so far: {one.sent_characters:,} characters in {plural(one.sent_texts, 'text')}"
+            if one.lacking:
+                yield f"  without an embedding: {plural(one.lacking, 'text')}; index_codebase makes them"
             yield from (f"  {printable(message)}" for message in one.messages)
 
 

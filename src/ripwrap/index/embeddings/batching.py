@@ -13,6 +13,7 @@ Retry-After (RFC 9110, section 10.2.3). After status 429 (RFC 6585, section 4) a
 """
 
 import random
+import threading
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 
 from ripwrap.errors import EmbeddingError
 from ripwrap.index.embeddings.protocol import Embedder, Limits, limits_of, provider_of
+from ripwrap.index.storage.tables import Sent
 
 if TYPE_CHECKING:
     from ripwrap.index.embeddings.vectors import Matrix
@@ -40,6 +42,30 @@ class LengthError(EmbeddingError):
     def __init__(self, message: str, *, provider: str, length: int) -> None:
         super().__init__(message, provider=provider, reason="garbage")
         self.length: int = length
+
+
+class SentCounter:
+    """Counter of what was sent; several threads may add to it."""
+
+    def __init__(self) -> None:
+        self._sent = Sent()
+        self._lock = threading.Lock()
+
+    @property
+    def sent(self) -> Sent:
+        """What was added since the last `take()`."""
+        return self._sent
+
+    def add(self, sent: Sent) -> None:
+        """Add what was sent."""
+        with self._lock:
+            self._sent = self._sent.plus(sent)
+
+    def take(self) -> Sent:
+        """Return what was added, and begin again from zero."""
+        with self._lock:
+            sent, self._sent = self._sent, Sent()
+            return sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +118,12 @@ class _Pace:
 
 @dataclass(slots=True)
 class _Requester:
-    """Embedder with its limits: paces and retries requests, and checks the answers."""
+    """Embedder with its limits: paces, counts and retries requests, and checks the answers."""
 
     embedder: Embedder
     limits: Limits
     dimension: int | None = None
+    counter: SentCounter = field(default_factory=SentCounter)
 
     def __post_init__(self) -> None:
         self._pace = _Pace(self.limits.delay)
@@ -112,6 +139,7 @@ class _Requester:
         texts = [text[: self.limits.text_chars] for text in texts]
         for attempt in range(1, self.limits.tries + 1):
             await self._pace.slot()
+            self.counter.add(Sent(len(texts), sum(map(len, texts))))
             try:
                 return self._check_vectors(await self._request(texts, query), len(texts))
             except EmbeddingError as error:
@@ -232,7 +260,12 @@ class Batches(Generic[K]):
 
 @asynccontextmanager
 async def embed_all(
-    embedder: Embedder, items: Iterable[tuple[K, str]], *, limits: Limits | None = None, dimension: int | None = None
+    embedder: Embedder,
+    items: Iterable[tuple[K, str]],
+    *,
+    limits: Limits | None = None,
+    dimension: int | None = None,
+    counter: SentCounter | None = None,
 ) -> AsyncGenerator[Batches[K]]:
     """Embed keyed texts; yield an iterator of batches, which come as they are done, in any order.
 
@@ -246,8 +279,10 @@ async def embed_all(
         items: Keys and texts; read as they are needed.
         limits: Limits of requests, in place of those of the embedder.
         dimension: Numbers of a stored vector; batches of another length fail with a `LengthError`.
+        counter: Counter to which the texts of each request are added.
     """
-    batches = Batches(_Requester(embedder, limits or limits_of(embedder), dimension), items)
+    requester = _Requester(embedder, limits or limits_of(embedder), dimension, counter or SentCounter())
+    batches = Batches(requester, items)
     raised: Exception | None = None
     try:
         async with anyio.create_task_group() as tasks:
@@ -264,14 +299,19 @@ async def embed_all(
 
 
 async def embed_query(
-    embedder: Embedder, query: str, *, limits: Limits | None = None, dimension: int | None = None
+    embedder: Embedder,
+    query: str,
+    *,
+    limits: Limits | None = None,
+    dimension: int | None = None,
+    counter: SentCounter | None = None,
 ) -> "Matrix":
-    """Return the normalised vector of a query.
+    """Return the normalised vector of a query; the arguments are those of `embed_all()`.
 
     Raises:
         EmbeddingError: The query could not be embedded.
     """
-    requester = _Requester(embedder, limits or limits_of(embedder), dimension)
+    requester = _Requester(embedder, limits or limits_of(embedder), dimension, counter or SentCounter())
     found: Matrix = (await requester.embed([query], query=True))[0]
     return found
 

@@ -17,17 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ripwrap._concurrency import ProcessLock, hold_lock_async, in_thread
-from ripwrap.errors import EmbeddingError, EmbedReason, RipwrapError
-from ripwrap.index.embeddings.batching import Embedded, Failed, LengthError, embed_all, embed_query
+from ripwrap._text import in_seconds, plural
+from ripwrap.errors import EmbeddingError, EmbedReason, Hint, HintedText, RipwrapError
+from ripwrap.index.embeddings.batching import Embedded, Failed, LengthError, SentCounter, embed_all, embed_query
 from ripwrap.index.embeddings.cache import VectorCache
 from ripwrap.index.embeddings.protocol import Embedder, Limits, describe, limits_of, provider_of
 from ripwrap.index.embeddings.queries import QUERIES
 from ripwrap.index.embeddings.storage import Complete, drop_model, drop_one, find_missing, store_batch, texts_of
 from ripwrap.index.models import EmbedderInfo, EmbeddingFailure, VectorSearch
-from ripwrap.index.storage.database import read_transaction
+from ripwrap.index.storage.database import read_transaction, write_transaction
 from ripwrap.index.storage.files import vectors_file
 from ripwrap.index.storage.store import Store
-from ripwrap.index.storage.tables import View, generation_of, model_of, number_of
+from ripwrap.index.storage.tables import View, add_sent, generation_of, model_of, number_of
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -115,10 +116,12 @@ class HybridSearch:
         self._missing = 0  # texts of the view without a vector, as of the last look
         self._failed: tuple[float, EmbeddingError] | None = None
         self._cache = VectorCache(embedder.name, store.folder)
+        self._sent = SentCounter()
 
     def info(self) -> EmbedderInfo:
         """Return what the status of the index shows of the embedder."""
-        return EmbedderInfo(self.embedder.name, self.embedder.dimension, str(describe(self.embedder)))
+        destination = str(describe(self.embedder))
+        return EmbedderInfo(self.embedder.name, self.embedder.dimension, destination, self._sent.sent)
 
     async def embed(self, progress: EmbedProgress | None, *, patient: bool) -> Outcome:
         """Embed the texts of the view that have no vector; only one task of all processes does so at a time.
@@ -133,7 +136,12 @@ class HybridSearch:
             if not first or not (await self._find_missing()).chunks:  # a refresh is at it, or nothing is missing
                 return Outcome()
             async with hold_lock_async(_process_lock(self._store.folder, self.embedder.name), wait=patient) as held:
-                return await self._embed(progress, patient=patient, renew=patient) if held else Outcome()
+                if not held:
+                    return Outcome()
+                try:
+                    return await self._embed(progress, patient=patient, renew=patient)
+                finally:
+                    await in_thread(self.store_sent)
 
     async def vectors_for(self, query: str, weight: float | None) -> VectorSearch:
         """Embed a query, unless this process has its vector, and return what ranking needs of vectors.
@@ -146,18 +154,41 @@ class HybridSearch:
             return VectorSearch(None, 0, "they weigh nothing")
         model = await in_thread(lambda: self._store.run(lambda database: model_of(database, self.embedder.name)))
         if model.dimension is None:
-            return VectorSearch(None, weight)
+            recent = self._recent_failure()
+            return VectorSearch(None, weight, "" if recent is None else self._why_unavailable(recent))
         key = (self.embedder.name, describe(self.embedder).url, query)
         wanted = QUERIES.get(key, model.dimension)
         if wanted is None:
             try:
                 wanted = await self._embed_query(query, model.dimension)
             except EmbeddingError as error:
-                says = CHANGED_LENGTH_TEXT if isinstance(error, LengthError) else REASON_TEXTS[error.reason]
-                return VectorSearch(None, weight, f"{self.embedder.name} {says}")
+                return VectorSearch(None, weight, self._why_unavailable(error))
+            finally:
+                await in_thread(self.store_sent)
             QUERIES.add(key, wanted)
-        incomplete = f"{self._missing} texts have no vector yet; refresh() makes them" if self._missing else ""
-        return VectorSearch(partial(self._cache.pool, wanted=wanted), weight, incomplete=incomplete)
+        return VectorSearch(partial(self._cache.pool, wanted=wanted), weight, incomplete=self._why_incomplete())
+
+    def _why_incomplete(self) -> str:
+        missing = self._missing
+        if not missing:
+            return ""
+        verb, them = ("has", "it") if missing == 1 else ("have", "them")
+        makes = Hint(kind="call", target="refresh")
+        return HintedText(f"{plural(missing, 'text')} {verb} no vector yet; ", makes, f" makes {them}")
+
+    def give_up(self, seconds: float, weight: float | None) -> VectorSearch:
+        """Return that vectors cannot be searched, because they took too long, and ask no more for a moment."""
+        error = EmbeddingError(
+            f"{self.embedder.name} took more than {seconds:g} seconds",
+            provider=provider_of(self.embedder),
+            reason="unavailable",
+        )
+        self._note(error)
+        return VectorSearch(None, weight, f"{self.embedder.name} did not answer within {in_seconds(seconds)}")
+
+    def _why_unavailable(self, error: EmbeddingError) -> str:
+        says = CHANGED_LENGTH_TEXT if isinstance(error, LengthError) else REASON_TEXTS[error.reason]
+        return f"{self.embedder.name} {says}"
 
     async def _embed_query(self, query: str, dimension: int) -> "Matrix":
         """Return the vector of a query.
@@ -168,7 +199,9 @@ class HybridSearch:
         if (recent := self._recent_failure()) is not None:
             raise recent.with_traceback(None)  # else each search would add to its traceback
         try:
-            found = await embed_query(self.embedder, query, limits=self._search_limits(), dimension=dimension)
+            found = await embed_query(
+                self.embedder, query, limits=self._search_limits(), dimension=dimension, counter=self._sent
+            )
         except EmbeddingError as error:
             _LOGGER.warning("a query is answered by words alone: %s", error)
             self._note(error)
@@ -215,7 +248,9 @@ class HybridSearch:
         limits = limits_of(self.embedder) if patient else self._search_limits()
         for at in range(0, len(chunks), _TEXTS_IN_MEMORY):
             texts = await in_thread(partial(self._texts, chunks[at : at + _TEXTS_IN_MEMORY]))
-            async with embed_all(self.embedder, texts, limits=limits, dimension=dimension) as batches:
+            async with embed_all(
+                self.embedder, texts, limits=limits, dimension=dimension, counter=self._sent
+            ) as batches:
                 async for batch in batches:
                     dimension = batch.vectors.shape[1]
                     try:
@@ -250,7 +285,7 @@ class HybridSearch:
             return 0
         chunks = [wanted.chunks[digest] for digest in failed.keys]
         texts = await in_thread(partial(self._texts, chunks))
-        async with embed_all(self.embedder, texts, dimension=length) as batches:
+        async with embed_all(self.embedder, texts, dimension=length, counter=self._sent) as batches:
             async for batch in batches:
                 _LOGGER.warning(CHANGED_LENGTH_LOG, name, length, before)
                 await in_thread(partial(self._store.run, partial(store_batch, model=name, batch=batch, replace=True)))
@@ -269,7 +304,9 @@ class HybridSearch:
 
     def _note(self, error: EmbeddingError) -> None:
         if error.reason != "rejected":  # which says something of one text alone
-            self._failed = time.monotonic(), error
+            bare = type(error).__new__(type(error), *error.args)  # without a traceback, whose frames have this object
+            vars(bare).update(vars(error))
+            self._failed = time.monotonic(), bare
 
     def _recent_failure(self) -> EmbeddingError | None:
         """Return the error of the embedder, if it has failed a moment ago."""
@@ -307,6 +344,7 @@ class HybridSearch:
 
     def _store_batch(self, batch: Embedded[bytes], done: "_Done") -> None:
         self._store.run(partial(self._write, batch))
+        self.store_sent()
         self._missing -= len(batch.keys)
         done.add(len(batch.keys))
 
@@ -314,6 +352,21 @@ class HybridSearch:
         before, now = store_batch(database, self.embedder.name, batch)
         if before.generation == self._complete.generation:
             self._complete.generation = now.generation
+
+    def store_sent(self) -> None:
+        """Store what was sent, unless the index is read-only or busy; a later call then stores it."""
+        sent = self._sent.take()
+        if not any(sent) or describe(self.embedder).is_in_process:
+            return
+
+        def add(database: "Connection") -> None:
+            with write_transaction(database, patience=0):
+                add_sent(database, self.embedder.name, sent)
+
+        try:
+            self._store.run(add)
+        except (RipwrapError, TimeoutError):
+            self._sent.add(sent)
 
     def _drop_one(self) -> None:
         """Delete one vector, so that the next refresh of any process embeds that text and sees the new length."""

@@ -96,6 +96,11 @@ class Destination(BaseModel, frozen=True):
     leaves_machine: bool | None = False
     note: str = ""
 
+    @property
+    def is_in_process(self) -> bool:
+        """True if the model runs in this process, so that nothing is sent."""
+        return self.url is None and self.leaves_machine is False
+
     def __str__(self) -> str:
         if self.url is not None:
             where = "which is not this machine" if self.leaves_machine else "on this machine"
@@ -103,7 +108,7 @@ class Destination(BaseModel, frozen=True):
         elif self.leaves_machine is None:
             text = f"{self.name}: ripwrap does not know this embedder, and cannot tell where texts are sent."
         else:
-            text = f"{self.name}: runs in this process; no text leaves it."
+            text = f"{self.name}: runs on this machine, in this process; nothing is sent."
         return f"{text} {self.note}".rstrip()
 
 

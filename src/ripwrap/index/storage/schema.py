@@ -18,6 +18,12 @@ SCHEMA_VERSION = 3
 MARK_KEY = "mark"
 """Key of the ownership mark in `meta`; see `ownership.py`."""
 
+SENT_KEY = "sent "
+"""Beginning of the keys in `meta` that count what was sent to a model; see `tables.py`."""
+
+IS_SENT = f"substr(key, 1, {len(SENT_KEY)}) = '{SENT_KEY}'"
+"""SQL for the rows of `meta` with such a key."""
+
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     # A view is a folder, on a branch, with the options that choose its files. `generation` is a random number that
@@ -78,7 +84,8 @@ def read_versions(database: "Connection") -> dict[str, str] | None:
         return None
     if not _has_meta(database):
         return {}
-    return dict(database.execute("SELECT key, value FROM meta WHERE key <> ?", (MARK_KEY,)).fetchall())
+    statement = f"SELECT key, value FROM meta WHERE key <> ? AND NOT {IS_SENT}"  # noqa: S608 - a constant
+    return dict(database.execute(statement, (MARK_KEY,)).fetchall())
 
 
 def is_empty(database: "Connection") -> bool:

@@ -36,6 +36,7 @@ from ripwrap.index.storage.files import IndexFiles, foreign_file_error, is_blank
 from ripwrap.index.storage.ownership import known_mark, make_mark
 from ripwrap.index.storage.postings import Postings
 from ripwrap.index.storage.schema import (
+    IS_SENT,
     MARK_KEY,
     SCHEMA_VERSION,
     clear_content,
@@ -311,7 +312,7 @@ class Store:
             clear_content(database)
             self.postings.reset(database)
             mark = mark_of(database)
-        database.execute("DELETE FROM meta")
+        database.execute(f"DELETE FROM meta WHERE NOT {IS_SENT}")  # noqa: S608 - a constant
         database.executemany("INSERT INTO meta VALUES (?, ?)", self.versions.items())
         if mark:
             database.execute("INSERT INTO meta VALUES (?, ?)", (MARK_KEY, mark))

@@ -21,6 +21,7 @@ from ripwrap.index.file_state import IndexedFile, Span, Stamp
 from ripwrap.index.storage.database import decode_text, encode_text
 from ripwrap.index.storage.engine import RebuildError
 from ripwrap.index.storage.postings import PostingsWriter, change_count
+from ripwrap.index.storage.schema import IS_SENT, SENT_KEY
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -94,6 +95,17 @@ class Row(NamedTuple):
     def stamp(self) -> Stamp:
         """Stamp to compare with that of the file."""
         return self[3:]
+
+
+class Sent(NamedTuple):
+    """Number of texts, and of their characters, that were sent to an embedding model; a retry counts again."""
+
+    texts: int = 0
+    characters: int = 0
+
+    def plus(self, other: "Sent") -> "Sent":
+        """Return the sum."""
+        return Sent(self.texts + other.texts, self.characters + other.characters)
 
 
 class Model(NamedTuple):
@@ -175,6 +187,25 @@ def model_of(database: "Connection", name: str) -> Model:
     """Return the dimension and generation of a model's vectors."""
     row = database.execute("SELECT dimension, generation FROM model WHERE name = ?", (name,)).fetchone()
     return Model(None, None) if row is None else Model(int(row[0]), int(row[1]))
+
+
+def sent_to(database: "Connection", name: str) -> Sent:
+    """Return what was sent to a model since the index was made, by all processes."""
+    rows = dict(database.execute(f"SELECT key, CAST(value AS INTEGER) FROM meta WHERE {IS_SENT}"))  # noqa: S608 - a constant
+    return Sent(*(rows.get(key, 0) for key in _sent_keys(name)))
+
+
+def add_sent(database: "Connection", name: str, sent: Sent) -> None:
+    """Add to what was sent to a model, in a transaction."""
+    statement = (
+        "INSERT INTO meta (key, value) VALUES (?, ?)"
+        " ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + excluded.value"
+    )
+    database.executemany(statement, zip(_sent_keys(name), sent, strict=True))
+
+
+def _sent_keys(name: str) -> tuple[str, str]:
+    return f"{SENT_KEY}texts {name}", f"{SENT_KEY}characters {name}"
 
 
 def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:

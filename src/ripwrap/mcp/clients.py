@@ -1,0 +1,186 @@
+"""The workspace of a client: over the folders that the server was given, or over the roots that the client names."""
+
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import unquote_to_bytes, urlsplit
+from urllib.request import url2pathname
+
+import anyio
+from mcp import MCPError, types
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from pydantic import BaseModel
+from typing_extensions import TypedDict
+
+from ripwrap._text import raw_bytes
+from ripwrap._windows import IS_WINDOWS, is_foreign_path
+from ripwrap.binary.resolver import Rg
+from ripwrap.options import StrPath
+from ripwrap.workspace import Workspace
+from ripwrap.workspace.deny import ShowDenied
+
+if TYPE_CHECKING:
+    from ripwrap.index.embeddings.protocol import Embedder
+else:
+    Embedder = Any  # annotations can be evaluated without loading the index
+
+NO_ROOTS_MESSAGE = "No folder may be searched: start the server with --root DIR, or have the client name its roots."
+
+ROOTS_TIMEOUT = 30.0
+"""Seconds that a client may take to name its roots."""
+
+
+_LOGGER = logging.getLogger("ripwrap")
+
+
+class WorkspaceOptions(TypedDict, total=False):
+    """Options of a `Workspace` besides its roots."""
+
+    follow: bool
+    outer_ignore: bool
+    guard: bool
+    timeout: float | None
+    max_chars: int
+    max_line: int
+    rg: Rg
+    index: bool | StrPath
+    embedder: "str | Embedder | None"
+    hybrid_weight: float | None
+    deny: str | Sequence[str]
+    show_denied: ShowDenied
+    redact: bool
+
+
+class NoRootsError(ValueError):
+    """Error of a call when no folder is named."""
+
+
+class _Root(BaseModel):
+    uri: str  # The SDK's own model has `FileUrl`, and rejects all roots if one is not a file:// address.
+
+
+class _Roots(BaseModel):
+    roots: list[_Root]
+
+
+class Params(types.RequestParams):
+    """Parameters of a request that needs the workspace; the answers of a client are not checked.
+
+    A client of protocol 2026-07-28 sends answers if it was asked for them; see `Client.workspace()`.
+    """
+
+    input_responses: dict[str, Any] | None = None
+
+
+class Client:
+    """Workspace of a client: over the folders that the server was given, or over the roots that were last read.
+
+    Attributes:
+        has_index: True if the workspace has an index.
+        sends_texts: True if the index sends texts to another machine, or ripwrap cannot tell.
+    """
+
+    def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
+        self.has_index = options.get("index", False) is not False
+        self.sends_texts = _sends_texts(options.get("embedder"))
+        self._given = given
+        self._options = options
+        self._read: Workspace | None = None
+        self._made: tuple[list[str], Workspace] | None = None
+        self._changes = 0
+        self._asking = anyio.Lock()
+
+    async def aclose(self) -> None:
+        """Close the indexes, and stop watching the roots."""
+        for workspace in (self._given, self._made and self._made[1]):
+            if workspace is not None:
+                await workspace.aclose()
+
+    def forget(self) -> None:
+        """Read the roots again when they are next needed."""
+        self._read = None
+        self._changes += 1
+
+    async def workspace(self, context: "Context", params: Params) -> Workspace | types.InputRequiredResult:
+        """Return the workspace, or a request to the client to name its roots first."""
+        if self._given is not None:
+            return self._given
+        capabilities = context.session.client_capabilities
+        if context.request is not None or capabilities is None or capabilities.roots is None:
+            raise NoRootsError(NO_ROOTS_MESSAGE)
+        if context.session.can_send_request:
+            return await self._ask_for_roots(context.session)
+        # From protocol 2026-07-28 on a server sends no requests: it answers with one, and is called again.
+        if params.input_responses is None:
+            return types.InputRequiredResult(input_requests={"roots": types.ListRootsRequest()})
+        return self._of(_Roots.model_validate(params.input_responses.get("roots") or {"roots": []}))
+
+    async def _ask_for_roots(self, session: ServerSession) -> Workspace:
+        async with self._asking:
+            while self._read is None:
+                changes = self._changes
+                try:
+                    roots = await session.send_request(types.ListRootsRequest(), _Roots, ROOTS_TIMEOUT)
+                except (MCPError, ValueError) as error:
+                    why = str(error).partition("\n")[0]
+                    raise NoRootsError(f"The client did not name its roots: {why}. {NO_ROOTS_MESSAGE}") from error
+                made = self._of(roots)
+                if changes == self._changes:
+                    self._read = made
+            return self._read
+
+    def _of(self, named: _Roots) -> Workspace:
+        folders = list(_folders(root.uri for root in named.roots))
+        if not folders:
+            raise NoRootsError(NO_ROOTS_MESSAGE)
+        if self._made is None or self._made[0] != folders:
+            self._made = (folders, Workspace(*folders, **self._options))
+        return self._made[1]
+
+
+Context: TypeAlias = ServerRequestContext[Client, Any]
+
+
+def file_path(uri: str) -> tuple[str, str]:
+    """Return the absolute path of a file:// address, and its query.
+
+    Raises:
+        ValueError: It is not a file:// address of this machine.
+    """
+    parts = urlsplit(uri)
+    path = url2pathname(parts.path) if IS_WINDOWS else os.fsdecode(unquote_to_bytes(parts.path))
+    if (
+        parts.scheme != "file"
+        or parts.netloc not in ("", "localhost")
+        or not os.path.isabs(path)
+        or (IS_WINDOWS and is_foreign_path(path))
+    ):
+        raise ValueError("it is not a file:// address of this machine")
+    return path, parts.query
+
+
+def as_utf8(text: str) -> str:
+    """Return a text without lone surrogates, which a path that is not UTF-8 has, and which would end the server."""
+    return raw_bytes(text).decode("utf-8", "replace")
+
+
+def _sends_texts(embedder: "str | Embedder | None") -> bool:
+    if embedder is None or isinstance(embedder, str):  # `server()` replaces a name by an embedder
+        return embedder is not None
+    from ripwrap.index.embeddings.protocol import describe  # SQLite, only now
+
+    return describe(embedder).leaves_machine is not False
+
+
+def _folders(uris: Iterable[str]) -> Iterable[str]:
+    for uri in uris:
+        try:
+            folder, _ = file_path(uri)
+            if not os.path.isdir(folder):
+                raise ValueError("it is not an existing directory")
+        except ValueError as error:
+            _LOGGER.warning("the client's root %s is left out: %s", as_utf8(uri), error)
+        else:
+            yield folder

@@ -1,0 +1,106 @@
+"""Prompts: texts that a person chooses in a client, usually as `/search`, and that tell a model which tools to use."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mcp import MCPError, types
+
+from ripwrap.mcp.clients import Context
+
+PATH = types.PromptArgument(name="path", description="Directory or file to search; empty is everything", required=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """A prompt.
+
+    Attributes:
+        title: Title, as clients show it.
+        description: What it does.
+        text: Its text, with the arguments in braces; `{where}` is an argument `path=…` for a tool, or empty.
+        arguments: Its arguments.
+        needs_index: True if only a server with an index has it.
+    """
+
+    title: str
+    description: str
+    text: str
+    arguments: tuple[types.PromptArgument, ...] = ()
+    needs_index: bool = False
+
+
+PROMPTS: Mapping[str, _Prompt] = {
+    "search": _Prompt(
+        "Search by question",
+        "Answer a question about the code, with the files and lines that answer it.",
+        "Answer this question about the code: {query}\n\n"
+        "Call codebase_search with the question{where}. Read the lines that matter with read_file, and follow names "
+        "with grep_content. Give the file and line of each fact. If nothing answers it, say what you searched.",
+        (types.PromptArgument(name="query", description="Question in words, or a name", required=True), PATH),
+    ),
+    "find": _Prompt(
+        "Find a name or text",
+        "List where a name or text is defined and used.",
+        "Find where {text} is defined and used.\n\n"
+        "Call grep_content with pattern={text}, fixed_strings=true and sections=true{where}; the answer says how to "
+        "get more matches. If it finds nothing, try case_insensitive=true, and find_files for files of that name. List "
+        "the definitions first, then the uses, each with its file, line and enclosing definition.",
+        (types.PromptArgument(name="text", description="Name or text, taken literally", required=True), PATH),
+    ),
+    "index": _Prompt(
+        "Make or refresh the index",
+        "Make the index, or bring it up to date, and report the changes.",
+        "Call index_codebase. Then say how many files changed, and what could not be indexed or embedded, if anything.",
+        needs_index=True,
+    ),
+    "status": _Prompt(
+        "Show what is indexed",
+        "Report whether the index is up to date, and what was sent where.",
+        "Call index_status. Then say whether the index is built and up to date, how large it is, which model makes "
+        "embeddings, where texts are sent, and how much was sent so far. Repeat what its messages say to do.",
+        needs_index=True,
+    ),
+}
+
+
+async def list_prompts(context: Context, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    """Return the prompts that the server has."""
+    return types.ListPromptsResult(
+        prompts=[
+            types.Prompt(name=name, title=one.title, description=one.description, arguments=list(one.arguments))
+            for name, one in PROMPTS.items()
+            if context.lifespan_context.has_index or not one.needs_index
+        ]
+    )
+
+
+async def get_prompt(context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    """Return the text of a prompt.
+
+    Raises:
+        MCPError: There is no such prompt, or an argument is missing or unknown.
+    """
+    prompt = PROMPTS.get(params.name)
+    if prompt is None:
+        raise _invalid(f"there is no prompt {params.name!r}; the prompts are {', '.join(PROMPTS)}")
+    if prompt.needs_index and not context.lifespan_context.has_index:
+        raise _invalid(f"the prompt {params.name} needs an index; start the server with --index")
+    given = {name: value.strip() for name, value in (params.arguments or {}).items() if value.strip()}
+    known = [one.name for one in prompt.arguments]
+    for name in given:
+        if name not in known:
+            takes = f"takes {' and '.join(known)}" if known else "takes no argument"
+            raise _invalid(f"unknown argument {name!r}; the prompt {params.name} {takes}")
+    for one in prompt.arguments:
+        if one.required and one.name not in given:
+            raise _invalid(f"the prompt {params.name} needs the argument {one.name}")
+    path = given.pop("path", "")
+    quoted = {name: json.dumps(value, ensure_ascii=False) for name, value in given.items()}
+    text = prompt.text.format(**quoted, where=f" and path={json.dumps(path, ensure_ascii=False)}" if path else "")
+    message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+    return types.GetPromptResult(description=prompt.description, messages=[message])
+
+
+def _invalid(text: str) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, text)

@@ -1,0 +1,131 @@
+"""Resources: the files in the folders, as `read_file` shows them, and completion of their paths.
+
+A client that attaches a file sends its address. There are too many files to list, so there is a template for their
+addresses, and completion proposes paths. Both go through the tools, and so show nothing that the tools do not show.
+"""
+
+import os
+from pathlib import PurePath
+from urllib.parse import parse_qsl
+
+from mcp import MCPError, types
+
+from ripwrap.mcp.clients import Context, Params, as_utf8, file_path
+from ripwrap.mcp.prompts import PATH, PROMPTS
+from ripwrap.workspace import Workspace
+from ripwrap.workspace.dispatch import TOOL_ERRORS
+from ripwrap.workspace.results import ListResult
+
+TEMPLATE = "file:///{+path}{?start_line,end_line,ranges}"
+"""Addresses of files (RFC 6570); the query has the arguments of `read_file`."""
+
+RANGES = ("start_line", "end_line", "ranges")
+MAX_COMPLETIONS = 100
+"""Maximum number of values in a completion, by the protocol."""
+
+MAX_ENTRIES = 1000
+"""Maximum number of entries of a directory of which a completion is chosen."""
+
+
+class ReadParams(Params):
+    """Parameters of `resources/read`."""
+
+    uri: str
+
+
+async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    """Return no resources: files are not listed; the template has their addresses."""
+    return types.ListResourcesResult(resources=[])
+
+
+async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+    """Return the template for the addresses of files."""
+    template = types.ResourceTemplate(
+        uri_template=TEMPLATE,
+        name="file",
+        title="File",
+        description=(
+            "Numbered lines of a text file in the folders of the server, as read_file shows them. The last line says "
+            "how to get the lines that were left out."
+        ),
+        mime_type="text/plain",
+    )
+    return types.ListResourceTemplatesResult(resource_templates=[template])
+
+
+async def read_resource(context: Context, params: ReadParams) -> types.ReadResourceResult | types.InputRequiredResult:
+    """Return the lines of a file, through `read_file`.
+
+    Raises:
+        MCPError: The address is wrong, or the file cannot be read; with the text that `read_file` answers.
+    """
+    try:
+        path, query = file_path(params.uri)
+        ranges = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError as error:
+        raise _unreadable(params.uri, f"cannot read {params.uri!r}: {error}") from None
+    if unknown := [name for name in ranges if name not in RANGES]:
+        takes = f"the query of an address takes {', '.join(RANGES)}, got {unknown[0]!r}"
+        raise _unreadable(params.uri, f"{takes}; write a question mark in the name of a file as %3F")
+    try:
+        workspace = await context.lifespan_context.workspace(context, params)
+    except TOOL_ERRORS as error:
+        raise _unreadable(params.uri, str(error)) from None
+    if isinstance(workspace, types.InputRequiredResult):
+        return workspace
+    try:
+        text = workspace.text(await workspace.call_result("read_file", {**ranges, "path": path}))
+    except TOOL_ERRORS as error:
+        raise _unreadable(params.uri, workspace.error_text(error).removeprefix("Error: ")) from None
+    contents = types.TextResourceContents(uri=params.uri, mime_type="text/plain", text=as_utf8(text))
+    return types.ReadResourceResult(contents=[contents])
+
+
+def _unreadable(uri: str, text: str) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, as_utf8(text), {"uri": as_utf8(uri)})
+
+
+async def complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+    """Propose paths for the argument `path` of a prompt, or of the template; nothing for other arguments."""
+    ref = params.ref
+    if isinstance(ref, types.PromptReference):
+        absolute = False
+        has_path = ref.name in PROMPTS and PATH in PROMPTS[ref.name].arguments
+    else:
+        absolute = has_path = ref.uri == TEMPLATE
+    values: list[str] = []
+    if has_path and params.argument.name == PATH.name:
+        try:
+            workspace = await context.lifespan_context.workspace(context, Params())
+            if isinstance(workspace, Workspace):
+                values = await _paths(workspace, params.argument.value, absolute=absolute)
+        except TOOL_ERRORS:  # the path is outside, or not a directory: nothing to propose
+            pass
+    completion = types.Completion(
+        values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS
+    )
+    return types.CompleteResult(completion=completion)
+
+
+async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[str]:
+    """Return the paths that begin with a text, one level further; directories end in a slash.
+
+    Args:
+        workspace: The workspace.
+        begun: The text.
+        absolute: Return absolute paths without the slash at the beginning, for the template. If false, return paths as
+            the tools show them: absolute only with several roots.
+    """
+    slash = "/" if absolute and os.sep == "/" else ""
+    if absolute or len(workspace.roots) > 1:
+        roots = [f"{PurePath(root).as_posix().removeprefix(slash)}/" for root in workspace.roots]
+        if above := [as_utf8(root) for root in roots if root.startswith(begun) and root != begun]:
+            return above
+    folder, _, name = begun.rpartition("/")
+    options = {"max_depth": 1, "limit": MAX_ENTRIES, "include_hidden": name.startswith(".")}
+    found = await workspace.call_result("ls", {"path": f"{slash}{folder}" or ".", **options})
+    if not isinstance(found, ListResult):
+        return []
+    inside = [one for one in found.entries if one.depth == 0 and not one.truncated and one.path != found.path]
+    prefix = f"{folder}/" if folder else ""
+    return [as_utf8(f"{prefix}{one.name}{'/' if one.is_dir else ''}") for one in inside if one.name.startswith(name)]

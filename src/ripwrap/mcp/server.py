@@ -1,0 +1,194 @@
+"""The server: its tools and their calls, prompts, resources and completions."""
+
+import functools
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from importlib import metadata
+from typing import Any, Unpack
+
+import anyio
+from mcp import MCPError, types
+from mcp.server.lowlevel import Server
+from mcp.server.session import ServerSession
+
+from ripwrap.mcp.clients import Client, Context, Params, WorkspaceOptions, as_utf8
+from ripwrap.mcp.prompts import get_prompt, list_prompts
+from ripwrap.mcp.resources import ReadParams, complete, list_resources, list_templates, read_resource
+from ripwrap.options import StrPath
+from ripwrap.workspace import Workspace, schemas
+from ripwrap.workspace.arguments import tool_name
+from ripwrap.workspace.deny import DenyRules
+from ripwrap.workspace.dispatch import TOOL_ERRORS
+
+INSTRUCTIONS = (
+    "Search with grep_content first, or with codebase_search if you do not know the names in the code, and then read "
+    "only the lines that you need with read_file; find_files, ls and tree show which files there are. "
+    "If a search finds too much, narrow it with path, file_pattern or file_type instead of asking for more matches. "
+    "An answer that was cut says so, and gives the offset of the next page."
+)
+
+TOOL_TITLES = {
+    "grep_content": "Search in files",
+    "find_files": "Find files by name",
+    "ls": "List a folder",
+    "tree": "Show the tree of folders",
+    "codebase_search": "Search by question or name",
+    "read_file": "Read lines of a file",
+    "index_codebase": "Make or refresh the index",
+    "index_status": "Show what is indexed",
+    "index_health_check": "Check the index",
+}
+READ_ONLY = types.ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+WRITES_CACHE = READ_ONLY.model_copy(update={"read_only_hint": False})
+"""Annotations of a tool that writes the index: a cache, which with `index="project"` is a folder in the project."""
+SENDS_TEXTS = WRITES_CACHE.model_copy(update={"open_world_hint": True})
+"""Annotations of a tool that sends texts to another machine, to be embedded."""
+
+PROGRESS_INTERVAL = 0.5
+"""Seconds between two notifications of progress."""
+
+
+class _Call(Params):
+    """Parameters of `tools/call`."""
+
+    name: str
+    arguments: dict[str, Any] | None = None
+
+
+def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
+    """Return a server of the SDK, to run over any transport or to pass to a `Client` of the SDK.
+
+    Args:
+        roots: Folders that may be searched. Without any: the roots that the client names, unless it comes over HTTP.
+        options: Options of the `Workspace`.
+
+    Raises:
+        OSError: A root is not an existing directory.
+        ValueError: An option of the `Workspace` is invalid.
+        EmbeddingError: The embedder is unknown, or its package or key is missing.
+    """
+    DenyRules(options.get("deny", ()))  # raises now, and not when the client has named its roots
+    options = _with_embedder(options)
+    given = Workspace(*roots, **options) if roots else None
+
+    @asynccontextmanager
+    async def lifespan(_: Server[Client]) -> AsyncGenerator[Client]:
+        client = Client(given, options)
+        try:
+            yield client
+        finally:
+            await client.aclose()
+
+    made = Server(
+        "ripwrap",
+        version=metadata.version("ripwrap"),
+        title="ripwrap",
+        instructions=INSTRUCTIONS,
+        lifespan=lifespan,
+        on_list_tools=_list,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_completion=complete,
+    )
+    made.add_request_handler("tools/call", _Call, _call)
+    made.add_request_handler("resources/read", ReadParams, read_resource)
+    made.add_notification_handler("notifications/roots/list_changed", types.NotificationParams, _forget)
+    return made
+
+
+def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
+    """Return the options with the embedder that they name; a wrong name fails at once, not in the first call."""
+    named, weight = options.get("embedder"), options.get("hybrid_weight")
+    if named is None and weight is None:
+        return options
+    from ripwrap.workspace.index_tools import check_index_options  # SQLite, only now
+
+    return {**options, "embedder": check_index_options(options.get("index", False), named, weight)}
+
+
+async def _list(context: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    client = context.lifespan_context
+    return types.ListToolsResult(tools=_tools(index=client.has_index, sends_texts=client.sends_texts))
+
+
+@functools.cache
+def _tools(*, index: bool, sends_texts: bool = False) -> list[types.Tool]:
+    writing = ("index_codebase", "codebase_search") if index else ()  # codebase_search refreshes the index
+    writes = SENDS_TEXTS if sends_texts else WRITES_CACHE
+    return [
+        types.Tool(
+            name=name,
+            title=TOOL_TITLES[name],
+            description=description,
+            input_schema=arguments,
+            output_schema=answer,
+            annotations=writes if name in writing else READ_ONLY,
+        )
+        for name, (description, arguments, answer) in schemas(index=index).items()
+    ]
+
+
+async def _forget(context: Context, _: types.NotificationParams) -> None:
+    context.lifespan_context.forget()
+
+
+async def _call(context: Context, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
+    known = tuple(tool.name for tool in _tools(index=context.lifespan_context.has_index))
+    try:
+        name = tool_name(call.name, known)
+    except ValueError as error:
+        raise MCPError(types.INVALID_PARAMS, as_utf8(str(error))) from None
+    try:
+        workspace = await context.lifespan_context.workspace(context, call)
+    except TOOL_ERRORS as error:
+        return _error_result(f"Error: {error}")
+    if isinstance(workspace, types.InputRequiredResult):
+        return workspace
+    under_way = _RunningCall("files done" if name == "index_codebase" else "found so far")
+    async with anyio.create_task_group() as group:
+        group.start_soon(under_way.report, context.session)
+        await under_way.run(workspace, name, call.arguments or {})
+        group.cancel_scope.cancel()
+    return under_way.result
+
+
+def _error_result(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=_content(text), is_error=True)
+
+
+def _content(text: str) -> list[types.ContentBlock]:
+    # A path that is not UTF-8 has lone surrogates, and one of those in a message would end the server.
+    return [types.TextContent(text=as_utf8(text))]
+
+
+class _RunningCall:
+    """Call that is running: number of matches or files so far, the noun for that number, and the result."""
+
+    def __init__(self, noun: str) -> None:
+        self.found = 0
+        self._noun = noun
+        self.result = types.CallToolResult(content=[])
+
+    async def run(self, workspace: Workspace, name: str, arguments: dict[str, Any]) -> None:
+        try:
+            result = await workspace.call_result(name, arguments, progress=self._note_found)
+            text = _content(workspace.text(result))
+            self.result = types.CallToolResult(content=text, structured_content=result.structured())
+        except TOOL_ERRORS as error:
+            self.result = _error_result(workspace.error_text(error))
+
+    async def report(self, session: ServerSession) -> None:
+        """Report progress until cancelled; the protocol wants each number to be larger than the one before."""
+        reported = -1
+        while True:
+            await anyio.sleep(PROGRESS_INTERVAL)
+            if self.found > reported:
+                reported = self.found
+                await session.report_progress(reported, message=f"{reported:,} {self._noun}")
+
+    def _note_found(self, found: int) -> None:
+        self.found = found

@@ -1,0 +1,186 @@
+"""Serve clients over stdio or streamable HTTP, until they disconnect or a signal arrives."""
+
+import ipaddress
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, Unpack
+
+import anyio
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+
+from ripwrap import binary
+from ripwrap.binary.resolver import Rg, find
+from ripwrap.binary.settings import offline
+from ripwrap.errors import BinaryError
+from ripwrap.mcp.clients import WorkspaceOptions
+from ripwrap.mcp.server import server
+from ripwrap.options import StrPath
+from ripwrap.workspace.dispatch import without_rg
+
+Transport: TypeAlias = Literal["stdio", "http"]
+
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
+
+_LOGGER = logging.getLogger("ripwrap")
+
+
+def serve(
+    roots: Sequence[StrPath] = (),
+    *,
+    transport: Transport = "stdio",
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    allowed_hosts: Sequence[str] = (),
+    **options: Unpack[WorkspaceOptions],
+) -> None:
+    """Serve until the client disconnects or a signal arrives; log to stderr.
+
+    Args:
+        roots: Folders that may be searched. Without any: the roots that the client names, over stdio only.
+        transport: `"stdio"`, or `"http"` for streamable HTTP at `http://HOST:PORT/mcp`.
+        host: Address to listen at.
+        port: Port to listen at; 0 takes any free port.
+        allowed_hosts: Further host names of the server, e.g. behind a proxy. Requests for other hosts are refused,
+            because a web page could have bound its name to this address (DNS rebinding).
+        options: Options of the `Workspace`.
+
+    Raises:
+        ValueError: There are no roots over HTTP, or an option of the `Workspace` is invalid.
+        OSError: A root is not an existing directory, or the server cannot listen at the address.
+    """
+    logging.basicConfig(format="%(name)s: %(message)s", stream=sys.stderr)
+    _LOGGER.setLevel(logging.INFO)
+    _LOGGER.addFilter(_OnceFilter())
+    if transport == "http" and not roots:
+        raise ValueError("an HTTP server needs at least one folder: pass --root DIR; clients cannot name any over HTTP")
+    made = server(*roots, **options)
+    warn_without_rg(options.get("rg"))
+    if transport == "stdio":
+        serve_stdio(made)
+    else:
+        serve_http(made, host, port, allowed_hosts)
+
+
+class _OnceFilter(logging.Filter):
+    """Filter that drops repeated messages: roots may be read with every call, and each workspace warns without rg."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        new = message not in self._seen
+        self._seen.add(message)
+        return new
+
+
+def warn_without_rg(rg: Rg) -> None:
+    """Log how to install rg, if there is none and none can be downloaded."""
+    candidates = binary.explain(rg)
+    if any(candidate.usable for candidate in candidates) or (candidates[-1].source == "download" and not offline()):
+        return
+    try:
+        find(rg)
+    except BinaryError as error:
+        _LOGGER.warning("%s", without_rg(error))
+
+
+def serve_stdio(made: Server[Any]) -> None:
+    """Serve the client that started this process, until it closes stdin or a signal arrives."""
+    anyio.run(_serve_stdio, made)
+
+
+async def _serve_stdio(made: Server[Any]) -> None:
+    received: list[signal.Signals] = []
+    async with stdio_server() as (read, write):
+        async with anyio.create_task_group() as group:
+            group.start_soon(_note_signals, received, group.cancel_scope.cancel)
+            await made.run(read, write, made.create_initialization_options())
+            group.cancel_scope.cancel()
+        _raise_first(received)  # Not after stdio_server(): its exit waits for a thread that reads stdin.
+
+
+def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str]) -> None:
+    """Serve clients at an address, until a signal arrives.
+
+    Raises:
+        OSError: The server cannot listen at the address.
+        ValueError: There is no such port.
+    """
+    if not 0 <= port <= 65535:
+        raise ValueError(f"port must be 0 to 65535, got {port}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as listening:
+        address, bound = listening.getsockname()[:2]
+        url = f"http://{_bracket_ipv6(host)}:{bound}/mcp"
+        if not ipaddress.ip_address(address).is_loopback:
+            _LOGGER.warning(
+                "%s needs no password: any program that can connect to it can read the files in the folders", url
+            )
+        app = made.streamable_http_app(transport_security=_security_settings(host, address, allowed_hosts))
+        _LOGGER.info("listening at %s", url)
+        _raise_first(anyio.run(_serve_http, app, listening))
+
+
+async def _serve_http(app: Starlette, listening: socket.socket) -> list[signal.Signals]:
+    """Serve until a signal arrives, and return the signal."""
+    import uvicorn
+
+    # Without this, an open stream would delay the shutdown for ever.
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    web = uvicorn.Server(config)
+    received: list[signal.Signals] = []
+
+    def end() -> None:
+        web.should_exit = True
+
+    async with anyio.create_task_group() as group:
+        # uvicorn would raise the signal again before the calls that it has cancelled have ended.
+        group.start_soon(_note_signals, received, end)
+        await web.serve([listening])
+        group.cancel_scope.cancel()
+    return received
+
+
+async def _note_signals(received: list[signal.Signals], act: Callable[[], None]) -> None:
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        return
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for number in signals:
+            received.append(number)
+            act()
+
+
+def _raise_first(received: Sequence[signal.Signals]) -> None:
+    """Raise the first signal with its default action, after every rg has ended."""
+    for number in received[:1]:
+        signal.signal(number, signal.SIG_DFL)
+        signal.raise_signal(number)
+
+
+def _security_settings(host: str, address: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettings:
+    """Return the hosts and origins that requests may name, on any port, because a port may be forwarded."""
+    bound = ipaddress.ip_address(address)
+    names = {_bracket_ipv6(name) for name in (host, *allowed_hosts)}
+    if bound.is_loopback or bound.is_unspecified:
+        names.update(LOOPBACK_HOSTS)
+    origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in names]
+    return TransportSecuritySettings(
+        allowed_hosts=[*names, *(f"{name}:*" for name in names)],
+        allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
+    )
+
+
+def _bracket_ipv6(host: str) -> str:
+    try:
+        return f"[{host}]" if ipaddress.ip_address(host).version == 6 else host
+    except ValueError:
+        return host
