@@ -288,7 +288,8 @@ class _Inotify:
         """Watch a folder and all below it."""
         libc = _libc()
         if self._descriptor < 0:
-            self._descriptor = _checked(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+            flags = os.O_NONBLOCK | os.O_CLOEXEC  # type: ignore[attr-defined, unused-ignore]  # Windows has neither
+            self._descriptor = _checked(libc.inotify_init1(flags))
         pending = [path]
         while pending:
             check()
