@@ -78,7 +78,7 @@ class Sandbox:
             if not any(below(PurePath(root), PurePath(other)) is not None for other in real):
                 real = [other for other in real if below(PurePath(other), PurePath(root)) is None] + [root]
         self.roots: tuple[str, ...] = tuple(real)
-        self.deny = DenyRules(deny, roots=self.roots, windows=windows)
+        self.deny: DenyRules = DenyRules(deny, roots=self.roots, windows=windows)
         self._windows = windows
 
     def locate(self, path: str) -> Location:
