@@ -573,6 +573,28 @@ async def test_server_with_an_index_lists_its_tools_with_annotations(
         assert "unknown argument" in mistake(await client.call_tool("index_codebase", {"path": "/"}))
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("index", [False, True])
+async def test_server_with_anchors_finds_a_line_again(
+    folder_of_code: Path, tmp_path: Path, index: bool, mode: str, anyio_backend: str
+) -> None:
+    server = mcp.server(folder_of_code, anchors=True, index=tmp_path / "home" if index else False)
+    async with Client(server, mode=mode) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert list(tools) == [*TOOLS, *(INDEX_TOOLS if index else ()), "resolve"]
+        resolve = tools["resolve"]
+        assert resolve.title and resolve.annotations and resolve.annotations.read_only_hint
+        (anchor,) = re.findall(r"(2·\w+): needle", answer(await client.call_tool("read_file", {"path": "src/a.py"})))
+        (folder_of_code / "src/a.py").write_text("needle = 1\n")
+        result = await client.call_tool("resolve", {"anchor": f"src/a.py#{anchor}"})
+        assert "Line 2 moved to line 1." in answer(result)
+        jsonschema.Draft202012Validator(resolve.output_schema or {}).validate(result.structured_content)
+        assert "needle" in await resource(client, f"file://{folder_of_code}/src/a.py")
+    async with Client(mcp.server(folder_of_code), mode=mode) as client:
+        with pytest.raises(MCPError, match="no tool 'resolve'; the tools are"):
+            await client.call_tool("resolve", {"anchor": f"src/a.py#{anchor}"})
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has inotify")
 @pytest.mark.anyio
 async def test_server_watches_its_folders_until_it_ends(
@@ -944,6 +966,16 @@ async def test_command_keeps_the_index_at_the_given_location(
     assert (tmp_path / "home" / "index.sqlite3").is_file()
     assert (folder_of_code / ".ripwrap" / "index.sqlite3").is_file()
     assert (tmp_path / "log").read_text() == ""
+
+
+@ON_ASYNCIO
+@pytest.mark.anyio
+async def test_command_shows_anchors_on_request(folder_of_code: Path, tmp_path: Path, anyio_backend: str) -> None:
+    for flags, shows in (((), "2: needle"), (("--anchors",), "2·")):
+        async with program(tmp_path / "log", "--root", str(folder_of_code), *flags) as client:
+            assert shows in answer(await client.call_tool("read_file", {"path": "src/a.py"}))
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert ("resolve" in names) is bool(flags)
 
 
 @ON_ASYNCIO

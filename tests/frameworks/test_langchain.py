@@ -142,3 +142,8 @@ def test_langchain_toolkit_of_a_blocking_workspace_can_be_invoked(blocking_ws: s
 
 def test_langchain_example_answers_a_question(shop: Path) -> None:
     check_question("agents_langchain.py", shop)
+
+
+def test_langchain_toolkit_has_the_tool_of_anchors(shop: Path) -> None:
+    toolkit = WorkspaceToolkit(workspace=sync.Workspace(shop, anchors=True))
+    assert [one.name for one in toolkit.get_tools()][-1] == "resolve"

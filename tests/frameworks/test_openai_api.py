@@ -15,7 +15,7 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 
 from ripwrap import Workspace, sync
 from ripwrap.frameworks.openai import BlockingStrictTools, StrictTools
-from ripwrap.workspace.dispatch import TOOLS
+from ripwrap.workspace.dispatch import TOOLS, tool_names
 from support import providers
 from support.offers import CALLS, Call, check_answers, check_blocking_answers, check_question, each_mistake
 
@@ -43,10 +43,11 @@ def nulls(tool: str, given: dict[str, Any]) -> dict[str, Any]:
     return {name: given.get(name) for name in TOOLS[tool].model_fields}
 
 
+@pytest.mark.parametrize("anchors", [False, True])
 @pytest.mark.parametrize("index", [False, True])
-def test_openai_api_tools_follow_the_rules_of_strict_mode(shop: Path, index: bool) -> None:
-    tools = StrictTools(Workspace(shop, index=index))
-    assert [tool["name"] for tool in tools.responses] == [*TOOLS][: 9 if index else 6]
+def test_openai_api_tools_follow_the_rules_of_strict_mode(shop: Path, index: bool, anchors: bool) -> None:
+    tools = StrictTools(Workspace(shop, index=index, anchors=anchors))
+    assert [tool["name"] for tool in tools.responses] == [*tool_names(index=index, anchors=anchors)]
     for tool in tools.responses:
         assert (tool["type"], tool["strict"]) == ("function", True)
         parameters: Any = tool["parameters"]

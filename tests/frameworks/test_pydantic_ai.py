@@ -122,5 +122,10 @@ def test_pydantic_ai_toolset_has_the_tools_of_an_index(shop: Path) -> None:
     assert [*toolset.tools][-3:] == ["index_codebase", "index_status", "index_health_check"]
 
 
+def test_pydantic_ai_toolset_has_the_tool_of_anchors(shop: Path) -> None:
+    toolset: WorkspaceToolset[None] = WorkspaceToolset(Workspace(shop, anchors=True))
+    assert [*toolset.tools][-1] == "resolve"
+
+
 def test_pydantic_ai_example_answers_a_question(shop: Path) -> None:
     check_question("agents_pydantic_ai.py", shop)

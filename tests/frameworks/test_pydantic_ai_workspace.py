@@ -90,6 +90,21 @@ def test_pydantic_ai_workspace_reads_nothing_outside_of_the_roots(shop: Path, pa
     assert "link" not in [entry.name for entry in asyncio.run(files.list_dir("."))]
 
 
+@pytest.mark.parametrize("path", [".env", "link", "keys/back", "keys/missing", "src/../.ENV"])
+def test_pydantic_ai_workspace_shows_nothing_of_denied_files(shop: Path, path: str) -> None:
+    (shop / ".env").write_text("PASSWORD=hunter2\n")
+    (shop / "src").mkdir()
+    (shop / "keys").mkdir()
+    (shop / "keys" / "back").symlink_to("../cart.py")
+    (shop / "link").symlink_to(".env")
+    files = PydanticWorkspace(ReadOnlyFiles(Workspace(shop, deny=[".env", "keys/"])))
+    for call in (files.read_bytes, files.stat, files.list_dir, files.realpath):
+        with pytest.raises(AccessDeniedError, match="denied by"):
+            asyncio.run(call(path))
+    assert not asyncio.run(files.exists(path))
+    assert {".env", "keys", "link", "src"} & {entry.name for entry in asyncio.run(files.list_dir("."))} == {"src"}
+
+
 def test_pydantic_ai_workspace_without_its_root_is_unavailable(shop: Path) -> None:
     files = ReadOnlyFiles(Workspace(shop))
     shutil.rmtree(shop)
@@ -124,6 +139,16 @@ def test_pydantic_ai_search_uses_the_workspace_of_the_run(shop: Path) -> None:
     elsewhere = asyncio.run(agent.run("find it", workspace=ReadOnlyFiles(Workspace(other)))).output
     assert "only.py" in elsewhere
     assert "cart.py" not in elsewhere
+
+
+def test_pydantic_ai_search_denies_and_masks_what_the_workspace_of_the_run_does(shop: Path) -> None:
+    (shop / "denied.py").write_text("# TODO: denied\n")
+    (shop / "key.py").write_text('password = "hunter2"  # TODO\n')
+    files = ReadOnlyFiles(Workspace(shop, deny=["denied.py"], redact=True))
+    found = asyncio.run(Agent(FunctionModel(finds), capabilities=[WorkspaceSearch()]).run("find it", workspace=files))
+    assert "cart.py" in found.output
+    assert "denied" not in found.output
+    assert '"[redacted: password]"' in found.output
 
 
 def test_pydantic_ai_search_takes_limits_of_the_caller(shop: Path) -> None:

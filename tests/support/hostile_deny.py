@@ -1,11 +1,18 @@
-"""Hostile calls of every tool of a workspace that denies files: `python hostile_deny.py ROOT RG INDEX`."""
+"""Hostile calls of every tool of workspaces that deny files: `python hostile_deny.py tools ROOT RG INDEX`.
+
+`python hostile_deny.py resources ROOT RG` reads the same files as resources of an MCP server.
+"""
 
 import json
 import os
 import sys
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+import anyio
 
 from ripwrap import sync
 from support.hostile import BEGIN, END
@@ -89,6 +96,12 @@ PATTERNS = (
     *("docs/secrets/*", "chain*", "*link*", "../root/.env", "/.env", "./.env", "sub/../.env"),
     *("*.{env,pem,key}", "[!x]*"),
 )  # fmt: skip
+
+TEMPLATE = "file:///{+path}{?start_line,end_line,ranges}"
+"""Template of the addresses of the server's resources."""
+
+DENIED_NAMES = {name.lower() for path in DENIED for name in path.split("/")} - {"sub", "deep", "config", "a b"}
+"""Names that no completion has, in lower case."""
 
 TYPES = ("all", "txt", "py", "toml", "md", "sh", "config", "make", "")
 
@@ -176,17 +189,76 @@ def walk(root: str, rg: str, index: str) -> int:
         workspace.grep_content("(", sections=True)
         workspace.codebase_search("ok")
     answers = 0
-    os.path.lexists(BEGIN)
+    mark(BEGIN)
     indexed.index_codebase()
     for name, arguments in calls():
         for workspace, tools in offers.items():
             if name in tools:
                 check(name, arguments, workspace.call(name, arguments), named=workspace is named)
                 answers += 1
-    os.path.lexists(END)
+    mark(END)
     indexed.close()
     return answers
 
 
+def addresses(root: str, path: str) -> Iterator[str]:
+    """Yield addresses of a file, as a client may spell them."""
+    plain = quote(path, safe="/")
+    every = "".join(f"%{byte:02x}" for byte in os.fsencode(path))
+    yield f"file://{root}/{plain}"
+    yield f"file://{root}/{every}"
+    yield f"file://{root}/{every.upper()}?ranges=1-2,4-"
+    yield f"FILE://localhost{root}/./{plain}?start_line=1&end_line=9#L1"
+    yield f"file://{quote(root, safe='')}%2f{quote(path, safe='')}"
+    yield f"file://{root}//{quote(plain)}"
+    yield f"file:///{root}/sub/../{plain}"
+    yield f"file:{root}/{path}"
+    yield f"file:///proc/self/cwd/{plain}"
+    yield f"file:////localhost{root}/{plain}"
+    yield f"file://{root.upper()}/{plain.upper()}"
+    yield f"file://{root}/{quote(unicodedata.normalize('NFD', path), safe='/')}"
+    yield f"file://{root}/{path}"
+    yield path
+
+
+async def walk_resources(root: str, rg: str) -> int:
+    """Read all paths as resources, and complete them; return the number of answers."""
+    import mcp
+    from mcp import types
+
+    from ripwrap.mcp import server
+
+    prompt, template = types.PromptReference(name="find"), types.ResourceTemplateReference(uri=TEMPLATE)
+    answers = 0
+    async with mcp.Client(server(root, rg=rg, deny=GLOBS)) as client:
+        await client.read_resource(f"file://{root}/README.md")
+        await client.complete(prompt, {"name": "path", "value": ""})
+        mark(BEGIN)
+        for path in PATHS:
+            for address in addresses(root, path):
+                try:
+                    read = (await client.read_resource(address)).contents
+                    text = "".join(one.text for one in read if isinstance(one, types.TextResourceContents))
+                except mcp.MCPError as error:
+                    text = f"Error: {error}"
+                check("resources/read", {"path": path, "address": address}, text, named=False)
+                answers += 1
+            for reference, start in ((prompt, ""), (template, f"{root}/".removeprefix("/"))):
+                for begun in {path, path[:1], path[:-1], os.path.dirname(path) + "/"}:
+                    argument = {"name": "path", "value": f"{start}{begun}".encode("utf-8", "replace").decode()}
+                    values = (await client.complete(reference, argument)).completion.values
+                    names = {os.path.basename(value.rstrip("/")).lower() for value in values}
+                    assert names.isdisjoint(DENIED_NAMES), (argument, values)
+                    answers += 1
+        mark(END)
+    return answers
+
+
+def mark(path: str) -> None:
+    """Look up a path, to mark a place in a trace."""
+    os.path.lexists(path)
+
+
 if __name__ == "__main__":
-    print(walk(*sys.argv[1:]))
+    what, root, rg, *rest = sys.argv[1:]
+    print(walk(root, rg, *rest) if what == "tools" else anyio.run(walk_resources, root, rg))

@@ -1,5 +1,6 @@
 """Anchors of lines, and the tool `resolve`: issue 22, item 8."""
 
+import os
 import re
 import zlib
 from collections.abc import Callable
@@ -219,6 +220,8 @@ def test_line_is_found_after_edits(tmp_path: Path, lines: list[str], changes: li
         ("42·k7q", "anchor must be PATH#LINE·HASH"),
         ("src/till.py#42·k7", "anchor must be PATH#LINE·HASH"),
         ("src/till.py#42·k-q", "anchor must be PATH#LINE·HASH"),
+        ("src/till.py#0·k7q", "anchor must be PATH#LINE·HASH"),
+        ("src/till.py#1·u7q", "anchor must be PATH#LINE·HASH"),
         ("x" * 500, "anchor must be PATH#LINE·HASH"),
         ("src#1·k7q", "src is a directory; an anchor is in a file"),
         ("nothing.py#1·k7q", "nothing.py does not exist in "),
@@ -233,6 +236,13 @@ def test_what_is_no_anchor_has_one_clear_error(plant: Plant, anchor: str, error:
     said = sync.Workspace(root, anchors=True).call("resolve", {"anchor": anchor})
     assert said.startswith(f"Error: {error}")
     assert "\n" not in said and len(said) < 400
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+@pytest.mark.parametrize("name", ["new\nline.py", "a#1·k7q.py", "a:b#.py"])
+def test_anchor_in_a_file_with_an_odd_name_is_found(plant: Plant, name: str) -> None:
+    asked = sync.Workspace(plant({name: CODE}), anchors=True)
+    assert asked.resolve_result(f"{name}#1·{documented_hash('import os')}").state == "unchanged"
 
 
 def test_resolve_result_raises(plant: Plant) -> None:
@@ -287,3 +297,15 @@ def test_hash_of_a_masked_line_tells_nothing_of_its_secret(plant: Plant) -> None
         shown += [*answers, asked.resolve(f"a.py#{anchor}")]
         assert "(Line 2 is unchanged.)" in shown[-1] and "hunter" not in shown[-1]
     assert shown[:5] == shown[5:]
+
+
+@pytest.mark.parametrize("newline", ["", "\n"])
+def test_hash_of_a_long_masked_line_is_the_same_in_all_tools(plant: Plant, newline: str) -> None:
+    """Also if its end is not read, and so a secret across that end is not known."""
+    line = f'password = "{"a1" * 10_000}" {newline}# needle\n'
+    asked = sync.Workspace(plant({"a.py": line}), anchors=True, redact=True)
+    found = asked.grep_content(r"password[\s\S]*needle", context_lines=0, multiline=bool(newline))
+    anchors = [f"{number}·{digits}" for number, digits, _, _ in LABEL.findall(found)]
+    assert len(anchors) == line.count("\n")
+    for anchor in anchors:
+        assert "is unchanged" in asked.resolve(f"a.py#{anchor}")

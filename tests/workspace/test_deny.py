@@ -318,6 +318,17 @@ def test_empty_answer_names_no_denied_link(tree: Path) -> None:
     assert "e.g. a.pem" in sync.Workspace(tree).grep_content("nothing of that kind")
 
 
+def test_empty_answer_names_no_link_to_a_denied_file(tree: Path) -> None:
+    for name, target in (("alink", ".env"), ("blink", "secrets"), ("clink", "blink/a.py")):
+        (tree / name).symlink_to(target)
+    workspace = sync.Workspace(tree, deny=GLOBS)
+    for text in (workspace.grep_content("nothing of that kind"), workspace.find_files("*link")):
+        assert "3 symbolic links, which are not followed." in text
+    (tree / "b0link").symlink_to("ok.py")
+    for text in (workspace.grep_content("nothing of that kind"), workspace.find_files("*link")):
+        assert "4 symbolic links, which are not followed, e.g. b0link." in text
+
+
 @pytest.mark.parametrize("glob", [".env", "**/*.pem", "sub/key.pem", "*.py,*.pem", "/secrets/x", "./.env.missing"])
 def test_answer_says_that_a_glob_is_denied_whether_a_file_matches_or_not(tree: Path, glob: str) -> None:
     workspace = sync.Workspace(tree, deny=GLOBS)

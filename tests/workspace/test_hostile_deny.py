@@ -1,4 +1,4 @@
-"""Hostile calls of every tool of workspaces that deny files, under strace: no denied file is opened or shown."""
+"""Hostile calls of all tools and resources that deny files, under strace: no denied file is opened or shown."""
 
 import os
 import re
@@ -23,6 +23,19 @@ def test_there_are_three_hundred_hostile_calls() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_no_denied_file_is_opened_or_shown(tmp_path: Path) -> None:
+    assert answers_without_opening_a_denied_file(tmp_path, "tools", str(tmp_path / "index")) > 3_000
+
+
+@pytest.mark.slow
+@pytest.mark.extra
+@pytest.mark.timeout(600)
+def test_no_denied_file_is_opened_or_shown_as_a_resource(tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    assert answers_without_opening_a_denied_file(tmp_path, "resources") > 3_000
+
+
+def answers_without_opening_a_denied_file(tmp_path: Path, what: str, *arguments: str) -> int:
+    """Run the calls under strace, check what was opened, and return the number of answers."""
     try:
         command = strace.provide()
     except rgs.UnavailableError as error:
@@ -36,18 +49,17 @@ def test_no_denied_file_is_opened_or_shown(tmp_path: Path) -> None:
     words = (*command, "-f", "--seccomp-bpf", "-y", "-qq", "-s", "9999", "-o", str(log))
     traced = "trace=open,openat,openat2,creat,lstat,newfstatat"
     program = str(rgs.provide("15.2.0"))
+    importable = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
-        [*words, "-e", traced, sys.executable, hostile_deny.__file__, str(root), program, str(tmp_path / "index")],
+        [*words, "-e", traced, sys.executable, hostile_deny.__file__, what, str(root), program, *arguments],
         cwd=cwd,
         env=os.environ
-        | {"HOME": str(root), "TMPDIR": str(scratch), "PYTHONDONTWRITEBYTECODE": "1"}
-        | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        | {"HOME": str(root), "TMPDIR": str(scratch), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": importable},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout) > 3_000
     text = log.read_text(errors="surrogateescape")
     happened = text[text.index(hostile.BEGIN) : text.index(hostile.END)]
     lines = [line for line in happened.splitlines() if "O_PATH" not in line]
@@ -61,3 +73,4 @@ def test_no_denied_file_is_opened_or_shown(tmp_path: Path) -> None:
     assert not {path for path in real if any(path == one or path.startswith(one + b"/") for one in folders)}
     tried = {found[2] for line in lines if (found := _OPENED.search(line))}
     assert not {name for name in tried if re.search(r"\.env|\.pem$|(^|/)id_", name, re.IGNORECASE)}
+    return int(done.stdout)

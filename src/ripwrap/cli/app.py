@@ -432,6 +432,7 @@ def mcp(
     index_location: Annotated[str | None, Parameter(metavar="DIR")] = None,
     embedder: EmbedderName = None,
     hybrid_weight: HybridWeight = None,
+    anchors: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     deny: Annotated[list[str] | None, Parameter(metavar="GLOB", negative=())] = None,
     no_deny: Annotated[bool, Parameter(negative=(), show_default=False)] = False,
     show_denied: Annotated[ShowDenied, Parameter(metavar="HOW", show_choices=False)] = "hide",
@@ -456,6 +457,8 @@ def mcp(
         Offer the tools of an index, kept in the user's cache
     index_location
         Keep the index here; project is .ripwrap in each root
+    anchors
+        Show hashes of lines, and offer to find lines again
     deny
         Deny these files, too, as in .gitignore; may be repeated
     no_deny
@@ -491,6 +494,7 @@ def mcp(
         index=index_location or index,
         embedder=embedder,
         hybrid_weight=hybrid_weight,
+        anchors=anchors,
         deny=(*(() if no_deny else sync.Workspace.SECRETS), *(deny or ())),
         show_denied=show_denied,
         redact=redact,

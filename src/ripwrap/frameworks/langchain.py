@@ -41,7 +41,7 @@ class WorkspaceToolkit(BaseToolkit):
 
     def get_tools(self) -> list[BaseTool]:
         """Return a tool for each of `workspace.tools`."""
-        offered = schemas(index=True)
+        offered = schemas(index=True, anchors=True)
         return [self._tool(method.__name__, *offered[method.__name__][:2]) for method in self.workspace.tools]
 
     def _tool(self, name: str, description: str, arguments: dict[str, Any]) -> BaseTool:

@@ -32,7 +32,7 @@ class _Offers:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        offered = schemas(index=True, strict=True)
+        offered = schemas(index=True, anchors=True, strict=True)
         self._offered = {name: offered[name][:2] for name in names}
 
     @property

@@ -58,7 +58,7 @@ class WorkspaceToolset(FunctionToolset[AgentDepsT]):
             workspace: Workspace of the tools; with a `sync.Workspace` they run in threads.
             id: Name of the toolset, which durable execution needs.
         """
-        offered = schemas(index=True)
+        offered = schemas(index=True, anchors=True)
         names = [method.__name__ for method in workspace.tools]
         tools: list[Tool[AgentDepsT]] = [
             Tool.from_schema(_call(workspace, name), name, *offered[name][:2]) for name in names
@@ -99,10 +99,11 @@ class WorkspaceSearch(AbstractCapability[AgentDepsT]):
 
         agent = Agent(model, capabilities=[LocalWorkspace("src"), WorkspaceSearch()])
 
-    The workspace must be on this machine: `LocalWorkspace`, or `ReadOnlyFiles`.
+    The workspace must be on this machine: `LocalWorkspace`, or `ReadOnlyFiles`, whose own `Workspace` is then searched,
+    with its roots, denied files and limits.
 
     Attributes:
-        make: Function that makes the `Workspace` of a directory, for example with other limits.
+        make: Function that makes the `Workspace` of the directory of another workspace, for example with other limits.
     """
 
     make: Callable[[str], Workspace] = Workspace
@@ -115,9 +116,11 @@ class WorkspaceSearch(AbstractCapability[AgentDepsT]):
         return self._toolset
 
     async def _toolset(self, ctx: RunContext[AgentDepsT]) -> "WorkspaceToolset[AgentDepsT]":
+        backend, ref = ctx.workspace.backend, ctx.workspace.ref
+        if isinstance(backend, ReadOnlyFiles):
+            return WorkspaceToolset(backend.workspace)
         folder = await ctx.workspace.working_dir()
-        ref = ctx.workspace.ref
-        if ref is None or ref.provider not in ("local", PROVIDER):
+        if ref is None or ref.provider != "local":
             where = "an unknown place" if ref is None else f"{ref.provider}:{ref.id}"
             raise UserError(
                 f"WorkspaceSearch searches files of this machine, and the workspace is in {where}; use LocalWorkspace"
@@ -192,8 +195,14 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
         """Resolve links, as `os.path.realpath()` does; the path may be missing.
 
         Raises:
-            AccessDeniedError: The path leads out of the roots.
+            AccessDeniedError: The path leads out of the roots, or is denied.
         """
+        try:
+            await self.workspace.file_info(path)
+        except AccessDeniedError:
+            raise
+        except (OSError, ValueError):  # missing, or a pipe
+            pass
         real = await anyio.to_thread.run_sync(os.path.realpath, path)
         if any(PurePath(real).is_relative_to(root) for root in self.workspace.roots):
             return real

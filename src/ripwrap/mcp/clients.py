@@ -46,6 +46,7 @@ class WorkspaceOptions(TypedDict, total=False):
     max_line: int
     rg: Rg
     index: bool | StrPath
+    anchors: bool
     embedder: "str | Embedder | None"
     hybrid_weight: float | None
     deny: str | Sequence[str]
@@ -79,11 +80,13 @@ class Client:
 
     Attributes:
         has_index: True if the workspace has an index.
+        has_anchors: True if the workspace has anchors.
         sends_texts: True if the index sends texts to another machine, or ripwrap cannot tell.
     """
 
     def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
         self.has_index: bool = options.get("index", False) is not False
+        self.has_anchors: bool = options.get("anchors", False)
         self.sends_texts: bool = _sends_texts(options.get("embedder"))
         self._given = given
         self._options = options

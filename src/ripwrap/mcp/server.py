@@ -37,6 +37,7 @@ TOOL_TITLES = {
     "index_codebase": "Make or refresh the index",
     "index_status": "Show what is indexed",
     "index_health_check": "Check the index",
+    "resolve": "Find a line again",
 }
 READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
@@ -111,12 +112,15 @@ def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
 
 
 async def _list(context: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-    client = context.lifespan_context
-    return types.ListToolsResult(tools=_tools(index=client.has_index, sends_texts=client.sends_texts))
+    return types.ListToolsResult(tools=_tools_of(context.lifespan_context))
+
+
+def _tools_of(client: Client) -> list[types.Tool]:
+    return _tools(index=client.has_index, anchors=client.has_anchors, sends_texts=client.sends_texts)
 
 
 @functools.cache
-def _tools(*, index: bool, sends_texts: bool = False) -> list[types.Tool]:
+def _tools(*, index: bool, anchors: bool, sends_texts: bool) -> list[types.Tool]:
     writing = ("index_codebase", "codebase_search") if index else ()  # codebase_search refreshes the index
     writes = SENDS_TEXTS if sends_texts else WRITES_CACHE
     return [
@@ -128,7 +132,7 @@ def _tools(*, index: bool, sends_texts: bool = False) -> list[types.Tool]:
             output_schema=answer,
             annotations=writes if name in writing else READ_ONLY,
         )
-        for name, (description, arguments, answer) in schemas(index=index).items()
+        for name, (description, arguments, answer) in schemas(index=index, anchors=anchors).items()
     ]
 
 
@@ -137,7 +141,7 @@ async def _forget(context: Context, _: types.NotificationParams) -> None:
 
 
 async def _call(context: Context, call: _Call) -> types.CallToolResult | types.InputRequiredResult:
-    known = tuple(tool.name for tool in _tools(index=context.lifespan_context.has_index))
+    known = tuple(tool.name for tool in _tools_of(context.lifespan_context))
     try:
         name = tool_name(call.name, known)
     except ValueError as error:

@@ -26,7 +26,7 @@ SEPARATOR = "·"
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _READ_AS = str.maketrans("ilo", "110")
 """Digits that are read for letters that look like them, as Crockford's base 32 does."""
-_ANCHOR = re.compile(r"\s*(\d{1,10})\s*[·•⋅∙]\s*([0-9a-zA-Z]{3})\s*[:-]?\s*")
+_ANCHOR = re.compile(r"\s*([1-9]\d{0,9})\s*[·•⋅∙]\s*([0-9a-tv-zA-TV-Z]{3})\s*[:-]?\s*")
 """An anchor as answers have it, also with a similar dot."""
 
 
@@ -64,7 +64,7 @@ def parse_place(text: str) -> tuple[str, Anchor]:
     Raises:
         ValueError: The text is not a path and an anchor.
     """
-    found = re.fullmatch(rf"(.+)[#:]({_ANCHOR.pattern})", text)
+    found = re.fullmatch(rf"(.+)[#:]({_ANCHOR.pattern})", text, re.DOTALL)
     anchor = None if found is None else parse_anchor(found[2])
     if found is None or anchor is None:
         quoted = cut_text(text, MAX_QUOTED_CHARS)

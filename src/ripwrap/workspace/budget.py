@@ -12,7 +12,7 @@ from ripwrap._ripgrep.round_robin import shares
 from ripwrap._text import has_text, in_seconds, plural
 from ripwrap.models import Context, Match, PathError, Span
 from ripwrap.results import FileMatches
-from ripwrap.workspace.anchors import line_hashes
+from ripwrap.workspace.anchors import HASHED_CHARS, line_hashes
 from ripwrap.workspace.redact import MAX_SECRET_CHARS, Redactor
 from ripwrap.workspace.results import ContentMatch, Engine, GrepContentResult, ToolResult, printable
 from ripwrap.workspace.sandbox import Location
@@ -81,7 +81,8 @@ def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tupl
     """Return the hash of each line as it is shown, but whole: with secrets masked, so that it tells nothing of them."""
     texts: list[str] = []
     for line in lines:
-        text = line.lines.rstrip("\r\n")
+        # Of a long line as much is masked as read_file and resolve read of it, which also takes less time.
+        text = "\n".join(one[: HASHED_CHARS + MAX_SECRET_CHARS] for one in line.lines.rstrip("\r\n").split("\n"))
         texts += (redactor(text, line.line_number or 1).text if redactor else text).split("\n")
     return line_hashes(texts)
 

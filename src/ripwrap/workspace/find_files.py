@@ -99,7 +99,7 @@ async def run_find_files(
         nothing = "" if found.total else await _why_none(run, scope, arguments, found)
         if not found.total and found.exact and arguments.entry_type == "file":
             files = file_filter(scope.location, arguments.pattern)
-            notes += await unsearched_notes(run, scope, files.options, verb="listed")
+            notes += await unsearched_notes(run, settings.sandbox, scope, files.options, verb="listed")
 
         def answer(count: int) -> FindFilesResult:
             more = found.total > offset + count

@@ -275,7 +275,7 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     explained = "" if found.matches or not page.exact else await _explained(run, query)
     notes = list(_omissions(query, found))
     if not found.matches and page.exact:
-        notes += await unsearched_notes(run, query.scope, query.options, verb="searched")
+        notes += await unsearched_notes(run, query.settings.sandbox, query.scope, query.options, verb="searched")
     named = [os.fsdecode(path) for path, _ in found.named()]
     if (
         page.exact
@@ -417,7 +417,7 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
     explained = "" if found.total or not exact else await _explained(run, query)
     notes: list[str] = []
     if exact and not found.total:
-        notes += await unsearched_notes(run, query.scope, query.options, verb="searched")
+        notes += await unsearched_notes(run, query.settings.sandbox, query.scope, query.options, verb="searched")
     if exact and found.total <= offset + most:
         names = [item if isinstance(item, str) else item.path for item in found.items()]
         notes.append(await _hidden_matches(run, query, names))

@@ -85,6 +85,7 @@ def _find(settings: Settings, location: Location, anchor: Anchor) -> _Found:
         while piece := _read_line(text, deadline, HASHED_CHARS + 1 + (MAX_SECRET_CHARS if redactor else 0)):
             number += 1
             if redactor is not None:
+                deadline.check()  # masking a thousand long lines may take many seconds
                 piece = redactor(piece, number).text
             if line_hash(piece) == anchor.hash:
                 if number == anchor.line:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, cast
 
 from ripwrap._operations.coverage import coverage_request, run_coverage
@@ -10,7 +11,7 @@ from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.results import SkipKind, SkippedFiles
 from ripwrap.workspace.results import printable_start
-from ripwrap.workspace.sandbox import Location
+from ripwrap.workspace.sandbox import Location, Sandbox
 from ripwrap.workspace.scope import Scope
 
 MAX_SECONDS = 1.0
@@ -29,13 +30,16 @@ that could not be read.
 """
 
 
-async def unsearched_notes(run: Runner, scope: Scope, options: Mapping[str, Any], *, verb: str) -> tuple[str, ...]:
+async def unsearched_notes(
+    run: Runner, sandbox: Sandbox, scope: Scope, options: Mapping[str, Any], *, verb: str
+) -> tuple[str, ...]:
     """Return sentences about files that may have a match, and that no search has read.
 
     There are none if `MAX_SECONDS` is too short, and if links are followed, because these may lead out of the roots.
 
     Args:
         run: Runner of the listing.
+        sandbox: Sandbox; no denied path is named, nor a link to one.
         scope: Scope of the call.
         options: Options of the search beside those of the scope; others than `FileOptions` are dropped.
         verb: Word for what the tool does with files: `searched` or `listed`.
@@ -54,12 +58,14 @@ async def unsearched_notes(run: Runner, scope: Scope, options: Mapping[str, Any]
     if not coverage.exact:
         return ()
     groups = [group for group in coverage.skipped if group.kind in _KINDS]
-    groups = [group for group in groups if scope.allowed is None or scope.allowed(group.examples[0].path)]
     none = (f"No file was {verb}.",) if verb == "searched" and not coverage.searched else ()
-    return (*none, *(_sentence(scope.location, group, verb) for group in groups))
+    return (*none, *(_sentence(sandbox, scope.location, group, verb) for group in groups))
 
 
-def _sentence(location: Location, group: SkippedFiles, verb: str) -> str:
-    first = printable_start(location.shown(os.path.normpath(group.examples[0].path)))
-    example = "" if group.files == 1 else ", e.g."
-    return f"Not {verb}: {group.files} {_KINDS[group.kind][group.files > 1]}{example or ':'} {first}."
+def _sentence(sandbox: Sandbox, location: Location, group: SkippedFiles, verb: str) -> str:
+    paths = (one.path for one in group.examples if sandbox.denied_by(os.path.join(location.cwd, one.path)) is None)
+    example = "".join(
+        f"{', e.g.' if group.files > 1 else ':'} {printable_start(location.shown(os.path.normpath(path)))}"
+        for path in islice(paths, 1)
+    )
+    return f"Not {verb}: {group.files} {_KINDS[group.kind][group.files > 1]}{example}."
