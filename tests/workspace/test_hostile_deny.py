@@ -49,12 +49,12 @@ def answers_without_opening_a_denied_file(tmp_path: Path, what: str, *arguments:
     words = (*command, "-f", "--seccomp-bpf", "-y", "-qq", "-s", "9999", "-o", str(log))
     traced = "trace=open,openat,openat2,creat,lstat,newfstatat"
     program = str(rgs.provide("15.2.0"))
-    importable = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         [*words, "-e", traced, sys.executable, hostile_deny.__file__, what, str(root), program, *arguments],
         cwd=cwd,
         env=os.environ
-        | {"HOME": str(root), "TMPDIR": str(scratch), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": importable},
+        | {"HOME": str(root), "TMPDIR": str(scratch), "PYTHONDONTWRITEBYTECODE": "1"}
+        | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
         check=False,

@@ -122,7 +122,9 @@ class WorkspaceSearch(AbstractCapability[AgentDepsT]):
         folder = await ctx.workspace.working_dir()
         if ref is None or ref.provider != "local":
             where = "an unknown place" if ref is None else f"{ref.provider}:{ref.id}"
-            raise UserError(f"WorkspaceSearch searches files of this machine, and the workspace is in {where}")
+            raise UserError(
+                f"WorkspaceSearch searches files of this machine, and the workspace is in {where}; use LocalWorkspace"
+            )
         if folder not in self._made:
             self._made[folder] = WorkspaceToolset(self.make(folder))
         return self._made[folder]
