@@ -222,6 +222,7 @@ def check_tree(rg: RgBinary, data: st.DataObject) -> None:
                 check_reason(root, reason.path, reason, log, drawn)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_reasons_equal_rgs_and_counts_add_up(data: st.DataObject) -> None:
@@ -360,6 +361,7 @@ def example(plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("path", "chosen", "text"), REASONS, ids=str)
 def test_reason_has_its_text(example: Path, tmp_path: Path, path: str, chosen: dict[str, Any], text: str) -> None:
     places = {"config": tmp_path / "config", "outer": tmp_path / ".gitignore", "common": tmp_path / "own/../common"}

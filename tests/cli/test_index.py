@@ -12,6 +12,8 @@ import pytest
 from ripwrap.cli.app import run
 from ripwrap.index.storage.files import NAME
 
+pytestmark = pytest.mark.slow  # about SQLite and files rather than Python
+
 Plant = Callable[..., Path]
 
 

@@ -166,6 +166,7 @@ TARGETS = st.lists(PARTS, min_size=1, max_size=4).map("/".join).filter(lambda ta
 LINKS = st.dictionaries(st.sampled_from(["a", "b", "x", "a/x", "b/a", "secrets/x", "k.pem", "b/.env"]), TARGETS)
 
 
+@pytest.mark.slow
 @given(links=LINKS, paths=st.lists(TARGETS, max_size=8), follow=st.booleans())
 def test_no_path_through_any_links_shows_a_denied_file(
     links: dict[str, str], paths: list[str], follow: bool, rg: RgBinary, tmp_path_factory: pytest.TempPathFactory
@@ -204,6 +205,7 @@ def test_roots_have_the_globs_each(tmp_path: Path) -> None:
     assert workspace.read_file("top/a") == 'Error: top/a is denied by "/top"'
 
 
+@pytest.mark.slow
 @pytest.mark.rg_matrix
 @given(tree=TREES)
 def test_rg_and_python_deny_the_same_paths(
@@ -337,6 +339,7 @@ def test_answer_says_that_a_glob_is_denied_whether_a_file_matches_or_not(tree: P
         assert "is denied" not in workspace.grep_content("needle", file_pattern="*.py,!*.pem")
 
 
+@pytest.mark.slow
 def test_index_has_no_denied_files_and_a_denied_change_is_no_change(tree: Path, tmp_path: Path, rg: RgBinary) -> None:
     opened: list[str] = []
     plain = sync.Workspace(tree, rg=rg.path, index=tmp_path / "index")

@@ -132,6 +132,7 @@ def test_file_that_became_a_link_is_not_read(plant: Plant, tmp_path: Path) -> No
     assert "secret" not in text and "take(amount)" in text
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(
     lines=st.lists(

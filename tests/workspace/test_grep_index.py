@@ -9,6 +9,8 @@ import pytest
 from ripwrap import Workspace, sync
 from ripwrap.binary import RgBinary
 
+pytestmark = pytest.mark.slow  # about SQLite and files rather than Python
+
 FILES = {
     "a.py": b"def needle():\n    return 1\n",
     "b.py": b"nothing of that kind\n",

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ripwrap import sync
 from ripwrap.workspace import redact as redact_module
+from ripwrap.workspace.budget import content_matches
 from ripwrap.workspace.redact import RULES, Mask, Redacted, key_lines, redact
 from support.tools import APIS, Asked
 
@@ -174,6 +175,7 @@ def test_span_in_a_secret_becomes_its_mask() -> None:
     assert redacted.moved((6, 7)) == (16, 17)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)  # quadratic time would take far longer, and linear time takes a fraction of a second
 @pytest.mark.parametrize(
     "piece",
@@ -277,6 +279,7 @@ def test_secret_across_the_end_of_a_cut_line_is_masked(plant: Plant, before: int
         assert not any(token[at : at + 8] in text for at in range(len(token) - 8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [0, 500_000, 2_000_000])
 def test_secret_in_a_very_long_line_is_masked(plant: Plant, before: int) -> None:
     token = SECRETS["github-token"][0]
@@ -301,3 +304,42 @@ def test_rules_are_documented() -> None:
     missing = {rule.name for rule in RULES if f"`{rule.name}`" not in page}
     assert missing == set()
     assert "`private-key`" in page
+
+
+def test_masking_can_be_ended_between_lines(plant: Plant) -> None:
+    """A match over 100,000 lines of `PASSWORD_PASSWORD_…` took 50 seconds, whatever the timeout."""
+    folder, lines = plant({"a.txt": "x\n" * 9}), 0
+
+    def check() -> None:
+        nonlocal lines
+        lines += 1
+        if lines > 5:
+            raise TimeoutError("enough")
+
+    redactor = redact_module.file_redactor(str(folder), "a.txt", follow=False, check=check)
+    with pytest.raises(TimeoutError, match="enough"):
+        redactor("x\n" * 9, 1)
+    assert lines == 6
+
+
+def test_file_that_is_masked_too_slowly_is_an_error(plant: Plant) -> None:
+    folder = plant({"a.txt": "x\n"})
+    with pytest.raises(TimeoutError, match="the secrets in the file were not masked within 0 seconds; read a part"):
+        sync.Workspace(folder, redact=True, timeout=0).read_bytes("a.txt")
+    assert sync.Workspace(folder, timeout=0).read_bytes("a.txt") == b"x\n"
+
+
+def test_long_line_in_a_match_of_several_lines_is_masked_where_it_is_shown(plant: Plant) -> None:
+    token, lengths = SECRETS["github-token"][0], []
+    folder = plant({"a.txt": f"needle\n{token} token{' y' * 500_000}\n"})
+    (file,) = sync.grep("needle\n.*token", cwd=folder, multiline=True).files
+
+    def redactor(text: str, first: int) -> redact_module.Redacted:
+        lengths.append(len(text))
+        return redact(text, first)
+
+    (match,) = content_matches(file, "a.txt", 100, redactor, anchors=True)
+    first, second = match.match.split("\n")
+    assert first == "needle"
+    assert second.startswith("[redacted: github-token] token y y") and len(second) == 101
+    assert max(lengths) < 5 * redact_module.MAX_SECRET_CHARS

@@ -501,6 +501,7 @@ class Workspace:
             IsADirectoryError: `path` is a directory.
             PermissionError: The file cannot be read.
             ValueError: The file is larger than `max_bytes`, or is neither a file nor a directory.
+            TimeoutError: The secrets were not masked in time.
         """
         return run_blocking(run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes))
 

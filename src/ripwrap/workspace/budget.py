@@ -82,8 +82,8 @@ def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tupl
     texts: list[str] = []
     for line in lines:
         # Of a long line as much is masked as read_file and resolve read of it, which also takes less time.
-        text = "\n".join(one[: HASHED_CHARS + MAX_SECRET_CHARS] for one in line.lines.rstrip("\r\n").split("\n"))
-        texts += (redactor(text, line.line_number or 1).text if redactor else text).split("\n")
+        for number, text in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
+            texts.append(redactor(text[: HASHED_CHARS + MAX_SECRET_CHARS], number).text if redactor else text)
     return line_hashes(texts)
 
 
@@ -268,32 +268,32 @@ def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[Co
 
 def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
     """Return the text of a line or of several, each cut around its first hit if it is long."""
-    text = line.lines
-    spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(text) > max_line else ()
-    if redactor is not None:
-        start, end = _neighbourhood(text, spans[0] if spans else (0, 0), max_line)
-        redacted = redactor(text[start:end], line.line_number or 1)
-        text = redacted.text
-        spans = [
-            redacted.moved((first - start, min(last, end) - start)) for first, last in spans if start <= first < end
-        ]
-    if len(text) <= max_line:
-        return _harmless(text.rstrip("\r\n"))
-    pieces: list[str] = []
+    spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
+    parts: list[tuple[str, Span | None]] = []
     start = 0
-    for part in text.rstrip("\r\n").split("\n"):
-        hit = next(
-            ((first - start, last - start) for first, last in spans if last > start and first < start + len(part)), None
-        )
-        pieces.append(_harmless(_around(part, hit, max_line)))
-        start += len(part) + 1
-    return "\n".join(pieces)
+    for number, part in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
+        end = start + len(part)
+        near = ((first, last) for first, last in spans if last > start and first < end)
+        hit = next(((max(first, start) - start, min(last, end) - start) for first, last in near), None)
+        parts.append((part, hit) if redactor is None else _masked(part, hit, number, max_line, redactor))
+        start = end + 1
+    text = "\n".join(part for part, _ in parts)
+    if len(text) <= max_line:
+        return _harmless(text)
+    return "\n".join(_harmless(_around(part, hit, max_line)) for part, hit in parts)
+
+
+def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:
+    """Return a line with its secrets masked, of a very long one what may be shown, and where the hit is then."""
+    start, end = _neighbourhood(line, hit or (0, 0), max_line)
+    redacted = redactor(line[start:end], number)
+    return redacted.text, hit and redacted.moved((hit[0] - start, min(hit[1], end) - start))
 
 
 def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
-    """Return the part of a text to look for secrets in: all of several lines; of a very long one what may be shown."""
+    """Return the part of a line to look for secrets in: of a very long one what may be shown."""
     margin = max_line + MAX_SECRET_CHARS
-    if len(text) <= 4 * margin or "\n" in text[:-1]:
+    if len(text) <= 4 * margin:
         return 0, len(text)
     return max(hit[0] - margin, 0), min(hit[0] + max_line + margin, len(text))
 

@@ -519,6 +519,7 @@ class Workspace:
             IsADirectoryError: `path` is a directory.
             PermissionError: The file cannot be read.
             ValueError: The file is larger than `max_bytes`, or is neither a file nor a directory.
+            TimeoutError: The secrets were not masked in time.
         """
         return await run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes)
 

@@ -30,6 +30,7 @@ from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import GrepContentArguments
 from ripwrap.workspace.budget import Page, content_matches, fit_to_budget, listed, notes_of, shortened
 from ripwrap.workspace.expansion import REACHES, SourceFile, expand_matches, read_source_file
+from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.results import FileHits, GrepContentResult, printable_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
@@ -303,7 +304,10 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
     """Return the answer within its budget, with sections or whole definitions if they are wanted."""
     location, settings = query.scope.location, query.settings
     files = {location.shown(file.path): file for file in page.files if file.matches}
-    redactors = {name: settings.redactor(location, file.path) for name, file in files.items()}
+    masking = Deadline(
+        query.scope.timeout, "the secrets in the lines were not masked", "ask for fewer matches or lines of context"
+    )
+    redactors = {name: settings.redactor(location, file.path, masking.check) for name, file in files.items()}
     found = {
         name: content_matches(file, name, settings.max_line, redactors[name], anchors=settings.anchors)
         for name, file in files.items()

@@ -13,6 +13,7 @@ from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
 from ripwrap._text import byte_order_mark, plural, shown
 from ripwrap.errors import AccessDeniedError
+from ripwrap.workspace.read_file import Deadline
 from ripwrap.workspace.redact import key_lines, redact
 from ripwrap.workspace.sandbox import Location, Sandbox
 from ripwrap.workspace.scope import Settings
@@ -41,7 +42,7 @@ async def run_read_bytes(run: Runner, settings: Settings, path: str, max_bytes: 
     if max_bytes is not None and max_bytes < 0:
         raise ValueError(f"max_bytes must be 0 or more, got {max_bytes}")
     content = await run.call(partial(_read_bytes, settings.sandbox, path, max_bytes))
-    return await run.call(partial(_masked, content)) if settings.redact else content
+    return await run.call(partial(_masked, content, settings.timeout)) if settings.redact else content
 
 
 async def run_file_info(run: Runner, settings: Settings, path: str) -> FileInfo:
@@ -67,11 +68,13 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
     return content
 
 
-def _masked(content: bytes) -> bytes:
+def _masked(content: bytes, timeout: float | None) -> bytes:
     """Mask the secrets in a file; its other bytes stay the same, unless it is UTF-16 and damaged."""
     mark, encoding = byte_order_mark(content)
     errors = "surrogateescape" if encoding == "utf-8" else "replace"
-    found = redact(content[len(mark) :].decode(encoding, errors), keys=key_lines(io.BytesIO(content)))
+    deadline = Deadline(timeout, "the secrets in the file were not masked", "read a part with read_file")
+    text = content[len(mark) :].decode(encoding, errors)
+    found = redact(text, keys=key_lines(io.BytesIO(content)), check=deadline.check)
     return mark + found.text.encode(encoding, errors) if found.masks else content
 
 

@@ -207,15 +207,17 @@ def skip_line(text: io.TextIOWrapper, deadline: "Deadline") -> bool:
 class Deadline:
     """Time limit of reading a file."""
 
-    def __init__(self, timeout: float | None, message: str) -> None:
+    def __init__(self, timeout: float | None, message: str, instead: str = "search the file with grep_content") -> None:
         """Start the clock.
 
         Args:
             timeout: Time limit in seconds; `None` is no limit.
             message: Beginning of the error message after that time.
+            instead: End of the error message, which says what to do.
         """
         self._timeout = timeout
         self._message = message
+        self._instead = instead
         self._end = None if timeout is None else time.monotonic() + timeout
         self._calls = 0
 
@@ -225,7 +227,7 @@ class Deadline:
             raise TimeoutError("reading the file was cancelled")
         if self._end is not None and time.monotonic() > self._end:
             seconds = in_seconds(self._timeout or 0)
-            raise TimeoutError(f"{self._message} within {seconds}; search the file with grep_content")
+            raise TimeoutError(f"{self._message} within {seconds}; {self._instead}")
 
     def shorten(self, seconds: float) -> None:
         """Bring the deadline forward to a number of seconds from now, if it is later than that."""

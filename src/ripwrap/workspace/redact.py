@@ -183,13 +183,16 @@ Redactor: TypeAlias = Callable[[str, int], Redacted]
 """Function that masks lines, given their text and the number of the first one."""
 
 
-def redact(text: str, first: int = 1, keys: KeyLines = UNKNOWN_KEYS) -> Redacted:
+def redact(
+    text: str, first: int = 1, keys: KeyLines = UNKNOWN_KEYS, check: Callable[[], object] | None = None
+) -> Redacted:
     """Mask the secrets in lines.
 
     Args:
         text: Whole lines; a secret that is cut is not recognised.
         first: Number of the first line in its file.
         keys: Lines of private keys in that file.
+        check: Function that is called before each line, and may raise an error, because a megabyte may take 2 seconds.
     """
     scanner = _KeyScanner()
     masks: list[Mask] = []
@@ -197,6 +200,8 @@ def redact(text: str, first: int = 1, keys: KeyLines = UNKNOWN_KEYS) -> Redacted
     pieces: list[str] = []
     start = done = length = 0
     for number, line in enumerate(text.split("\n"), first):
+        if check is not None:
+            check()
         for mask in _merged([*_key_masks(scanner, line, number, keys), *_secrets(line)]):
             masks.append(Mask(mask.start + start, mask.end + start, mask.name))
             length += masks[-1].start - done
@@ -220,7 +225,14 @@ def key_lines(file: BinaryIO) -> KeyLines:
     return KeyLines(numbers, count if len(raw) <= MAX_SCANNED_BYTES else count - 1)
 
 
-def file_redactor(folder: str, path: str, *, follow: bool, roots: Sequence[str] = (".",)) -> Redactor:
+def file_redactor(
+    folder: str,
+    path: str,
+    *,
+    follow: bool,
+    roots: Sequence[str] = (".",),
+    check: Callable[[], object] | None = None,
+) -> Redactor:
     """Return the redactor of the lines of a file, which need not exist any more; see `open_regular_file()`."""
     keys = UNKNOWN_KEYS
     try:
@@ -228,7 +240,7 @@ def file_redactor(folder: str, path: str, *, follow: bool, roots: Sequence[str] 
             keys = key_lines(file)
     except OSError:
         pass  # each line is judged by itself
-    return lambda text, first: redact(text, first, keys)
+    return lambda text, first: redact(text, first, keys, check)
 
 
 class _KeyScanner:

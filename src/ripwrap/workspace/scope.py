@@ -57,17 +57,18 @@ class Settings:
     show_denied: ShowDenied = "hide"
     redact: bool = False
 
-    def redactor(self, location: Location, path: str) -> Redactor | None:
+    def redactor(self, location: Location, path: str, check: Callable[[], object] | None = None) -> Redactor | None:
         """Return the function that masks secrets in lines of a file, which it reads; `None` to show them.
 
         Args:
             location: Location of the search.
             path: Path of the file, relative to the directory that rg runs in, or absolute.
+            check: See `redact()`.
         """
         if not self.redact:
             return None
         relative = os.path.relpath(os.path.join(location.cwd, path), location.cwd)
-        return file_redactor(location.cwd, relative, follow=self.follow, roots=location.paths)
+        return file_redactor(location.cwd, relative, follow=self.follow, roots=location.paths, check=check)
 
 
 @dataclass(frozen=True, slots=True)
