@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 
 from ripwrap._ranking.query import STOP_WORDS
@@ -108,19 +109,14 @@ def grep_definitions(workspace: Workspace, question: str) -> Iterator[str]:
     yield from _pages(workspace, question, expand="definition")
 
 
-def codebase_search(workspace: Workspace, question: str) -> Iterator[str]:
-    """Ask `codebase_search`, once, with its default of ten results."""
-    yield workspace.codebase_search(question)
+def codebase_search(workspace: Workspace, question: str, limit: int = 10) -> Iterator[str]:
+    """Ask `codebase_search`, once; `limit` is the number of results."""
+    yield workspace.codebase_search(question, limit=limit)
 
 
-def few_results(workspace: Workspace, question: str) -> Iterator[str]:
-    """Ask `codebase_search` for three results."""
-    yield workspace.codebase_search(question, limit=3)
-
-
-def search_and_read(workspace: Workspace, question: str) -> Iterator[str]:
-    """Ask `codebase_search` for three results, then read around the beginning of each with `read_file`."""
-    result = workspace.codebase_search_result(question, limit=3)
+def search_and_read(workspace: Workspace, question: str, limit: int = 10) -> Iterator[str]:
+    """Ask `codebase_search`, then read around the beginning of each result with `read_file`, the best first."""
+    result = workspace.codebase_search_result(question, limit=limit)
     answer = workspace.text(result)
     yield answer
     read = {(line.path, line.number) for line in shown_lines(answer)}
@@ -155,8 +151,9 @@ POLICIES: Mapping[str, Policy] = {
     'grep_content(expand="definition")': grep_definitions,
     "codebase_search": codebase_search,
     "codebase_search, cut": codebase_search,
-    "codebase_search(limit=3)": few_results,
-    "codebase_search(limit=3), then read_file": search_and_read,
+    "codebase_search(limit=3)": partial(codebase_search, limit=3),
+    "codebase_search, then read_file": search_and_read,
+    "codebase_search(limit=3), then read_file": partial(search_and_read, limit=3),
 }
 """Policies by their names in the table."""
 
