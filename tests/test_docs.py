@@ -24,7 +24,7 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```$)?", re.MULTILINE | re.DOTALL)
 # Pages with blocks that need optional packages; other tests run them.
-ELSEWHERE = {"agents.md", "mcp.md", "data-frames.md"}
+ELSEWHERE = {"agents.md", "agent-frameworks.md", "mcp.md", "data-frames.md"}
 BLOCKS = [(page, block) for page in PAGES if page.name not in ELSEWHERE for block in BLOCK.finditer(page.read_text())]
 MODULES = (ripwrap, sync, binary, workspace)
 TOLD = MODULES + tuple(getattr(module, name) for module in MODULES for name in module.__all__)

@@ -19,6 +19,11 @@ BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.
 """Byte order marks that rg recognises, and their encodings; it takes other files for UTF-8."""
 
 
+def byte_order_mark(raw: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark that bytes begin with, and their encoding: no mark and UTF-8 by default."""
+    return next(((mark, encoding) for mark, encoding in BOMS if raw.startswith(mark)), (b"", "utf-8"))
+
+
 def is_binary(raw: bytes) -> bool:
     """Return True if rg takes a file with these first bytes for binary."""
     return b"\0" in raw and not raw.startswith(tuple(bom for bom, _ in BOMS))
@@ -67,6 +72,11 @@ def text_of(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         return LossyText.of(raw)
+
+
+def cut_text(text: str, max_chars: int) -> str:
+    """Return a text of at most `max_chars` characters; `…` is the last one if the text was cut."""
+    return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
 def shown(path: str) -> str:

@@ -14,8 +14,7 @@
     │   └── CapabilityError          this rg cannot do what was asked
     ├── DecodeError                  rg's output is not what rg writes     (also ValueError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
-    └── AccessDeniedError            path, roots, denied_by: a path is outside of a tool's roots, or denied
-                                                                           (also PermissionError)
+    └── AccessDeniedError            path, roots, denied_by: no tool may use a path (also PermissionError)
 
 Other errors have the usual classes. A bad option raises pydantic's `ValidationError`. A missing `cwd`, and `paths` of
 which none exists, raise `FileNotFoundError`. A `cwd` that is a file raises `NotADirectoryError`, a NUL in a pattern or

@@ -162,7 +162,7 @@ class Elapsed(_Model, frozen=True):
 
 
 class Stats(_Model, frozen=True):
-    """Counts of rg. Before rg 15, `searches` counts only files with matches (rg-facts 25)."""
+    """Statistics of a search, counted by rg. Before rg 15, `searches` counts only files with matches (rg-facts 25)."""
 
     elapsed: Elapsed
     searches: int

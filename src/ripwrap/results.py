@@ -47,7 +47,7 @@ _SKIPPED: dict[SkipKind, tuple[str, str]] = {
     "outside": ("outside of the searched paths", "outside of the searched paths"),
     "other": ("not listed by rg", "not listed by rg"),
 }
-"""What a file is, and what several files are, for each kind of reason."""
+"""Texts about one file and about several files, for each kind of reason."""
 
 
 class GrepMatch(Match, frozen=True):
@@ -192,9 +192,9 @@ class SkippedFiles(BaseModel, frozen=True):
 class Coverage(BaseModel, frozen=True):
     """Files that a search read, and those that it left out.
 
-    The sum of all counts is the number of files below the searched paths: of all entries that are no directories, in
-    hidden and ignored directories, too. With `follow` the files behind links count. A directory that cannot be read
-    counts as nothing; `GrepResult.errors` names it.
+    The counts add up to the number of files below the searched paths. Each entry that is not a directory counts as a
+    file, also in hidden and ignored directories. With `follow`, files behind links count, too. Files in a directory
+    that cannot be read do not count; `GrepResult.errors` names the directory.
 
     Attributes:
         searched: Number of files that were searched to their end.
@@ -349,7 +349,7 @@ class Expansion(BaseModel, frozen=True):
 
     Attributes:
         path: Path of the file, as in the match.
-        to: Reason for the lines: they are a `definition`, a `block`, or the `lines` around the match.
+        to: Kind of the lines: a `definition`, a `block`, or the `lines` around the match.
         kind: Kind of the definition: `function`, the word of the language (`class`, `struct`), or in documents
             `heading`, `table` or `key`; empty if the line does not tell, or there is no definition.
         name: Name of the definition, e.g. `Shop.add`; `None` if there is none, or it has no name.

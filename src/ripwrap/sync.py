@@ -344,13 +344,14 @@ def expand(
 ) -> Expansion:
     """Read the lines around a match: the definition or the block that encloses it, or a number of lines.
 
-    Definitions are found by patterns for thirty languages and formats, without a parser: unusual code may be missed, or
-    end elsewhere. A definition begins with its decorators and the comments directly above it. Outside of definitions,
-    and in files of more than two million bytes, the block is shown. A block is indented below a line, or is in brackets
-    over several lines; its first line opens it, its last one closes it. Outside of blocks, it ends at blank lines.
+    Definitions are found by patterns for thirty languages and formats, without a parser. In unusual code, a definition
+    may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
+    Outside of definitions, and in files of more than two million bytes, the block is shown. A block is indented below a
+    line, or is in brackets over several lines; its first line opens it, its last one closes it. Outside of blocks, the
+    lines up to the next blank ones are shown.
 
-    The file is read now, and it is decoded as rg does: by its byte order mark, or as UTF-8. Its lines must still have
-    the text of the match.
+    The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The lines of the match must
+    still have the same text.
 
     ```python
     from ripwrap import sync
@@ -368,7 +369,7 @@ def expand(
 
     Args:
         match: A match or line of context, of `search()`, `grep()` or `search_messages()`, or a result of `rank()` or
-            `Index.search()`. Such a result is shown with the definition that it names.
+            `Index.search()`. For a result, the definition that it names is shown.
         to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
         lines: Number of lines before and after the match to show, in place of `to`.
         max_lines: Maximum number of lines; in a longer definition or block, lines in the middle are left out. The match
@@ -401,8 +402,8 @@ def coverage(
 ) -> Coverage:
     """Count the files that a search with these options reads, and those that it leaves out, by reason.
 
-    This takes as long as a search that reads every file, and in addition a walk through all directories, also through
-    those that rg leaves out. `why()` gives the reason for one file.
+    This takes as long as a search that reads every file, and in addition it walks through all directories, also
+    through those that rg leaves out. `why()` gives the reason for one file.
 
     ```python
     from ripwrap import sync

@@ -229,7 +229,8 @@ def test_these_tests_cover_every_operation_with_options() -> None:
         for parameter in inspect.signature(getattr(sync, name)).parameters.values()
         if parameter.kind is parameter.VAR_KEYWORD
     }
-    assert takes_options - {"rank"} == MODES.keys()  # its query consists of words: `test_rank.py`
+    others = {"rank", "coverage", "why"}  # the query of `rank` consists of words: `test_rank.py`
+    assert takes_options - others == MODES.keys()
     assert {"pattern", "paths", "glob", "type", "ignore_file", "encoding", "replace"} <= slots("search").keys()
     assert {"paths", "glob", "type", "ignore_file"} <= slots("files").keys()
 
@@ -315,6 +316,27 @@ def test_explain_passes_no_string_as_a_flag(rec: Recorder) -> None:
             flag for flag in found if flag.startswith(b"--regexp=")
         ]
         assert received(run)[1] == paths
+
+
+@pytest.mark.parametrize("operation", ["coverage", "why"])
+def test_reasons_pass_no_string_as_a_flag(rec: Recorder, tmp_path: Path, operation: str) -> None:
+    names = ["-", "--files", "--pre=evil.sh", "$(touch marker)", "\n"]
+    for name in names:
+        (tmp_path / name).write_text("x")
+    given = {**everything_nasty("search"), "paths": names}
+    del given["pattern"]
+    own = {*FRAMED, *LISTING, "--count", "--include-zero", "--text", "--max-count=1", "--max-depth=0", "--type-list"}
+    own.add(r"--regexp=\x00")
+    known = {*wanted("search", given)[0], *map(os.fsencode, own)}
+    for name in names if operation == "why" else [""]:
+        with suppress(SearchError):
+            call(operation, {**given, **({"path": name} if name else {})}, rec.path, cwd=tmp_path)
+        runs = rec.runs()
+        assert runs
+        for run in runs:
+            found, paths = received(run)
+            assert set(found) <= known
+            assert {os.fsdecode(path) for path in paths} <= {*names, "."}
 
 
 def test_retry_passes_no_string_as_a_flag(tmp_path: Path) -> None:

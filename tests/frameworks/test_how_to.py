@@ -1,4 +1,4 @@
-"""Every block of the page on agents runs offline and prints the output below it."""
+"""Every block of the pages on agents runs offline and prints the output below it."""
 
 import re
 import shutil
@@ -13,14 +13,14 @@ from support import offline
 pytestmark = [pytest.mark.extra, pytest.mark.slow]
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGE = (DOCS / "how-to" / "agents.md").read_text()
-BLOCKS = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", PAGE, re.MULTILINE | re.DOTALL)
+PAGES = "".join((DOCS / "how-to" / name).read_text() for name in ("agents.md", "agent-frameworks.md"))
+BLOCKS = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", PAGES, re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(("code", "printed"), BLOCKS)
-def test_block_on_the_agents_page_prints_the_output_below_it(code: str, printed: str, tmp_path: Path) -> None:
-    for module in re.findall(r"^(?:from|import) (\w+)", code, re.MULTILINE):
-        pytest.importorskip(module)
+def test_block_on_the_agents_pages_prints_the_output_below_it(code: str, printed: str, tmp_path: Path) -> None:
+    for module in re.findall(r"^(?:from|import) ([\w.]+)", code, re.MULTILINE):
+        pytest.importorskip(module, exc_type=ImportError)
     shutil.copytree(DOCS / "demo", tmp_path / "docs" / "demo")
     (tmp_path / "block.py").write_text(code)
     # LlamaIndex reads all attributes of its own Pydantic models, including deprecated ones.

@@ -214,12 +214,12 @@ def test_line_is_found_after_edits(tmp_path: Path, lines: list[str], changes: li
 @pytest.mark.parametrize(
     ("anchor", "error"),
     [
-        ("src/till.py", 'anchor must be a path, "#" and an anchor, like "src/till.py#42·k7q", got \'src/till.py\''),
-        ("src/till.py#42", "anchor must be a path"),
-        ("42·k7q", "anchor must be a path"),
-        ("src/till.py#42·k7", "anchor must be a path"),
-        ("src/till.py#42·k-q", "anchor must be a path"),
-        ("x" * 500, "anchor must be a path"),
+        ("src/till.py", "anchor must be PATH#LINE·HASH, like \"src/till.py#42·k7q\", got 'src/till.py'"),
+        ("src/till.py#42", "anchor must be PATH#LINE·HASH"),
+        ("42·k7q", "anchor must be PATH#LINE·HASH"),
+        ("src/till.py#42·k7", "anchor must be PATH#LINE·HASH"),
+        ("src/till.py#42·k-q", "anchor must be PATH#LINE·HASH"),
+        ("x" * 500, "anchor must be PATH#LINE·HASH"),
         ("src#1·k7q", "src is a directory; an anchor is in a file"),
         ("nothing.py#1·k7q", "nothing.py does not exist in "),
         ("../x.py#1·k7q", "../x.py is outside of the allowed directories"),

@@ -39,7 +39,9 @@ def test_no_denied_file_is_opened_or_shown(tmp_path: Path) -> None:
     done = subprocess.run(
         [*words, "-e", traced, sys.executable, hostile_deny.__file__, str(root), program, str(tmp_path / "index")],
         cwd=cwd,
-        env=os.environ | {"HOME": str(root), "TMPDIR": str(scratch), "PYTHONDONTWRITEBYTECODE": "1"},
+        env=os.environ
+        | {"HOME": str(root), "TMPDIR": str(scratch), "PYTHONDONTWRITEBYTECODE": "1"}
+        | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         capture_output=True,
         text=True,
         check=False,

@@ -12,7 +12,8 @@ from ripwrap._code.patterns.scanner import DIRECTIVE, scan_lines
 
 _HEAD_COST = 2
 _TAIL_COST = 4
-"""Lines of the head and of the tail that are shown: one for each so many lines next to the place itself."""
+"""Cost of a line for each line between it and the head, or the tail, of a span; the cost is 1 for each line between it
+and the place. `kept_lines()` keeps the lines that cost least."""
 
 _FUNCTION_WORDS = r"def(?:p|macro)?|fn|fun|func|function|sub|subroutine|proc|procedure"
 _TYPE_WORDS = (
@@ -21,7 +22,7 @@ _TYPE_WORDS = (
 )
 _KEYWORD = rf"\b(?:({_FUNCTION_WORDS})|({_TYPE_WORDS}))\b"
 _KINDS = {"html": "heading", "markdown": "heading", "rst": "heading", "ini": "table", "toml": "table", "yaml": "key"}
-"""Kind of the sections of each format of documents."""
+"""Kind of the sections in each format of documents."""
 
 _CREATE = re.compile(
     r"\s*CREATE\b[\w\s]*?\b(TABLE|VIEW|FUNCTION|PROCEDURE|PROC|TRIGGER|INDEX|TYPE|SCHEMA|DATABASE|SEQUENCE|ROLE|USER"
@@ -63,7 +64,7 @@ class LineSpan(NamedTuple):
 
 
 def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> tuple[Section, LineSpan] | None:
-    """Return the definition of some lines, and its lines with its decorators, or None at the top level.
+    """Return the definition that encloses lines, and its own lines with its decorators; None at the top level.
 
     It is the innermost definition of the first line that has one.
 
@@ -171,13 +172,13 @@ def gaps_between(span: LineSpan, kept: Sequence[int]) -> list[LineSpan]:
 def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list[LineSpan]:
     """Return for each place the lines around it that are shown with it, so that no line is shown twice.
 
-    Lines between two places belong to the window of the first as far as that goes, and to the second from there on.
+    Windows that overlap or touch are joined. In such a window, the lines between two places are shown with the first.
 
     Args:
-        places: Lines that are found, in order; none are in two places.
+        places: Lines that were found, in order; no line is in two places.
         windows: For each place the lines to show, which include it.
     """
-    # Windows that overlap or touch are one, so that a window may also reach over the places beside its own.
+    # Joined, because a window may also reach over the places beside its own.
     runs: list[LineSpan] = []
     for window in sorted(windows):
         if runs and window.first <= runs[-1].last + 1:

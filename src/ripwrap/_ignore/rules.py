@@ -20,11 +20,11 @@ _GIT_KINDS = 2
 """Number of kinds, at the end of `KINDS`, that are files of git."""
 
 _REPOSITORY = (".git", ".jj")
-"""Names that a repository has in its top folder; rg takes Jujutsu's for one from version 15 on."""
+"""Names in the top folder of a repository: of git, and of Jujutsu, which rg knows from version 15 on."""
 
 _FIRST_PARTS = tuple(kind.partition("/")[0] for kind in KINDS)
 IGNORE_NAMES = (*_FIRST_PARTS, ".jj")
-"""Names of entries that say something about ignore rules."""
+"""Names of the entries of a folder that affect which rules count in it."""
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -137,7 +137,7 @@ class IgnoreStack:
         levels: Rules of the files of each kind, the deepest first, each with the length of its folder's path.
         kinds: Kinds of files that are read.
         ignore_case: True if the case of ASCII letters does not count.
-        require_git: True if the files of git count only in a repository, and those above it do not count in it.
+        require_git: True if git's ignore files count only in a repository, and only those of this repository.
         in_repository: True if the folder is in a repository; known with `require_git` only.
     """
 

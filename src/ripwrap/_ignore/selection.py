@@ -133,7 +133,7 @@ class Selection:
         return Folder(path, real, folder.depth + 1, stack, folder.device, above)
 
     def check(self, folder: Folder, name: str) -> tuple[bool, Cause | None]:
-        """Return True for an entry that is a folder, and the reason why rg leaves it out; `None` if it does not."""
+        """Return True if an entry is a folder, and the reason why rg leaves it out; `None` if rg does not."""
         path = folder.join(name)
         try:
             info = os.lstat(os.path.join(self.cwd, path))
@@ -158,7 +158,9 @@ class Selection:
         return is_folder, cause
 
     def find_cause(self, searched: str, parts: Sequence[str]) -> tuple[str | None, Cause | None]:
-        """Return the path that is left out, `None` for the last one, and the cause; `None` if a search reads it.
+        """Return the path that is left out, and the cause.
+
+        The path is `None` if it is that of the last name. Both are `None` if a search reads the file.
 
         Args:
             searched: Path that is searched.
@@ -202,7 +204,7 @@ class Selection:
         return None if stat.S_ISREG(info.st_mode) else Cause("special")
 
     def _ignoring(self, folder: Folder, name: str, text: str, *, is_folder: bool) -> Rule | None:
-        """Return the rule of an ignore file that decides; the relative `text` is for files outside of the tree."""
+        """Return the rule of an ignore file that decides; `text`, a relative path, is for files outside of the tree."""
         stack = folder.stack
         rule = stack.match(match_text(os.path.join(folder.real, name)), is_folder=is_folder)
         if rule is None and stack.git_counts:

@@ -1,7 +1,8 @@
 """Say which files a search reads, and why it does not read the others.
 
-rg itself says which files it reads: one run looks for a NUL byte in each (`--count --include-zero`), so it also tells
-binary files. The reasons for the other files come from `_ignore/selection.py`, which reads ignore files as rg does.
+rg itself says which files it reads: one run looks for a NUL byte in each (`--count --include-zero`), which also tells
+which files are binary. The reasons for the other files come from `_ignore/selection.py`, which reads ignore files as rg
+does.
 """
 
 import errno
@@ -101,8 +102,8 @@ async def coverage(
 ) -> Coverage:
     """Count the files that a search with these options reads, and those that it leaves out, by reason.
 
-    This takes as long as a search that reads every file, and in addition a walk through all directories, also through
-    those that rg leaves out. `why()` gives the reason for one file.
+    This takes as long as a search that reads every file, and in addition it walks through all directories, also
+    through those that rg leaves out. `why()` gives the reason for one file.
 
     ```python
     import asyncio
@@ -175,7 +176,7 @@ def coverage_request(
         inside: See `CoverageRequest`.
     """
     own = tuple(name for name in ARGUMENTS if name not in ("pattern", "limit"))
-    search_command("", cwd, (), options, arguments=own)  # checks all options; the next command has but a few
+    search_command("", cwd, (), options, arguments=own)  # checks all options; the next command has only some of them
     command = _nul_command(cwd, paths, options) if read else files_command(cwd, paths, _file_options(options))
     return CoverageRequest(command, options, check_timeout(timeout), inside=inside, read=read)
 
@@ -273,7 +274,7 @@ def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector
         stop,
         whole=request.read,
     ):
-        unread = one.path in unreadable or (request.read and _error(request, one.path))
+        unread = one.path in unreadable or (request.read and _read_error(request, one.path))
         tally.add(one.path, one.cause.kind if one.cause else "unreadable" if unread else "other")
     groups = (
         SkippedFiles(
@@ -326,7 +327,7 @@ def _folders_above(path: str) -> Iterator[str]:
         path = parent
 
 
-def _error(request: CoverageRequest, path: str) -> str:
+def _read_error(request: CoverageRequest, path: str) -> str:
     """Return the reason why a file or directory cannot be read; empty if it can be read."""
     full = os.path.join(request.command.cwd, path)
     try:
@@ -345,7 +346,7 @@ def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKi
     """Return the reason for a file that was left out; `error` is rg's, if it could not read the file."""
     if kind == "binary":
         return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
-    # Hints are tried, with links followed, so without `read` there are none.
+    # A hint is given only after a check, which may follow links. So there are none without `read`.
     if kind == "other" or (kind == "unreadable" and error) or not request.read:
         return Reason(path=path, kind=kind, matched=path, detail=error)
     return _reason(request, types, path)
@@ -358,7 +359,7 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     checked = files_command(cwd, (), {**_file_options(request.options), "max_depth": 0})
     await run.collect(Step(checked, lambda: ListingCollector(PathDecoder(), 0), request.timeout))
     types = await _types(run, request)
-    reason, may_be_binary = await run.call(partial(_reason_and_kind, request, types))
+    reason, may_be_binary = await run.call(partial(_reason_by_rules, request, types))
     if not may_be_binary:
         return reason
     encoding = cast("SearchOptions", {name: request.options[name] for name in ("encoding",) if name in request.options})
@@ -375,7 +376,7 @@ async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     return Reason(path=path, kind="binary", matched=path, offset=offset, hints=hints)
 
 
-def _reason_and_kind(request: CoverageRequest, types: FileTypes) -> tuple[Reason, bool]:
+def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason, bool]:
     """Return the reason for the path of `why()`, and True if rg would search the file unless it is binary.
 
     Raises:
@@ -440,7 +441,7 @@ def _find_reason(request: CoverageRequest, types: FileTypes, path: str) -> tuple
         if parts is None:
             continue
         matched, cause = selection.find_cause(searched, parts)
-        if cause is None and (error := _error(request, path)):
+        if cause is None and (error := _read_error(request, path)):
             cause = Cause("unreadable", detail=error)
         if cause is None:
             return Reason(path=path, kind="searched", matched=path), None

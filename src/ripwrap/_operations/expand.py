@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from ripwrap._code.enclosing import LineSpan, block_at, definition_at, definition_kind, gaps_between, kept_lines
 from ripwrap._ripgrep.runner import AsyncRunner, Runner
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import BOMS, plural, raw_bytes, shown, text_of
+from ripwrap._text import byte_order_mark, cut_text, plural, raw_bytes, shown, text_of
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Context, Match
 from ripwrap.options import StrPath, check_limit, check_timeout
@@ -24,7 +24,7 @@ EXPAND_LINES = 100
 """Lines of an expansion, if the caller does not say otherwise."""
 
 MAX_SOURCE_BYTES = 2_000_000
-"""Bytes of the largest file in which definitions are found. It takes a quarter of a second."""
+"""Bytes of the largest file in which definitions are found; that takes a quarter of a second."""
 
 _NEAR_LINES = 10_000
 """Lines before and after a place that are read of a larger file."""
@@ -42,13 +42,14 @@ async def expand(
 ) -> Expansion:
     """Read the lines around a match: the definition or the block that encloses it, or a number of lines.
 
-    Definitions are found by patterns for thirty languages and formats, without a parser: unusual code may be missed, or
-    end elsewhere. A definition begins with its decorators and the comments directly above it. Outside of definitions,
-    and in files of more than two million bytes, the block is shown. A block is indented below a line, or is in brackets
-    over several lines; its first line opens it, its last one closes it. Outside of blocks, it ends at blank lines.
+    Definitions are found by patterns for thirty languages and formats, without a parser. In unusual code, a definition
+    may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
+    Outside of definitions, and in files of more than two million bytes, the block is shown. A block is indented below a
+    line, or is in brackets over several lines; its first line opens it, its last one closes it. Outside of blocks, the
+    lines up to the next blank ones are shown.
 
-    The file is read now, and it is decoded as rg does: by its byte order mark, or as UTF-8. Its lines must still have
-    the text of the match.
+    The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The lines of the match must
+    still have the same text.
 
     ```python
     import asyncio
@@ -73,7 +74,7 @@ async def expand(
 
     Args:
         match: A match or line of context, of `search()`, `grep()` or `search_messages()`, or a result of `rank()` or
-            `Index.search()`. Such a result is shown with the definition that it names.
+            `Index.search()`. For a result, the definition that it names is shown.
         to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
         lines: Number of lines before and after the match to show, in place of `to`.
         max_lines: Maximum number of lines; in a longer definition or block, lines in the middle are left out. The match
@@ -260,7 +261,7 @@ def _open_text(
     with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.peek(4)
-        mark, encoding = next(((mark, name) for mark, name in BOMS if start.startswith(mark)), (b"", "utf-8"))
+        mark, encoding = byte_order_mark(start)
         file.read(len(mark))
         # Surrogates keep the bytes that are not UTF-8.
         errors = "surrogateescape" if encoding == "utf-8" else "replace"
@@ -295,5 +296,4 @@ def _changed_error(request: ExpandRequest, source: Source, now: Sequence[str]) -
 
 
 def _quoted(text: str) -> str:
-    text = text.strip()
-    return repr(text if len(text) <= _MAX_QUOTED_CHARS else text[: _MAX_QUOTED_CHARS - 1] + "…")
+    return repr(cut_text(text.strip(), _MAX_QUOTED_CHARS))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ripwrap._ranking.query import Query
 from ripwrap._ranking.scoring import RankedCandidate, count_words, most_relevant_lines
-from ripwrap._text import BOMS, raw_bytes, text_of
+from ripwrap._text import byte_order_mark, raw_bytes, text_of
 from ripwrap.results import RankedChunk
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def cut_to_limit(raw: bytes) -> bytes:
     if len(raw) <= MAX_FILE_BYTES:
         return raw
     cut = raw.rfind(b"\n", 0, MAX_FILE_BYTES) + 1 or MAX_FILE_BYTES
-    encoding = next((encoding for bom, encoding in BOMS if raw.startswith(bom)), "utf-8")
+    _, encoding = byte_order_mark(raw)
     decoder = codecs.getincrementaldecoder(encoding)("ignore")
     decoder.decode(raw[:cut])
     begun, _ = decoder.getstate()  # bytes of a character that the cut divides
@@ -65,9 +65,9 @@ def cut_to_limit(raw: bytes) -> bytes:
 
 def decode_source(path: str, raw: bytes) -> SourceText | None:
     """Decode a file as rg does: by its byte order mark, or as UTF-8; return None if it is binary."""
-    for bom, encoding in BOMS:
-        if raw.startswith(bom):
-            return SourceText(path, raw[len(bom) :].decode(encoding, "replace"), exact=True, marked=True)
+    mark, encoding = byte_order_mark(raw)
+    if mark:
+        return SourceText(path, raw[len(mark) :].decode(encoding, "replace"), exact=True, marked=True)
     if b"\0" in raw:
         return None
     try:

@@ -12,8 +12,8 @@ MAX_NAMED_FILES = 1000
 class RoundRobinCollector(PageCollector):
     """Collector of a page of matches in round-robin order, and of the names of the files with a match.
 
-    At most three times as many matches as the page has are held, with their context; if `max_files` is less than
-    `max_matches`, so many for each file.
+    It holds at most three times as many matches as the page has, with their context. If `max_files` is less than
+    `max_matches`, it holds that many for each file.
     """
 
     def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:

@@ -39,7 +39,7 @@ except ImportError as _error:
     ) from _error
 
 from ripwrap import sync
-from ripwrap._text import BOMS, is_binary
+from ripwrap._text import byte_order_mark, is_binary
 from ripwrap.workspace.dispatch import TOOL_ERRORS
 
 __all__ = ["RipwrapBackend"]
@@ -54,7 +54,7 @@ MAX_BINARY_BYTES = 500 * 1024
 """Bytes of a binary file that `read()` returns, as the sandboxes of deepagents do."""
 
 _PLAIN_GLOB = re.compile(r"(?:[^!,\\{}\[]|\{[^!\\{}\[]*\})+")
-"""Globs without what the workspace reads in another way: lists, negation, escapes, and sets, which are of bytes."""
+"""Globs that the workspace reads as deepagents does: without lists, negation, escapes and sets (of bytes, in rg)."""
 
 
 class _RelativePathError(ValueError):
@@ -67,8 +67,8 @@ class RipwrapBackend(BackendProtocol):
         agent = create_deep_agent(model=model, backend=RipwrapBackend(sync.Workspace("src")))
 
     `grep()` and `glob()` leave out what ignore files exclude. `ls()` and `read()` take every file below the roots.
-    `write()`, `edit()` and `upload_files()` refuse. `grep()` returns no more than `max_chars` of the workspace has room
-    for, with lines of at most `max_line` characters, and then says that the result is truncated.
+    `write()`, `edit()` and `upload_files()` refuse. `grep()` returns as many matches as fit into `max_chars` of the
+    workspace, with lines of at most `max_line` characters; `truncated` says that there are more.
 
     deepagents itself writes files, such as results that are too long for the context. So route only a folder here:
     `CompositeBackend(default=StateBackend(), routes={"/code/": RipwrapBackend(workspace)})`.
@@ -272,7 +272,7 @@ def _coarse(glob: str) -> str:
 
 def _lines(content: bytes, offset: int, limit: int) -> ReadResult:
     """Return lines from an offset on; ripgrep's encodings are decoded, and other bytes become U+FFFD."""
-    mark, encoding = next(((mark, name) for mark, name in BOMS if content.startswith(mark)), (b"", "utf-8"))
+    mark, encoding = byte_order_mark(content)
     text = content[len(mark) :].decode(encoding, "replace")
     if not text.strip():
         return ReadResult(file_data=FileData(content=text, encoding="utf-8"))

@@ -119,7 +119,9 @@ class WorkspaceSearch(AbstractCapability[AgentDepsT]):
         ref = ctx.workspace.ref
         if ref is None or ref.provider not in ("local", PROVIDER):
             where = "an unknown place" if ref is None else f"{ref.provider}:{ref.id}"
-            raise UserError(f"WorkspaceSearch searches files of this machine, and the workspace is in {where}")
+            raise UserError(
+                f"WorkspaceSearch searches files of this machine, and the workspace is in {where}; use LocalWorkspace"
+            )
         if folder not in self._made:
             self._made[folder] = WorkspaceToolset(self.make(folder))
         return self._made[folder]

@@ -399,7 +399,7 @@ class BaseIndex:
         hybrid_weight: float | None = None,
         patience: float | None = None,
     ) -> Found:
-        """Search as `Index.search()` does; wait `patience` seconds for the embedder, or as long as its limits say."""
+        """Search as `Index.search()` does; wait for the embedder `patience` seconds, or as long as its limits say."""
         query, limit, max_age = parse_query(text), check_limit(limit), check_max_age(max_age)
         check_weight(hybrid_weight)
         if hybrid_weight and self._hybrid is None:

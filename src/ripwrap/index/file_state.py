@@ -225,7 +225,7 @@ class IndexedFile:
         """
         self.path = path
         self.digest = digest
-        self.changed = False
+        self.changed: bool = False
         self._root, self._follow = root, follow
         self._stamp = stamp
         self._raw: bytes | None = None

@@ -247,8 +247,8 @@ class VectorSearch:
         search: Returns the pool of a view, with cosines, or `None` if the view has no vectors; `None` if vectors cannot
             be searched.
         weight: Weight of vectors in the score, from 0 to 1; `None` is the default.
-        unavailable: Why vectors cannot be searched.
-        incomplete: Which vectors are missing.
+        unavailable: Reason why vectors cannot be searched; empty if they can.
+        incomplete: Sentence about the vectors that are missing; empty if none is.
     """
 
     search: "Callable[[Connection, int], Pool | None] | None"
@@ -265,7 +265,7 @@ class EmbedderInfo:
         name: The model, as `provider:model`.
         dimension: Number of values in a vector; `None` until it is known.
         destination: Where texts are sent, in a sentence.
-        sent: Number of texts and of characters that were sent, and are not stored yet.
+        sent: Numbers of texts and of characters that were sent, as far as the index does not have them yet.
     """
 
     name: str

@@ -47,8 +47,8 @@ class Found:
         chunks: Results, the best first.
         changed: True if files have changed since they were indexed, so that their chunks are missing in `chunks`.
         by_vectors: True if the chunks were ranked by vectors, too.
-        unavailable: Why vectors were not searched; empty if they were, or without an embedder.
-        incomplete: Which vectors are missing.
+        unavailable: Reason why vectors were not searched; empty if they were, or without an embedder.
+        incomplete: Sentence about the vectors that are missing; empty if none is.
     """
 
     chunks: list[RankedChunk]
@@ -107,7 +107,7 @@ def search(
 
 
 def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:
-    """Return the chunks of a view that are best by BM25, and those of some chunks that define a symbol of the query.
+    """Return the chunks of a view that are best by BM25, and those among the chunks in `defined`.
 
     The weight of a word is counted over all views. Chunks of other views are dropped afterwards. Chunks with the same
     score are in the order of path and start, so that the order in which files were indexed does not matter.
@@ -126,7 +126,7 @@ def _word_pool(database: "Connection", match: WordMatches, view: int, defined: C
 
 
 def _find_definitions(database: "Connection", symbols: Collection[str]) -> dict[int, set[str]]:
-    """Map the chunks that define some of the symbols to these."""
+    """Map each chunk that defines one of the symbols to the symbols that it defines."""
     found: dict[int, set[str]] = {}
     for row, name in _select(database, "SELECT chunk, name FROM definition WHERE name IN ({})", list(symbols)):
         found.setdefault(row, set()).add(name)

@@ -97,7 +97,7 @@ class FoundFiles:
     unsure: tuple[str, ...]
 
     def without_replaced(self, view: View) -> "FoundFiles":
-        """Return the paths that are still files: rg would follow a link that it gets by name, and wait for a pipe.
+        """Return the paths that are still regular files: a link would be followed by rg, and a pipe waited for.
 
         Raises:
             TimeoutError: The caller is cancelled.

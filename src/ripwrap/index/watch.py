@@ -50,8 +50,8 @@ async def watch_folder(
     Args:
         root: Folder, as a real path.
         own: Folder of the index; changes of its files are ignored.
-        refresh: Refreshes the index.
-        watched: Returns a context manager to hold while the folder is watched.
+        refresh: Function that refreshes the index.
+        watched: Function that returns a context manager to hold while the folder is watched.
     """
     waiter, stack = _Waiter(root, own), ExitStack()
     try:
@@ -85,7 +85,7 @@ def watch_blocking(
         own: Folder of the index; changes of its files are ignored.
         refresh: Refreshes the index within `timeout` seconds.
         timeout: Seconds, counted from the request for the first item; `None` is for ever.
-        watched: Returns a context manager to hold while the folder is watched.
+        watched: Function that returns a context manager to hold while the folder is watched.
 
     Raises:
         TimeoutError: The time is over.

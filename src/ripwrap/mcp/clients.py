@@ -83,8 +83,8 @@ class Client:
     """
 
     def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
-        self.has_index = options.get("index", False) is not False
-        self.sends_texts = _sends_texts(options.get("embedder"))
+        self.has_index: bool = options.get("index", False) is not False
+        self.sends_texts: bool = _sends_texts(options.get("embedder"))
         self._given = given
         self._options = options
         self._read: Workspace | None = None

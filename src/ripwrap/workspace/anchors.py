@@ -1,4 +1,4 @@
-"""Anchors: numbers of lines with a short hash of the text, such as `42·k7q`, that tell if a line is still the same.
+"""Anchors: numbers of lines with a short hash of the text, such as `42·k7q`, to check that a line is still the same.
 
 The hash is the CRC-32 (that of zlib) of the first 1,000 characters of the line in UTF-8, without white space at the
 end. Its lowest 15 bits are written as three digits in Crockford's base 32: digits and lowercase letters without i, l, o
@@ -11,6 +11,8 @@ import re
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from ripwrap._text import cut_text
 
 HASHED_CHARS = 1_000
 """Characters of a line that the hash depends on."""
@@ -25,7 +27,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _READ_AS = str.maketrans("ilo", "110")
 """Digits that are read for letters that look like them, as Crockford's base 32 does."""
 _ANCHOR = re.compile(r"\s*(\d{1,10})\s*[·•⋅∙]\s*([0-9a-zA-Z]{3})\s*[:-]?\s*")
-"""An anchor, as an answer has it or with another dot."""
+"""An anchor as answers have it, also with a similar dot."""
 
 
 class Anchor(NamedTuple):
@@ -51,7 +53,7 @@ def line_hashes(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def parse_anchor(text: str) -> Anchor | None:
-    """Return the anchor in a text, or None if it is none."""
+    """Return the anchor in a text, or None if the text is not an anchor."""
     found = _ANCHOR.fullmatch(text)
     return None if found is None else Anchor(int(found[1]), found[2].lower().translate(_READ_AS))
 
@@ -65,13 +67,13 @@ def parse_place(text: str) -> tuple[str, Anchor]:
     found = re.fullmatch(rf"(.+)[#:]({_ANCHOR.pattern})", text)
     anchor = None if found is None else parse_anchor(found[2])
     if found is None or anchor is None:
-        quoted = text if len(text) <= MAX_QUOTED_CHARS else text[: MAX_QUOTED_CHARS - 1] + "…"
-        raise ValueError(f'anchor must be a path, "#" and an anchor, like "src/till.py#42·k7q", got {quoted!r}')
+        quoted = cut_text(text, MAX_QUOTED_CHARS)
+        raise ValueError(f'anchor must be PATH#LINE·HASH, like "src/till.py#42·k7q", got {quoted!r}')
     return found[1], anchor
 
 
 def labels(first: int, hashes: Sequence[str], count: int) -> list[str]:
-    """Return what stands before each of some consecutive lines: its number, or its anchor if its hash is known.
+    """Return the label of each of some consecutive lines: its anchor if its hash is known, else its number.
 
     Args:
         first: Number of the first line.

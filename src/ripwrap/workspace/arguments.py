@@ -27,6 +27,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 from typing_extensions import TypedDict
 
+from ripwrap._text import cut_text
 from ripwrap.options import ALIASES, suggest
 from ripwrap.workspace.anchors import MAX_QUOTED_CHARS, SEPARATOR, parse_anchor
 
@@ -541,4 +542,4 @@ def _snake_case(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return text if len(text) <= MAX_QUOTED_CHARS else text[: MAX_QUOTED_CHARS - 1] + "…"
+    return cut_text(text, MAX_QUOTED_CHARS)

@@ -177,11 +177,8 @@ def scope_notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool, e
 def denied_note(number: int) -> Iterator[str]:
     """Yield a note with the number of denied files and directories that are left out, if there are any."""
     if number:
-        yield (
-            f"{plural(number, 'denied file')} or directories not listed."
-            if number > 1
-            else ("1 denied file or directory not listed.")
-        )
+        what = "denied file or directory" if number == 1 else "denied files or directories"
+        yield f"{number} {what} not listed."
 
 
 def _path_error_text(error: PathError) -> str:

@@ -16,7 +16,7 @@ from ripwrap.results import RankedChunk
 from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.arguments import CodebaseSearchArguments
 from ripwrap.workspace.budget import notes_of, shortened, snippet
-from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, grown_chunks, read_source_file
+from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, expand_chunks, read_source_file
 from ripwrap.workspace.grep_content import spell_as_argument
 from ripwrap.workspace.redact import redact
 from ripwrap.workspace.results import CodebaseSearchResult, CodePlace, Ranking
@@ -156,7 +156,7 @@ def _fit_to_budget(
     def fits(grown: Sequence[RankedChunk]) -> bool:
         return len(str(answer(grown, MAX_DEFINITION_LINES, left_out))) <= settings.max_chars
 
-    grown = grown_chunks(best, read, fits)
+    grown = expand_chunks(best, read, fits)
     return fitted if grown == best else answer(grown, MAX_DEFINITION_LINES, left_out)
 
 

@@ -95,11 +95,11 @@ class Workspace:
     used, both tools search the files without it. On Linux the workspace then watches the roots, so that a search lists
     no files while nothing changes (see `Index.watch()`), until `aclose()` or the end of the object.
 
-    With an `embedder`, too, `index_codebase` embeds the texts of the index, and `codebase_search` ranks by words and
+    With an `embedder` as well, `index_codebase` embeds the texts of the index, and `codebase_search` ranks by words and
     embeddings. If the provider fails, it ranks by words alone, and says so. `index_status` names the model, where texts
     are sent, and how much was sent so far.
 
-    With `anchors` there is `resolve`, too.
+    With `anchors` there is also `resolve`.
 
     A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows anything
     outside of the roots. Ignore files above a root and git's global ones have no effect, unless `outer_ignore` is set.
@@ -154,7 +154,7 @@ class Workspace:
                 machine, `"provider:model"`, or an `Embedder`. Tools send texts and queries to this provider and to no
                 other. So `"auto"`, which chooses a provider by the environment, is refused. With `None`, words alone
                 are searched, and nothing is sent.
-            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is .34.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34.
             deny: Globs of files and directories that no tool opens or shows, as in `.gitignore`, in any case:
                 `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has those of usual files with secrets.
             show_denied: Denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a note, or
@@ -477,7 +477,7 @@ class Workspace:
 
         Answers show lines with anchors: in `42·k7q: …`, 42 is the number of the line, and k7q a hash of its text. Pass
         the path and the anchor before you edit a line that you read some time ago. The answer says that the line is
-        unchanged, moved to another number, or is gone.
+        unchanged, has moved to another number, or is gone.
 
         Args:
             anchor (str): Path of the file, `#` and the anchor, e.g. `src/till.py#42·k7q`.
@@ -498,14 +498,14 @@ class Workspace:
             FileNotFoundError: The path does not exist.
             IsADirectoryError: The path is a directory.
             PermissionError: The file cannot be read.
-            ValueError: The argument is no anchor, or the file is binary.
+            ValueError: The argument is not an anchor, or the file is binary.
             TimeoutError: The file was not read in time.
         """
         arguments = parse_arguments(ResolveArguments, {"anchor": anchor})
         return await run_resolve(self._tools.runner, self._tools.settings, arguments)
 
     async def read_bytes(self, path: str, *, max_bytes: int | None = None) -> bytes:
-        """Return the bytes of a file. This is no tool: it is for backends of frameworks, and needs no rg.
+        """Return the bytes of a file. This is not a tool: it is for backends of frameworks, and needs no rg.
 
         With `redact`, keys, tokens and passwords are masked, as in answers.
 
@@ -523,11 +523,11 @@ class Workspace:
         return await run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes)
 
     async def file_info(self, path: str = ".") -> FileInfo:
-        """Return the size and time of a file or directory; raises what `read_bytes()` does. This is no tool."""
+        """Return the size and time of a file or directory; raises what `read_bytes()` does. This is not a tool."""
         return await run_file_info(self._tools.runner, self._tools.settings, path)
 
     async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
-        """Return the entries of one directory, hidden and ignored ones too, sorted by name. This is no tool.
+        """Return the entries of one directory, hidden and ignored ones too, sorted by name. This is not a tool.
 
         Denied entries, and links that lead out of the roots, are left out. If there are several roots, the entries of
         `.` are the roots.

@@ -55,7 +55,7 @@ class _Glob:
 
     Attributes:
         given: Text, as the user wrote it.
-        spellings: Globs for rg that match it in every spelling.
+        spellings: Globs for rg that together match every spelling of the same paths.
         rules: Rules that match the same paths, and a few more spellings.
     """
 
@@ -85,7 +85,7 @@ class DenyRules:
         self._glob_of_folder = functools.lru_cache(_CACHED_FOLDERS)(self._denied_folder)
 
     def __bool__(self) -> bool:
-        """Return whether there are any."""
+        """Return True if there are globs."""
         return bool(self.globs)
 
     def glob_of(self, path: str, *, folder: bool = False) -> str | None:
@@ -204,7 +204,7 @@ def _rule(glob: str, given: str) -> "Rule":
 def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
     """Return a fast function that is false for the last part of a path only if no rule matches the path.
 
-    A listing has many thousand paths, of which no rule matches nearly all.
+    A listing has many thousands of paths, and hardly any of them matches a rule.
     """
     from ripwrap._ignore.globs import glob_pattern
 
@@ -252,7 +252,7 @@ def _texts(path: str) -> Iterator[str]:
 
 
 def _from_root(glob: str) -> str:
-    """Return a glob below the path of a root, from which it starts unless it is about any depth."""
+    """Return a glob for use below the path of a root; without a slash, it matches at any depth."""
     return glob.removeprefix("/") if "/" in glob.rstrip("/") else f"**/{glob}"
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 from pydantic import Field
 
 from ripwrap._ripgrep.runner import C, Lock, Runner, Step, T
+from ripwrap._text import cut_text
 from ripwrap.binary.resolver import how_to_install
 from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError, RipwrapError, spell_error
 from ripwrap.options import StrPath
@@ -245,7 +246,7 @@ class ToolDispatcher:
                 return await self.required_indexes("index_health_check").index_health_check(run)
             case _:
                 raise TypeError(
-                    f"{type(arguments).__name__} is not the arguments of a tool; pass the value that parse() returns"
+                    f"a tool takes the arguments that parse() returns, got {type(arguments).__name__}; pass those"
                 )
 
     def indexes(self) -> "Indexes | None":
@@ -286,8 +287,7 @@ class ToolDispatcher:
         return self._cut(f"Error: {said}")
 
     def _cut(self, text: str) -> str:
-        max_chars = self.settings.max_chars
-        return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
+        return cut_text(text, self.settings.max_chars)
 
 
 def without_rg(error: BinaryError) -> str:

@@ -1,4 +1,4 @@
-"""Grow what a tool shows to the definitions around it: matches of `grep_content`, results of `codebase_search`."""
+"""Expand matches of `grep_content` and results of `codebase_search` to the definitions around them."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ class SourceFile:
         return [*self.lines[span.first - 1 : span.last]] == [line.removesuffix("\r") for line in wanted]
 
     def text(self, span: LineSpan) -> str:
-        """Return lines as they may be shown, with secrets masked; the last line has no end."""
+        """Return lines as they may be shown, with secrets masked, without a newline at the end."""
         text = "\n".join(self.lines[span.first - 1 : span.last])
         return self.redactor(text, span.first).text if self.redactor else text
 
@@ -80,7 +80,7 @@ def read_source_file(settings: Settings, location: Location, path: str, redactor
     return SourceFile(lines, PatternOutline(path, lines), redactor)
 
 
-def grown_matches(
+def expand_matches(
     file: SourceFile, found: FileMatches, matches: Sequence[ContentMatch], reach: int, max_line: int
 ) -> list[ContentMatch]:
     """Return the first matches of a file with the lines of their definitions; no line is in two matches.
@@ -125,7 +125,7 @@ def _shown_lines(file: SourceFile, span: LineSpan, max_line: int) -> tuple[str, 
     return tuple(snippet(line, 1, max_line) for line in file.text(span).split("\n"))
 
 
-def grown_chunks(
+def expand_chunks(
     chunks: Sequence[RankedChunk],
     read: Callable[[str], SourceFile | None],
     fits: Callable[[Sequence[RankedChunk]], bool],

@@ -20,7 +20,7 @@ from ripwrap.models import PathError
 from ripwrap.options import FileOptions
 from ripwrap.workspace.arguments import EntryType, FindFilesArguments
 from ripwrap.workspace.budget import denied_note, listed, scope_notes, shortened
-from ripwrap.workspace.results import Engine, FindFilesResult, printable
+from ripwrap.workspace.results import Engine, FindFilesResult, printable_start
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import (
     NO_LIMIT,
@@ -38,9 +38,6 @@ from ripwrap.workspace.unsearched import unsearched_notes
 
 EXPLAIN_SECONDS = 5.0
 """Seconds for finding out why no file was found."""
-
-MAX_NAME_CHARS = 300
-"""Maximum number of characters that are shown of the name of a file that would be listed."""
 
 MIN_FILE_CHARS = 2
 """Minimum number of characters that a file takes in an answer."""
@@ -212,7 +209,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
         return f"{nothing}."
     if _is_file(scope.location):
         is_what = "is a file" if arguments.entry_type == "directory" else f"does not match {arguments.pattern}"
-        return f"{nothing}: {printable(f'{scope.location.name} {is_what}')[:MAX_NAME_CHARS]}."
+        return f"{nothing}: {printable_start(f'{scope.location.name} {is_what}')}."
     deadline = time.monotonic() + EXPLAIN_SECONDS
     everything = _wider(scope, UNSEEN, EXPLAIN_SECONDS)
     said = f"{nothing}."
@@ -225,7 +222,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
                     more, names = alone, [name]
                     break
             much = ("" if more.exact else "at least ") + plural(more.total, noun)
-            first = printable(_shown_entry(scope.location, more.paths[0]))[:MAX_NAME_CHARS]
+            first = printable_start(_shown_entry(scope.location, more.paths[0]))
             kinds = " and ".join(UNSEEN[name][0] for name in names)
             ways = ", ".join(UNSEEN[name][1] for name in names)
             said = f"{nothing}. There would be {much} with {kinds} {nouns} included ({ways}), first {first}."
@@ -237,7 +234,7 @@ async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, fo
     directory = await _directory_named(run, everything, arguments.pattern)
     if directory is None:
         return said
-    name = printable(scope.location.shown(directory))[:MAX_NAME_CHARS]
+    name = printable_start(scope.location.shown(directory))
     return f"{said} {name} is a directory: pass it as path to list its files, or entry_type=directory to find it."
 
 

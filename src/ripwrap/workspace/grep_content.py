@@ -29,8 +29,8 @@ from ripwrap.options import SearchOptions
 from ripwrap.results import FileMatches
 from ripwrap.workspace.arguments import GrepContentArguments
 from ripwrap.workspace.budget import Page, content_matches, fit_to_budget, listed, notes_of, shortened
-from ripwrap.workspace.expansion import REACHES, SourceFile, grown_matches, read_source_file
-from ripwrap.workspace.results import FileHits, GrepContentResult, printable
+from ripwrap.workspace.expansion import REACHES, SourceFile, expand_matches, read_source_file
+from ripwrap.workspace.results import FileHits, GrepContentResult, printable_start
 from ripwrap.workspace.scope import (
     HIDDEN_RULES,
     NO_LIMIT,
@@ -58,9 +58,6 @@ MIN_MATCH_CHARS = 6
 
 MIN_FILE_CHARS = 2
 """Minimum number of characters that a file takes in an answer."""
-
-MAX_NAME_CHARS = 300
-"""Maximum number of characters that are shown of the name of a file that would match."""
 
 HIDDEN_SECONDS = 1.0
 """Seconds for counting the matches in hidden files."""
@@ -349,7 +346,7 @@ def _fit_expanded(
     shown = {name: list(matches) for name, matches in groupby(fitted.matches, key=lambda match: match.file)}
     for reach in REACHES:
         grown = {
-            name: grown_matches(sources[name], files[name], matches, reach, settings.max_line)
+            name: expand_matches(sources[name], files[name], matches, reach, settings.max_line)
             if name in sources
             else matches
             for name, matches in shown.items()
@@ -389,7 +386,7 @@ def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
     if found.dropped_records:
         location, allowed = query.scope.location, query.allowed
         names = (path for path in found.dropped if location.has(path) and (allowed is None or allowed(path)))
-        where = "".join(f", e.g. in {printable(location.shown(path))[:MAX_NAME_CHARS]}" for path in islice(names, 1))
+        where = "".join(f", e.g. in {printable_start(location.shown(path))}" for path in islice(names, 1))
         yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
         yield f"{plural(found.binary, 'file')} taken for binary from the first NUL byte on; matches may be missing."
@@ -490,7 +487,7 @@ async def _explained(run: Runner, query: Query) -> str:
         query.options,
         step,
         how,
-        lambda path: printable(location.shown(path))[:MAX_NAME_CHARS],
+        lambda path: printable_start(location.shown(path)),
     )
     return f" {said}" if said else ""
 

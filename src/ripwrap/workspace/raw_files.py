@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import BOMS, plural, shown
+from ripwrap._text import byte_order_mark, plural, shown
 from ripwrap.errors import AccessDeniedError
 from ripwrap.workspace.redact import key_lines, redact
 from ripwrap.workspace.sandbox import Location, Sandbox
@@ -69,7 +69,7 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
 
 def _masked(content: bytes) -> bytes:
     """Mask the secrets in a file; its other bytes stay the same, unless it is UTF-16 and damaged."""
-    mark, encoding = next(((mark, name) for mark, name in BOMS if content.startswith(mark)), (b"", "utf-8"))
+    mark, encoding = byte_order_mark(content)
     errors = "surrogateescape" if encoding == "utf-8" else "replace"
     found = redact(content[len(mark) :].decode(encoding, errors), keys=key_lines(io.BytesIO(content)))
     return mark + found.text.encode(encoding, errors) if found.masks else content

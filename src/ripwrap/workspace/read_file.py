@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ripwrap._concurrency import CANCELLED
 from ripwrap._ripgrep.runner import Runner
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import BOMS, in_seconds, is_binary, plural, shown
+from ripwrap._text import byte_order_mark, in_seconds, is_binary, plural, shown
 from ripwrap.workspace.anchors import HASHED_CHARS, line_hash
 from ripwrap.workspace.arguments import LineRange, ReadFileArguments
 from ripwrap.workspace.budget import shortened, snippet
@@ -132,7 +132,7 @@ def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -
 def open_text(
     settings: Settings, location: Location, tool: str
 ) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
-    """Open a text file as rg reads it, and yield it with the name of its encoding, and what masks secrets in it.
+    """Open a text file as rg reads it, and yield it, the name of its encoding and its redactor, if secrets are masked.
 
     Raises:
         FileNotFoundError: The file is gone, or is not a regular file.
@@ -146,7 +146,7 @@ def open_text(
         if is_binary(start):
             size = os.fstat(file.fileno()).st_size
             raise ValueError(f"{location.name} is binary ({size:,} bytes); {tool} shows text only")
-        mark, encoding = next(((mark, name) for mark, name in BOMS if start.startswith(mark)), (b"", "utf-8"))
+        mark, encoding = byte_order_mark(start)
         file.read(len(mark))
         with io.TextIOWrapper(file, encoding, errors="replace", newline="\n") as text:
             yield text, encoding, redactor
@@ -207,15 +207,15 @@ def skip_line(text: io.TextIOWrapper, deadline: "Deadline") -> bool:
 class Deadline:
     """Time limit of reading a file."""
 
-    def __init__(self, timeout: float | None, complaint: str) -> None:
+    def __init__(self, timeout: float | None, message: str) -> None:
         """Start the clock.
 
         Args:
             timeout: Time limit in seconds; `None` is no limit.
-            complaint: Beginning of the error after that time.
+            message: Beginning of the error message after that time.
         """
         self._timeout = timeout
-        self._complaint = complaint
+        self._message = message
         self._end = None if timeout is None else time.monotonic() + timeout
         self._calls = 0
 
@@ -225,10 +225,10 @@ class Deadline:
             raise TimeoutError("reading the file was cancelled")
         if self._end is not None and time.monotonic() > self._end:
             seconds = in_seconds(self._timeout or 0)
-            raise TimeoutError(f"{self._complaint} within {seconds}; search the file with grep_content")
+            raise TimeoutError(f"{self._message} within {seconds}; search the file with grep_content")
 
     def shorten(self, seconds: float) -> None:
-        """Let the time be up after so many seconds from now, if it is not up sooner."""
+        """Bring the deadline forward to a number of seconds from now, if it is later than that."""
         end = time.monotonic() + seconds
         self._end = end if self._end is None else min(self._end, end)
 

@@ -5,8 +5,8 @@ the lines of private keys are looked up in the file (`key_lines()`); if that can
 of a key by itself is masked. A mask has the same length for every secret of a kind, and never spans lines.
 
 The rules are those of gitleaks (https://github.com/gitleaks/gitleaks, `config/gitleaks.toml`) and the formats that the
-providers document, a little wider. Every repetition that something must follow is bounded, so that a rule takes linear
-time.
+providers document, a little wider. In a rule, each repetition before other text is bounded, so that the rule takes
+linear time.
 """
 
 import re
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 from ripwrap._safe_open import open_regular_file
-from ripwrap._text import BOMS
+from ripwrap._text import byte_order_mark
 from ripwrap.models import Span
 
 MAX_SECRET_CHARS = 16_384
@@ -131,7 +131,7 @@ class Mask(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Text that replaces it."""
+        """Text that replaces the secret."""
         return f"[redacted: {self.name}]"
 
 
@@ -141,7 +141,7 @@ class Redacted:
 
     Attributes:
         text: Text.
-        masks: Masks, in order, with offsets in the text before.
+        masks: Masks, in order, with offsets in the original text.
         starts: Offset of each mask in the masked text.
     """
 
@@ -150,7 +150,7 @@ class Redacted:
     starts: tuple[int, ...] = ()
 
     def moved(self, span: Span) -> Span:
-        """Return the span in the masked text of a span in the text before; a part of a secret becomes its mask."""
+        """Return where a span of the original text is in the masked text; a part of a secret becomes its whole mask."""
         return self._moved(span[0], is_end=False), self._moved(span[1], is_end=True)
 
     def _moved(self, offset: int, *, is_end: bool) -> int:
@@ -177,7 +177,7 @@ class KeyLines:
 
 
 UNKNOWN_KEYS = KeyLines()
-"""Nothing is known of the lines of a file."""
+"""Value for a file in which private keys were not looked up."""
 
 Redactor: TypeAlias = Callable[[str, int], Redacted]
 """Function that masks lines, given their text and the number of the first one."""
@@ -211,7 +211,7 @@ def redact(text: str, first: int = 1, keys: KeyLines = UNKNOWN_KEYS) -> Redacted
 def key_lines(file: BinaryIO) -> KeyLines:
     """Return the lines of the private keys in the first `MAX_SCANNED_BYTES` of an open file."""
     raw = file.read(MAX_SCANNED_BYTES + 1)
-    encoding = next((name for mark, name in BOMS if raw.startswith(mark)), "utf-8")
+    _, encoding = byte_order_mark(raw)
     if encoding == "utf-8" and b"PRIVATE KEY" not in raw:
         numbers, count = frozenset[int](), raw.count(b"\n") + 1
     else:

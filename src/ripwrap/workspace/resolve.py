@@ -38,7 +38,7 @@ async def run_resolve(run: Runner, settings: Settings, arguments: ResolveArgumen
 
     Raises:
         IsADirectoryError: The path is a directory.
-        ValueError: The argument is no anchor, or the file is binary.
+        ValueError: The argument is not an anchor, or the file is binary.
     """
     path, anchor = parse_place(arguments.anchor)
     location = settings.sandbox.locate(path)

@@ -16,6 +16,9 @@ from ripwrap._text import plural
 from ripwrap.workspace.anchors import SEPARATOR, labels
 from ripwrap.workspace.arguments import Expand, OutputMode
 
+MAX_NAME_CHARS = 300
+"""Maximum number of characters of a path in a message or note."""
+
 AnchorState: TypeAlias = Literal["unchanged", "moved", "gone"]
 Engine: TypeAlias = Literal["rg", "python"]
 Layout: TypeAlias = Literal["ls", "tree"]
@@ -608,6 +611,11 @@ def _name(entry: ListEntry) -> str:
     if entry.denied:
         return f"{name}{'/' * entry.is_dir} [denied]"
     return f"{name}/ [not listed]" if entry.closed else f"{name}/" if entry.is_dir else name
+
+
+def printable_start(text: str) -> str:
+    """Return the beginning of a path or text, as `printable()` does: at most `MAX_NAME_CHARS` characters."""
+    return printable(text)[:MAX_NAME_CHARS]
 
 
 def printable(name: str) -> str:

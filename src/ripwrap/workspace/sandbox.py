@@ -78,7 +78,7 @@ class Sandbox:
             if not any(below(PurePath(root), PurePath(other)) is not None for other in real):
                 real = [other for other in real if below(PurePath(other), PurePath(root)) is None] + [root]
         self.roots: tuple[str, ...] = tuple(real)
-        self.deny = DenyRules(deny, roots=self.roots, windows=windows)
+        self.deny: DenyRules = DenyRules(deny, roots=self.roots, windows=windows)
         self._windows = windows
 
     def locate(self, path: str) -> Location:
@@ -122,7 +122,7 @@ class Sandbox:
         """Return the glob that denies a file; `None` if there is none.
 
         A file is denied if a glob matches its real path, a directory above it, or a link on the way to it. A hard link
-        is another name for the same file, of which the system does not tell the first name.
+        is not recognised, because the system does not tell the other names of a file.
 
         Args:
             path: Absolute path. It may lead out of the roots, or not exist.

@@ -1,4 +1,4 @@
-"""Say in an empty answer what neither the search nor the searches for a reason have read."""
+"""Name in an empty answer the files that no search has read, such as links and directories that are too deep."""
 
 import os
 from collections.abc import Mapping
@@ -9,15 +9,12 @@ from ripwrap._ripgrep.runner import Runner
 from ripwrap.errors import SearchError
 from ripwrap.options import FileOptions, SearchOptions
 from ripwrap.results import SkipKind, SkippedFiles
-from ripwrap.workspace.results import printable
+from ripwrap.workspace.results import printable_start
 from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Scope
 
 MAX_SECONDS = 1.0
-"""Seconds for listing all files, and for the walk through them."""
-
-MAX_NAME_CHARS = 300
-"""Maximum number of characters that are shown of the name of a file."""
+"""Seconds for listing the files that rg searches, and for the walk through all files."""
 
 _KINDS: dict[SkipKind, tuple[str, str]] = {
     "link": ("symbolic link, which is not followed", "symbolic links, which are not followed"),
@@ -25,23 +22,23 @@ _KINDS: dict[SkipKind, tuple[str, str]] = {
     "one_file_system": ("directory, which is on another file system", "directories, which are on other file systems"),
     "special": ("FIFO, socket or device", "FIFOs, sockets or devices"),
 }
-"""Texts about one file and several files for the kinds that answers mention nowhere else.
+"""Texts about one file and several files, for the kinds that answers mention nowhere else.
 
-Searches for a reason (`explanation()`, `_why_none()`) include hidden, ignored and binary files and leave out globs, and
-notes name paths that could not be read.
+`explanation()` and `_why_none()` search hidden, ignored and binary files, and without globs. Other notes name the paths
+that could not be read.
 """
 
 
 async def unsearched_notes(run: Runner, scope: Scope, options: Mapping[str, Any], *, verb: str) -> tuple[str, ...]:
-    """Return sentences about files that could have been the answer, and that nothing has looked at.
+    """Return sentences about files that may have a match, and that no search has read.
 
-    There are none if the time is too short, and if links are followed, which may lead out of the roots.
+    There are none if `MAX_SECONDS` is too short, and if links are followed, because these may lead out of the roots.
 
     Args:
         run: Runner of the listing.
         scope: Scope of the call.
         options: Options of the search beside those of the scope; others than `FileOptions` are dropped.
-        verb: What the tool does with files: searched or listed.
+        verb: Word for what the tool does with files: `searched` or `listed`.
     """
     location = scope.location
     if scope.options.get("follow") or location.is_file:
@@ -63,6 +60,6 @@ async def unsearched_notes(run: Runner, scope: Scope, options: Mapping[str, Any]
 
 
 def _sentence(location: Location, group: SkippedFiles, verb: str) -> str:
-    first = printable(location.shown(os.path.normpath(group.examples[0].path)))[:MAX_NAME_CHARS]
+    first = printable_start(location.shown(os.path.normpath(group.examples[0].path)))
     example = "" if group.files == 1 else ", e.g."
     return f"Not {verb}: {group.files} {_KINDS[group.kind][group.files > 1]}{example or ':'} {first}."

@@ -45,7 +45,7 @@ class LengthError(EmbeddingError):
 
 
 class SentCounter:
-    """Counter of what was sent; several threads may add to it."""
+    """Counter of the texts and characters that were sent; several threads may add to it."""
 
     def __init__(self) -> None:
         self._sent = Sent()
@@ -53,16 +53,16 @@ class SentCounter:
 
     @property
     def sent(self) -> Sent:
-        """What was added since the last `take()`."""
+        """Numbers since the last `take()`."""
         return self._sent
 
     def add(self, sent: Sent) -> None:
-        """Add what was sent."""
+        """Add the numbers of one request."""
         with self._lock:
             self._sent = self._sent.plus(sent)
 
     def take(self) -> Sent:
-        """Return what was added, and begin again from zero."""
+        """Return the numbers, and start again from zero."""
         with self._lock:
             sent, self._sent = self._sent, Sent()
             return sent

@@ -177,7 +177,7 @@ class HybridSearch:
         return HintedText(f"{plural(missing, 'text')} {verb} no vector yet; ", makes, f" makes {them}")
 
     def give_up(self, seconds: float, weight: float | None) -> VectorSearch:
-        """Return that vectors cannot be searched, because they took too long, and ask no more for a moment."""
+        """Return a search without vectors, because the embedder took too long; do not ask it again for a while."""
         error = EmbeddingError(
             f"{self.embedder.name} took more than {seconds:g} seconds",
             provider=provider_of(self.embedder),
@@ -194,7 +194,7 @@ class HybridSearch:
         """Return the vector of a query.
 
         Raises:
-            EmbeddingError: It could not be embedded, or the embedder has failed a moment ago.
+            EmbeddingError: It could not be embedded, or the embedder failed a moment ago.
         """
         if (recent := self._recent_failure()) is not None:
             raise recent.with_traceback(None)  # else each search would add to its traceback
@@ -354,7 +354,7 @@ class HybridSearch:
             self._complete.generation = now.generation
 
     def store_sent(self) -> None:
-        """Store what was sent, unless the index is read-only or busy; a later call then stores it."""
+        """Store how much was sent, unless the index is read-only or busy; then a later call stores it."""
         sent = self._sent.take()
         if not any(sent) or describe(self.embedder).is_in_process:
             return

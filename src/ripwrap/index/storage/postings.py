@@ -86,7 +86,7 @@ def state_of(database: "Connection") -> PostingsState:
 
 
 def change_count(database: "Connection", more: int) -> None:
-    """Add to the number of documents in the database, and change the state."""
+    """Add to the number of documents in the database, and give the postings another random state."""
     database.execute("UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 

@@ -190,13 +190,13 @@ def model_of(database: "Connection", name: str) -> Model:
 
 
 def sent_to(database: "Connection", name: str) -> Sent:
-    """Return what was sent to a model since the index was made, by all processes."""
+    """Return how much was sent to a model since the index was made, by all processes."""
     rows = dict(database.execute(f"SELECT key, CAST(value AS INTEGER) FROM meta WHERE {IS_SENT}"))  # noqa: S608 - a constant
     return Sent(*(rows.get(key, 0) for key in _sent_keys(name)))
 
 
 def add_sent(database: "Connection", name: str, sent: Sent) -> None:
-    """Add to what was sent to a model, in a transaction."""
+    """Add to the numbers of texts and characters that were sent to a model, in a transaction."""
     statement = (
         "INSERT INTO meta (key, value) VALUES (?, ?)"
         " ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + excluded.value"
