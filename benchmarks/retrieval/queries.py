@@ -15,11 +15,14 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from platformdirs import user_cache_path
+
+from ripwrap._code.enclosing import LineSpan, definition_at
+from ripwrap._code.patterns.outline import PatternOutline
 
 CACHE = user_cache_path("ripwrap-benchmarks") / "retrieval"
 
@@ -42,8 +45,12 @@ _MIN_WORDS = 4
 _SKIPPED_PATTERNS = ("site-packages", "__pycache__", "config-*", "lib-dynload", "*.so", "*.a", "*.o")
 
 
+SYMBOL = "symbol"
+"""Category of queries that are the name of a definition."""
+
+
 class UnavailableError(Exception):
-    """A package cannot be downloaded, or lacks an annotated file; the message names it."""
+    """A package cannot be downloaded, or lacks an annotated file or definition; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,8 @@ def corpora(folder: Path) -> Iterator[Corpus]:
             continue
         queries = tuple(_parse_query(one, root) for one in json.loads(annotations.read_text()))
         # A wheel has the package at its top level, even if the repository has it in another folder.
-        yield _check_answers(Corpus(name, _package(name) / (root.name if name in WHEELS else root), queries))
+        folder_of_package = _package(name) / (root.name if name in WHEELS else root)
+        yield _follow_definitions(_check_answers(Corpus(name, folder_of_package, queries)))
     lines = (folder / f"{LIBRARY}.tsv").read_text().splitlines()
     annotated = (line.split("\t") for line in lines if line)
     yield _check_answers(
@@ -157,6 +165,48 @@ def _check_answers(corpus: Corpus) -> Corpus:
     if missing := sorted(file for file in files if not (corpus.root / file).is_file()):
         raise UnavailableError(f"{corpus.name} has no {', '.join(missing)} in {corpus.root}")
     return corpus
+
+
+def _follow_definitions(corpus: Corpus) -> Corpus:
+    """Return the corpus with the relevant lines of names where the packages have them.
+
+    Lines are annotated in a revision of the repository, and the package may be newer. The annotated lines of a name
+    begin with its definition, so as many lines from that definition on are relevant in the package.
+    """
+
+    def followed(query: Query) -> Query:
+        if query.category != SYMBOL:
+            return query
+        lines: dict[str, tuple[int, int]] = {}
+        for path, (first, last) in query.lines.items():
+            defined, whole = find_definition(corpus.root / path, query.text)
+            lines[path] = (defined, min(defined + last - first, whole.last))
+        return replace(query, lines=lines)
+
+    return replace(corpus, queries=tuple(map(followed, corpus.queries)))
+
+
+def find_definition(file: Path, name: str) -> tuple[int, LineSpan]:
+    """Return the number of the line that defines a name, and all lines of the definition, with its decorators.
+
+    Args:
+        file: File with the definition.
+        name: Name, qualified by the definitions around it, as in `Shop.add`.
+
+    Raises:
+        UnavailableError: The file has no such definition, or several.
+    """
+    lines = file.read_text("utf-8").split("\n")
+    outline = PatternOutline(file.name, lines)
+    sections = (outline.enclosing(number) for number in range(1, len(lines) + 1))
+    found = {section.line for section in sections if section is not None and section.name == name}
+    if len(found) != 1:
+        raise UnavailableError(f"{file} has {len(found)} definitions of {name}; 1 is annotated")
+    (line,) = found
+    at = definition_at(outline, LineSpan(line, line))
+    if at is None or at[0].name != name:
+        raise UnavailableError(f"{file} defines {name} in line {line} together with another name")
+    return line, at[1]
 
 
 def _package(name: str) -> Path:

@@ -14,7 +14,15 @@ from retrieval.clock import Timing
 from retrieval.large import budgets, measure, parse_figures, section
 from retrieval.measures import BUDGETS, CHARS_PER_TOKEN, MAX_TOKENS, row, score, verdicts
 from retrieval.methods import METHODS, Result
-from retrieval.queries import Corpus, Query, UnavailableError, _check_answers, _parse_query, docstrings
+from retrieval.queries import (
+    Corpus,
+    Query,
+    UnavailableError,
+    _check_answers,
+    _follow_definitions,
+    _parse_query,
+    docstrings,
+)
 from retrieval.run import measure_method, table
 
 ROOT = Path(__file__).parents[2]
@@ -95,6 +103,16 @@ def test_paths_of_annotated_files_are_relative_to_the_corpus_and_must_exist(tmp_
     (tmp_path / "a.py").write_text("")
     with pytest.raises(UnavailableError, match=r"click has no b\.py"):
         _check_answers(Corpus("click", tmp_path, (parsed,)))
+
+
+def test_annotated_lines_of_a_name_follow_its_definition(plant: Callable[..., Path]) -> None:
+    """The packages are newer than the revisions whose lines are annotated."""
+    shop = plant({"shop/till.py": "import shop.jar\n\n\nclass Till:\n    def close(self):\n        return 1\n"})
+    old = Query("Till", ("shop/till.py",), "symbol", {"shop/till.py": (1, 2)})
+    long = Query("Till", ("shop/till.py",), "symbol", {"shop/till.py": (1, 90)})
+    words = Query("close the till", ("shop/till.py",), "semantic", {"shop/till.py": (1, 2)})
+    moved = _follow_definitions(Corpus("shop", shop, (old, long, words))).queries
+    assert [dict(query.lines) for query in moved] == [{"shop/till.py": span} for span in [(4, 5), (4, 6), (1, 2)]]
 
 
 def test_benchmark_has_these_methods() -> None:
