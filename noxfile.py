@@ -223,6 +223,7 @@ def stress(session: nox.Session) -> None:
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
     session.run("pytest", "-k", "equals_grep_for_any_pattern", env={"RIPWRAP_PATTERNS": "2000"})
     session.run("pytest", "-k", "killed_at_any_moment or download_once", env={"RIPWRAP_KILLS": "100"})
+    session.run("pytest", "tests/workspace/test_hostile_deny.py", env={"RIPWRAP_ALL_CALLS": "1"})
     session.run("pytest", *PARALLEL, "tests/_operations/test_against_rg.py", env={"RIPWRAP_EXAMPLES": "10"})
 
 

@@ -19,6 +19,9 @@ from support.hostile import BEGIN, END
 
 GLOBS = ("**/.env*", "*.pem", "id_*", "secrets/", "/config/private/**", "Ä*.geheim", "a b/{c,d}.key")
 
+ALL_CALLS = "RIPWRAP_ALL_CALLS" in os.environ
+"""Send each call to each workspace, and read each path in each spelling, as `nox -s stress` does; or to one in turn."""
+
 PASSWORD = "hunter2"
 """Word in each denied file, and in no other."""
 
@@ -191,11 +194,11 @@ def walk(root: str, rg: str, index: str) -> int:
     answers = 0
     mark(BEGIN)
     indexed.index_codebase()
-    for name, arguments in calls():
-        for workspace, tools in offers.items():
-            if name in tools:
-                check(name, arguments, workspace.call(name, arguments), named=workspace is named)
-                answers += 1
+    for number, (name, arguments) in enumerate(calls()):
+        able = [workspace for workspace, tools in offers.items() if name in tools]
+        for workspace in able if ALL_CALLS else [able[number // 7 % len(able)]]:
+            check(name, arguments, workspace.call(name, arguments), named=workspace is named)
+            answers += 1
     mark(END)
     indexed.close()
     return answers
@@ -234,8 +237,9 @@ async def walk_resources(root: str, rg: str) -> int:
         await client.read_resource(f"file://{root}/README.md")
         await client.complete(prompt, {"name": "path", "value": ""})
         mark(BEGIN)
-        for path in PATHS:
-            for address in addresses(root, path):
+        for number, path in enumerate(PATHS):
+            every = list(addresses(root, path))
+            for address in every if ALL_CALLS else every[number % 3 :: 3]:
                 try:
                     read = (await client.read_resource(address)).contents
                     text = "".join(one.text for one in read if isinstance(one, types.TextResourceContents))

@@ -23,7 +23,8 @@ def test_there_are_three_hundred_hostile_calls() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_no_denied_file_is_opened_or_shown(tmp_path: Path) -> None:
-    assert answers_without_opening_a_denied_file(tmp_path, "tools", str(tmp_path / "index")) > 3_000
+    least = 3_000 if hostile_deny.ALL_CALLS else 1_000
+    assert answers_without_opening_a_denied_file(tmp_path, "tools", str(tmp_path / "index")) > least
 
 
 @pytest.mark.slow
@@ -31,7 +32,8 @@ def test_no_denied_file_is_opened_or_shown(tmp_path: Path) -> None:
 @pytest.mark.timeout(600)
 def test_no_denied_file_is_opened_or_shown_as_a_resource(tmp_path: Path) -> None:
     pytest.importorskip("mcp")
-    assert answers_without_opening_a_denied_file(tmp_path, "resources") > 3_000
+    least = 3_000 if hostile_deny.ALL_CALLS else 1_000
+    assert answers_without_opening_a_denied_file(tmp_path, "resources") > least
 
 
 def answers_without_opening_a_denied_file(tmp_path: Path, what: str, *arguments: str) -> int:
