@@ -134,7 +134,8 @@ class ProcessLock:
 
         Args:
             path: The file.
-            if_writable: Count the lock as taken where its file cannot be written: nothing beside it can be either.
+            if_writable: Count the lock as taken if its file cannot be written, because then the files that the lock
+                protects cannot be written either.
         """
         from filelock import FileLock  # `import ripwrap` does without it
 
@@ -199,7 +200,7 @@ def replace_file(
 ) -> None:
     """Rename a file or folder, replacing a file of that name; on Windows, retry for ten seconds.
 
-    There a rename fails while a virus scanner has the new file open, or another process the old one.
+    On Windows, a rename fails while a virus scanner has the new file open, or another process has the old one open.
 
     Raises:
         OSError: It cannot be renamed.

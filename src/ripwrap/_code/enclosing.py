@@ -136,8 +136,8 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
 def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
     """Return the numbers of the lines to show of a span: at most `max_lines`, but at least the first of `place`.
 
-    The lines of `place` come first, then those around it; the head of the span gets half as many as each side of the
-    place, and its tail a quarter.
+    The lines of `place` come first. The other lines are those around the place, and the first and last lines of the
+    span: about half as many first lines as lines on each side of the place, and a quarter as many last lines.
     """
     count = span.last - span.first + 1
     if count <= max_lines:

@@ -56,7 +56,7 @@ def window_chunks(text: str) -> Iterator[Chunk]:
 
 
 def _chunk_end(text: str, start: int, blank: str) -> int:
-    """Return the offset at which a chunk of a longer text ends; 0 if that is the end of the text."""
+    """Return the offset after the chunk that begins at `start`; 0 if the rest of the text is one long line."""
     end = text.rfind("\n", start, start + MAX_CHUNK_CHARS) + 1
     if not end:
         return text.find("\n", start) + 1

@@ -16,7 +16,7 @@ def heading(path: str) -> Text:
 
 
 def numbered_lines(line: Match | Context) -> Iterator[Text]:
-    """Yield the lines of a message with their numbers, after `replace`."""
+    """Yield the numbered lines of a message; with `replace`, the lines have the replacements."""
     text = _text(line)
     text.remove_suffix("\n")
     mark = ":" if isinstance(line, Match) else "-"

@@ -56,7 +56,7 @@ def glob_pattern(
 
     Args:
         glob: Glob, without the marks of an ignore file.
-        include: True if a match is ignored; False if it is brought back, as by `!`.
+        include: True if a match is ignored; False if a match is not ignored, as with `!`.
         allow_unclosed: True if an unclosed `[` is literal, as in ignore files; for `--glob` it is an error.
         ignore_case: True if the case of ASCII letters does not count; globset ignores the case of no others.
 

@@ -113,7 +113,7 @@ class Rules:
         return None
 
     def is_ignored(self, path: str, *, is_folder: bool) -> bool | None:
-        """Return True if a path is ignored, False if it is brought back, or `None` if no rule matches."""
+        """Return True if a path is ignored, False if a rule with `!` includes it, or `None` if no rule matches."""
         rule = self.match(path, is_folder=is_folder)
         return None if rule is None else rule.ignores
 
@@ -194,7 +194,7 @@ class IgnoreStack:
         return None
 
     def is_ignored(self, path: str, *, is_folder: bool) -> bool | None:
-        """Return True if a path is ignored, False if it is brought back, or `None` if no rule matches."""
+        """Return True if a path is ignored, False if a rule with `!` includes it, or `None` if no rule matches."""
         rule = self.match(path, is_folder=is_folder)
         return None if rule is None else rule.ignores
 

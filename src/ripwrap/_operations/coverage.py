@@ -472,7 +472,7 @@ def _relative(cwd: str, file: str) -> str:
 
 
 def _parts_below(request: CoverageRequest, searched: str, path: str | None = None) -> list[str] | None:
-    """Return the names that lead from a searched path to a path; `None` if they do not."""
+    """Return the parts of a path relative to a searched path; `None` if the path is not below it."""
     cwd = request.command.cwd
     target = os.path.normpath(os.path.join(cwd, request.path if path is None else path))
     root = os.path.normpath(os.path.join(cwd, searched))

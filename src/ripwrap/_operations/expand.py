@@ -156,7 +156,7 @@ def expand_request(
 
 def _path_of(match: Match | Context) -> str:
     if match.path is None:
-        raise ValueError("the match has no path, because rg did not name its file; pass a match of a file")
+        raise ValueError("the match has no path, so its file is unknown; pass a match whose path is not None")
     return match.path
 
 

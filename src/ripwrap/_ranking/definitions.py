@@ -56,9 +56,9 @@ class Definition(NamedTuple):
     """A definition of a name in a text.
 
     Attributes:
-        start: Offset of its first character, or of its line.
-        end: Offset after the text that makes it a definition.
-        name: Name.
+        start: Offset of the definition, or of the beginning of its line.
+        end: Offset after the text by which the definition was recognised.
+        name: Name that is defined.
     """
 
     start: int

@@ -113,7 +113,9 @@ def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
 
 
 def path_penalty(path: str, query: Query, *, defining: bool = False) -> tuple[float, tuple[str, ...]]:
-    """Return what kinds of file that are seldom meant add to a score, at most 0, and their names.
+    """Return the penalty of a path, which is 0 or negative, and the names of the kinds of file that cause it.
+
+    Kinds of file that a query seldom means, such as tests, have a penalty.
 
     Args:
         path: Path of the file.
@@ -174,7 +176,7 @@ def _alike_one(words: tuple[str, ...], parts: tuple[str, ...]) -> tuple[str, ...
 
 @lru_cache(maxsize=16)
 def _phrases(words: tuple[str, ...]) -> frozenset[str]:
-    """Return one to three neighbouring words, joined; by their roots, too."""
+    """Join each run of one to three consecutive words; return the joined words and their stems."""
     runs = (words[at : at + size] for size in (1, 2, 3) for at in range(len(words) - size + 1))
     return frozenset(spelled for run in runs for spelled in _joined(run))
 

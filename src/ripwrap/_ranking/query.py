@@ -227,7 +227,10 @@ def rough_stem(word: str) -> str:
 
 
 def _match_expression(words: Iterable[str], symbols: Iterable[str]) -> str:
-    """Return the FTS5 expression for any of the words; symbols also as a phrase of their parts, and joined."""
+    """Return the FTS5 expression that matches any of the words or symbols.
+
+    A symbol of several parts matches as a phrase of these parts, and as one word.
+    """
     terms = list(words)
     for symbol in symbols:
         parts = _all_parts(symbol)

@@ -164,12 +164,12 @@ class _File:
 
 
 def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return how much each word tells: more, if fewer files or chunks have it.
+    """Return the weight of each word: the fewer files or chunks have it, the greater its weight.
 
     Args:
         words: Words of a query.
         having: Number of files or chunks that have each word.
-        total: Number of those that have any.
+        total: Number of files or chunks that have at least one of the words.
     """
     return {word: math.log(1 + total / max(having.get(word, 0), 1)) + _LEAST_WORTH for word in words}
 

@@ -290,7 +290,10 @@ def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
 
 
 def _limit_to_one(options: SearchOptions) -> SearchOptions:
-    """Return the options with `max_count=1` and without context; with it, rg 15 would read on (rg-facts 51)."""
+    """Return the options with `max_count=1` and without context.
+
+    With context, rg 15 would go on reading the file after the first match (rg-facts 51).
+    """
     context = ("context", "before_context", "after_context", "passthru")
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in context})
     plain["max_count"] = min(options.get("max_count", 1), 1)

@@ -140,9 +140,9 @@ class Exit:
         return tuple(map(self._mark_broken_link, errors))
 
     def _mark_broken_link(self, error: PathError) -> PathError:
-        """Return the error with the kind `broken_link` if its path is one; rg reports it as a missing path.
+        """Return the error, with the kind `broken_link` if its path is a broken link, which rg reports as missing.
 
-        A link that the caller names is a missing path, because the caller expects something behind it.
+        If the caller named the link in `paths`, the kind stays `missing`, because the caller expects a file there.
         """
         found = error.kind == "missing" and error.path not in self._named
         if found and os.path.islink(os.path.join(self.command.cwd, error.path or "")):

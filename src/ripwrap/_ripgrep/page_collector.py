@@ -62,8 +62,8 @@ class Block:
 class PageCollector:
     """Collector of the records of a page, which accepts files in any order and counts every match.
 
-    Only the path of a file is decoded; the first bytes of a record tell its kind. At most three times as many matches
-    as the page has are held, with their context.
+    Only the path of a file is decoded; the first bytes of a record tell its kind. The collector holds at most three
+    times as many matches as the page has, with their context.
 
     With `max_count`, rg writes matches in the context after the last counted match as matches, too (rg-facts 18); here
     they become context. Matches of a file that is not `allowed` are not counted.

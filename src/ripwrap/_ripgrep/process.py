@@ -262,7 +262,7 @@ class AsyncChild(_Child):
         """Return the next bytes of stdout, empty at its end; other tasks run in between.
 
         Args:
-            whole: True if rg has written its last message, so that its exit ends the stream, too.
+            whole: True if rg has written its last message, so that nothing follows once rg has exited.
         """
         if wait_for_output(self._stdout, 0):  # a tenth of the cost of `wait_readable`
             await anyio.lowlevel.checkpoint()
@@ -336,10 +336,10 @@ class BlockingChild(_Child):
         return self
 
     def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of stdout; empty at its end, or after the timeout when nothing is left to read.
+        """Return the next bytes of stdout; empty at its end, or if the timeout is over and no more bytes are ready.
 
         Args:
-            whole: True if rg has written its last message, so that its exit ends the stream, too.
+            whole: True if rg has written its last message, so that nothing follows once rg has exited.
         """
         while (left := self._deadline - time.monotonic()) >= 0:
             if wait_for_output(self._stdout, min(left, SETTINGS.stall_seconds)):

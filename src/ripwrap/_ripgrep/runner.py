@@ -51,7 +51,12 @@ class Collector(Protocol):
         ...
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Process the end of the last rg. `end` joins the exits of all runs, up to one that was stopped."""
+        """Process the end of the last run.
+
+        Args:
+            end: Combined exit of all runs that were started.
+            timed_out: True if the last of them was stopped at the time limit.
+        """
         ...
 
 

@@ -241,7 +241,7 @@ def only_path_errors(stderr: bytes) -> bool:
 
 
 def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
-    """Return rg's messages without those about paths: a path, and so its message, may have any text."""
+    """Return rg's messages without those about paths, because a path may have text that looks like another error."""
     return (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
 
 

@@ -95,7 +95,9 @@ class Runs:
         self._ends = [functools.reduce(Exit.followed_by, (*self._ends, end))]
 
     def retry(self, end: Exit, *, everything: bool = False) -> bool:
-        """Return whether to run again with one thread: the system did not let rg start another one (rg-facts 8).
+        """Return whether to run rg again with one thread, because it could not start a further thread (rg-facts 8).
+
+        If so, the commands in `pending` are prepared for this.
 
         Args:
             end: Exit of the last run.

@@ -171,7 +171,10 @@ def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
 
 
 def _read_deflate64(archive: IO[bytes], unzipped: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
-    """Yield the bytes of a Deflate64 member, which `zipfile` cannot read; releases have none, a mirror may."""
+    """Yield the bytes of a Deflate64 member, which `zipfile` cannot read.
+
+    ripgrep's own archives do not use Deflate64, but the archive of a mirror may.
+    """
     try:
         inflate64 = importlib.import_module("inflate64")
     except ModuleNotFoundError:

@@ -103,7 +103,8 @@ def install(
 
     Args:
         release: Release to install.
-        dest: Folder, which is made if it does not exist; `None` is the cache, where an installed release is kept.
+        dest: Folder, which is made if it does not exist; `None` is the cache. A complete release in the cache is not
+            installed again.
         mirrors: Base addresses, tried in order.
         timeout: Seconds for the whole call, with the wait for other installers.
         progress: Function that is called with the number of bytes read, and the total or `None`.

@@ -212,7 +212,8 @@ def _allowed_mirrors(mirrors: Sequence[str]) -> list[str]:
     """
     allowed = settings.allowed_offline([mirrors] if isinstance(mirrors, str) else list(mirrors))
     if not allowed and settings.offline():
-        raise DownloadFailedError(f"RIPWRAP_OFFLINE is set, so nothing is downloaded;\n{_offline_instructions()}")
+        instructions = _offline_instructions().removeprefix("or ")
+        raise DownloadFailedError(f"RIPWRAP_OFFLINE is set, so nothing is downloaded;\n{instructions}")
     return allowed
 
 

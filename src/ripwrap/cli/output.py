@@ -347,7 +347,7 @@ class Plain:
 
 
 def _omit(message: Match | Context, line: bytes, max_columns: int) -> bytes:
-    """Return rg's text in place of a line that, with its terminator, is too long; empty for other lines."""
+    """Return the text that rg prints instead of a line longer than `max_columns` bytes; empty for a shorter line."""
     if not max_columns or len(line) <= max_columns:
         return b""
     return b"[Omitted long matching line]" if isinstance(message, Match) else b"[Omitted long context line]"

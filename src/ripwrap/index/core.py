@@ -164,10 +164,12 @@ class Index(BaseIndex):
 
         Searches do not need this: they refresh the index themselves. But on Linux, searches with this `Index` list no
         files while the generator is open and nothing has changed. A search sees each change that was made before it
-        began, even within that half second. These changes are seen up to a minute late: through a memory mapping,
-        through a hard link in another folder, of the file that git's setting `core.excludesFile` names, and below a
-        folder that was mounted later. Each search lists the files on network file systems, in a folder with over 30,000
-        folders, while the index has unreadable files, and with `follow=True` or `include_git=True`.
+        began, even within that half second. Some changes are seen up to a minute late: those that are made through a
+        memory mapping or through a hard link in another folder, those of the file that git's setting
+        `core.excludesFile` names, and those below a folder that was mounted later.
+
+        Each search still lists the files if the folder is on a network file system or has over 30,000 folders, if the
+        index has unreadable files, or if `follow=True` or `include_git=True` is set.
 
         To leave early, wrap the generator in `contextlib.aclosing`.
 

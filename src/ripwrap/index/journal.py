@@ -163,7 +163,7 @@ class _Watched:
             self.new.add(path)
 
     def subfolders(self, path: str) -> list[str]:
-        """Return the subfolders of a folder to watch.
+        """Return those subfolders of a folder that are to be watched.
 
         Raises:
             OSError: The folder cannot be read.

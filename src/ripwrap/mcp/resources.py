@@ -34,12 +34,12 @@ class ReadParams(Params):
 
 
 async def list_resources(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-    """Return no resources: files are not listed; the template has their addresses."""
+    """Return an empty list: files are not listed, but `list_templates()` returns a template for their URIs."""
     return types.ListResourcesResult(resources=[])
 
 
 async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
-    """Return the template for the addresses of files."""
+    """Return the one resource template, for the URIs of files."""
     template = types.ResourceTemplate(
         uri_template=TEMPLATE,
         name="file",

@@ -77,7 +77,7 @@ def _message(anchor: Anchor, found: _Found) -> str:
 
 
 def _find(settings: Settings, location: Location, anchor: Anchor) -> _Found:
-    """Return the lines with the hash of an anchor; the line of the anchor alone if it has it."""
+    """Return the lines that have the hash of an anchor, or only the line with its number if that has the hash."""
     deadline = Deadline(settings.timeout, "the file was not read")
     lines: list[tuple[int, str]] = []
     count = number = 0

@@ -430,9 +430,10 @@ class ResolveResult(ToolResult, frozen=True):
     Attributes:
         anchor: Anchor, as answers have it.
         state: `unchanged` if the line of the anchor still has its hash, `moved` if another line has it, else `gone`.
-        line: Number of the line today; if several other lines have the hash, of the nearest; `None` if it is `gone`.
-        text: Text of the line today, cut if it is long.
-        others: Numbers of further lines with the hash, of a line that `moved`: at most 20, the nearest first.
+        line: Current number of the line; `None` if it is `gone`. If it `moved` and several lines have the hash, this is
+            the one nearest to the anchor.
+        text: Current text of the line, cut if it is long.
+        others: If the line `moved`, numbers of further lines with the hash: at most 20, the nearest first.
     """
 
     anchor: str

@@ -108,7 +108,10 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parents, name)
 
     def add_denied(self, path: str) -> None:
-        """Add the name of a denied path, if its place is listed; that of a directory ends in a separator."""
+        """Add the name of a denied path, unless it is too deep, in a closed folder, or excluded.
+
+        The path of a directory ends in a separator.
+        """
         _, parts = self._parts(path.rstrip(os.sep))
         below_closed = any(os.path.join(*parts[:depth]) in self.closed for depth in range(1, len(parts)))
         too_deep = self._max_depth and len(parts) > self._max_depth

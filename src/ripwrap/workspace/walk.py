@@ -96,7 +96,7 @@ class GlobFilter:
         self._excluded = _parse_globs(excluded)
 
     def __call__(self, path: str) -> bool:
-        """Return whether a path passes; that of a folder ends in a separator."""
+        """Return whether a path passes the globs; the path of a folder must end in a separator."""
         text, is_folder = match_text(path.rstrip(os.sep)), path.endswith(os.sep)
         if self._excluded.is_ignored(text, is_folder=is_folder) is not None:
             return False

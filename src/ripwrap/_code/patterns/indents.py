@@ -71,12 +71,12 @@ class _Reader:
             definition.end = max(last, definition.signature_end)
 
     def _note(self, index: int) -> None:
-        """Take a blank line or a comment."""
+        """Remember a line if it is a comment; ignore it if it is blank."""
         if self._source.lines[index].strip():
             self._comments.append((index, indentation(self._source.lines[index])))
 
     def _follow(self, index: int, code: str) -> None:
-        """Take a line that belongs to the open definitions."""
+        """Extend the open definitions by a line, and track whether their signature goes on."""
         in_signature = bool(self._open) and self._open[-1].signature_end == self._last
         if in_signature and (self._depth or self._goes_on) and self._lead < 0:
             self._open[-1].signature_end = index

@@ -58,7 +58,7 @@ class _Scanner:
         self._words: dict[str, int] | None = None
 
     def strip(self, index: int, line: str) -> str:
-        """Return the code of the next line."""
+        """Return the next line without its comments, and with placeholders for its strings."""
         if self._word:
             return self._in_heredoc(index, line)
         at, parts = 0, list[str]()
@@ -135,7 +135,7 @@ class _Scanner:
         return found.end()
 
     def _regex(self, line: str, at: int, parts: list[str]) -> int:
-        """Return the offset behind a regular expression of JavaScript, or behind a slash that divides."""
+        """Return the offset after a regular expression of JavaScript, or after the slash if it is a division."""
         parts.append("/")
         if "/" in self._dead:
             return at
@@ -195,7 +195,7 @@ def _lua(token: str) -> str:
 
 
 def _raw(token: str) -> str:
-    """Return the closer of a raw string of Rust, C++ or C#."""
+    """Return the text that closes a raw string of Rust, C++ or C#; empty if `token` opens no raw string."""
     if token.endswith("("):
         return ")" + token.partition('"')[2][:-1] + '"'
     return (

@@ -59,7 +59,10 @@ def _segments(lines: Lines, outline: SyntaxOutline) -> Iterator[Segment]:
 def _segments_in(
     lines: Lines, outline: SyntaxOutline, around: Definition, symbol: str | None, depth: int
 ) -> Iterator[Segment]:
-    """Split a definition, or the file, into the definitions in it and the lines between them; large ones again."""
+    """Split a definition, or the file, into the definitions in it and the lines between them.
+
+    Namespaces and large definitions are split in the same way, up to a maximum depth.
+    """
     line = around.first
     for found in outline.definitions_in(around.node, top=depth == 0) if around.node is not None else ():
         # In broken source a definition may begin where the one before has not ended.

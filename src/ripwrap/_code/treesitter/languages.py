@@ -85,7 +85,10 @@ def _words(words: str) -> frozenset[str]:
 
 
 def _field(*names: str, needs: str = "") -> NameRule:
-    """Return a rule: the name is the first of these fields; a node without the field `needs` is only a mention."""
+    """Return a rule that takes a definition's name from the first of these fields that its node has.
+
+    With `needs`, a node without that field is no definition, but only mentions a name.
+    """
 
     def name(node: "Node") -> str | None:
         if needs and node.child_by_field_name(needs) is None:

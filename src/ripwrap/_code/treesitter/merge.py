@@ -124,7 +124,10 @@ def _join(lines: Lines, one: Segment, other: Segment) -> Segment | None:
 
 
 def _is_small(lines: Lines, segment: Segment) -> bool:
-    """Return True if a segment may be joined: lines between definitions, a short definition, or several."""
+    """Return True if a segment is small enough to be joined with a neighbour.
+
+    Only a segment that is one long definition is not.
+    """
     if segment.definitions != 1:
         return True
     count = segment.last - segment.first + 1
@@ -153,7 +156,10 @@ def _split(lines: Lines, segment: Segment) -> Iterator[Chunk]:
 
 
 def _part_end(lines: Lines, first: int, fresh: int, stop: int) -> int:
-    """Return the last line of a part that begins in `first` and repeats the lines before `fresh`."""
+    """Return the last line of the part that begins in line `first`.
+
+    The lines from `first` to before `fresh` overlap with the previous part. `stop` is the last line of the segment.
+    """
     # Divide what is left into as few parts as possible, all of about the same size, so that no small rest remains. From
     # there go back to a blank line, but not by more than half of the part.
     left = lines.size(fresh, stop)

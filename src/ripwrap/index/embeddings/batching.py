@@ -36,7 +36,7 @@ class LengthError(EmbeddingError):
     """Error for vectors of another length than those that are stored.
 
     Attributes:
-        length: Numbers of a vector of the answer.
+        length: Length of the vectors of the answer.
     """
 
     def __init__(self, message: str, *, provider: str, length: int) -> None:

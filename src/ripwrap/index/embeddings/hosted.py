@@ -58,7 +58,7 @@ class Hosted:
 
     Attributes:
         name: Name, `provider:model`.
-        dimension: Numbers of a vector in the last answer; `None` before the first.
+        dimension: Length of a vector in the last answer; `None` before the first.
         limits: Limits of requests.
         destination: Destination of texts, as of now. If the address changes later, nothing is sent.
     """

@@ -74,8 +74,8 @@ class _Missing:
     """Texts without a vector.
 
     Attributes:
-        chunks: By the digest of the text, the number of a chunk that has it.
-        dimension: Numbers of a vector of the model; `None` if it has none.
+        chunks: Map from the digest of each text to the number of a chunk that has this text.
+        dimension: Length of a vector of the model; `None` if none is stored.
     """
 
     chunks: dict[bytes, int]
@@ -376,7 +376,10 @@ class HybridSearch:
 
 
 def _process_lock(folder: Path, model: str) -> ProcessLock:
-    """Return the lock that a process holds while it embeds for a model; its file is named as those of vectors are."""
+    """Return the lock that a process holds while it embeds texts with a model.
+
+    The name of its file is that of the vectors of view 0, with `.lock` at its end.
+    """
     return ProcessLock(Path(f"{vectors_file(folder, 0, model)}.lock"), if_writable=True)
 
 

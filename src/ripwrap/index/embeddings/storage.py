@@ -57,13 +57,15 @@ def contents_of(database: "Connection", number: int | None) -> set[Content]:
 def find_missing(
     database: "Connection", number: int | None, model: str, dimension: int | None, complete: Complete
 ) -> dict[bytes, int]:
-    """Return the texts of a view without a vector: by digest, the number of a chunk, in the order of the files.
+    """Find the texts of a view that have no vector; map the digest of each text to a chunk that has it.
+
+    The order is that of the paths, and of the lines in a file. The values are numbers of chunks.
 
     Args:
         database: The index, in a transaction.
-        number: The view's.
-        model: The model's name.
-        dimension: Numbers of a vector; `None` if the model has none.
+        number: Number of the view.
+        model: Name of the model.
+        dimension: Length of a vector of the model; `None` if none is stored.
         complete: Contents to pass over; contents with all vectors are added.
     """
     contents = contents_of(database, number)
@@ -100,7 +102,7 @@ def texts_of(database: "Connection", view: View, chunks: Sequence[int]) -> list[
 
 
 def vectors_of(database: "Connection", model: str, dimension: int, digests: Collection[bytes]) -> dict[bytes, bytes]:
-    """Return the stored vectors of texts by digest, without those of another length."""
+    """Return the stored vectors of `dimension` numbers, by the digest of the text; skip shorter and longer ones."""
     found: dict[bytes, bytes] = {}
     for some in batches(list(digests)):
         check()

@@ -47,7 +47,8 @@ def to_matrix(rows: object, count: int) -> Matrix:
         count: Number of rows that the answer must have.
 
     Raises:
-        ValueError: The answer is not a list of `count` vectors, or has NaN or infinity in it.
+        ValueError: The answer is not a list of `count` vectors, or has NaN or infinity in it. The message is the end
+            of a sentence: the caller puts 'MODEL answered with' before it.
     """
     try:
         found = np.asarray(rows)
@@ -223,7 +224,8 @@ class Approximate:
     """Approximate search in very many vectors; needs the package `usearch`.
 
     usearch finds candidates in a graph (HNSW, https://arxiv.org/abs/1603.09320). Their cosines are then computed
-    exactly from the rows, so that scores are the same as those of `find_nearest()`; only a neighbour may be missed.
+    exactly from the rows, so that scores are the same as those of `find_nearest()`. But the graph may miss one of the
+    nearest vectors.
 
     `follow()` adds missing rows to the graph and removes those that are gone. The graph may be stored in a file. A
     missing or broken file, or one of another dimension, is built from scratch, which takes minutes for a million rows.

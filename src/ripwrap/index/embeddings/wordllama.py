@@ -32,7 +32,7 @@ class WordLlama:
 
     Attributes:
         name: Name, `'wordllama:l2_supercat_256'`.
-        dimension: Numbers of a vector, 256.
+        dimension: Length of a vector, 256.
         limits: Limits: one batch at a time, without a pause.
         destination: Destination of texts: this process.
     """

@@ -150,9 +150,9 @@ class IndexFiles:
             ) from error
 
     def remove(self, why: str) -> None:
-        """Remove the database, and all that was made of it.
+        """Remove the database, and the files of the vectors and of the full-text search.
 
-        Windows does not remove a file that another process has open; there the database is emptied in place.
+        Windows does not remove a file that another process has open. The database is then emptied instead.
 
         Args:
             why: Reason, for the error.

@@ -24,7 +24,10 @@ _PROCESS_MARKS: dict[Path, str] = {}
 
 
 def _mark_file(folder: Path) -> tuple[Path, str]:
-    """Return the file of the mark in the user's cache, and why it must not be used, or an empty string."""
+    """Return the file in the user's cache that stores the mark of a folder, and why not to use this file.
+
+    The reason is an empty string if the file may be used.
+    """
     store = cache.folder()
     marks = store / "index" / "marks"
     why = next((why for one in (store, marks.parent, marks) if (why := cache.why_untrusted(one))), "")

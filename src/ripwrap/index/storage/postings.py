@@ -188,7 +188,10 @@ class Postings:
             raise
 
     def clean(self, database: "Connection") -> None:
-        """Delete documents whose contents the database does not have, unless another process writes, which does so."""
+        """Delete documents whose contents the database does not have.
+
+        If another process is writing, leave this to that process.
+        """
         with self.reading(database) as reader:
             if reader.is_clean and database.execute("SELECT 1 FROM stale").fetchone() is None:
                 return

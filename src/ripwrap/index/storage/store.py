@@ -104,7 +104,7 @@ class Store:
         return self._read_only
 
     def run(self, call: "Callable[[Connection], T]") -> T:
-        """Call with the database, one call at a time; if it is damaged, rebuild it and call again.
+        """Call `call` with the database, one call at a time; if the database is damaged, rebuild it and call again.
 
         Raises:
             RipwrapError: The database cannot be opened or written to, the disk is full, or it is another program's.
@@ -113,7 +113,7 @@ class Store:
         return self._retry(lambda: call(self._open()))
 
     def run_if_current(self, call: "Callable[[Connection], T]") -> T | None:
-        """Call with the database as `run()` does, if there is one; leave content of other versions alone.
+        """Call `call` with the database as `run()` does, if there is one; leave content of other versions alone.
 
         Returns:
             The result of the call; `None` if there is no index, and then none is made.

@@ -112,7 +112,7 @@ class Model(NamedTuple):
     """The vectors of an embedding model.
 
     Attributes:
-        dimension: Numbers of a vector; `None` if the index has no vectors of the model.
+        dimension: Length of a vector; `None` if the index has no vectors of the model.
         generation: A number that changes with the vectors.
     """
 
@@ -261,10 +261,10 @@ def _compress(names: Iterable[str]) -> bytes:
 
 
 def _decompress(names: bytes | None) -> list[str]:
-    """Return the names of a content.
+    """Return the names that `_compress()` stored: the names that the text of a file defines.
 
     Raises:
-        RebuildError: They are damaged.
+        RebuildError: The stored bytes are damaged.
     """
     try:
         return zlib.decompress(names).decode().split(" ") if names else []
