@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -198,7 +198,7 @@ async def test_cancelled_refresh_ends_the_parser_and_keeps_the_old_state(plant: 
                 scope.cancel()
         await until(lambda: parsers() == [])
     finally:
-        if stopped.is_running():
+        with suppress(psutil.NoSuchProcess):
             stopped.kill()
     assert [place.path for place in await index.search("pay", refresh=False)] == []
     assert (await index.search("pay"))[0].symbol == "pay"
