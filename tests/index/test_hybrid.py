@@ -1071,7 +1071,7 @@ def test_timeout_of_a_blocking_refresh_ends_the_parser(plant: Plant, home: Path)
                 with pytest.raises(TimeoutError, match="the call took more than timeout=1 seconds"):
                     index.refresh(timeout=1)
         finally:
-            if stopped.is_running():
+            with suppress(psutil.NoSuchProcess):
                 stopped.kill()
         assert index.search("pay", refresh=False) == []
         assert index.search("pay")[0].symbol == "pay"
