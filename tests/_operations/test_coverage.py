@@ -72,7 +72,7 @@ def logged(says: str) -> Logged:
 
 @dataclass(frozen=True)
 class Log:
-    """What `rg --debug --files` prints: the files that it lists, and for other paths the reason."""
+    """Output of `rg --debug --files`: the files that it lists, and for other paths the reason."""
 
     listed: frozenset[str]
     ignored: dict[str, Logged]

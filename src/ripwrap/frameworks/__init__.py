@@ -1,1 +1,58 @@
-"""Adapters for agent frameworks: one module each, with an extra of the same name; nothing in ripwrap imports them."""
+"""Adapters for agent frameworks: one module each, with an extra of the same name; nothing in ripwrap imports them.
+
+Here is what they share: the schemas of the tools of a workspace, and functions that call a tool.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from ripwrap import Workspace, sync
+from ripwrap.workspace import ToolResult, schemas
+from ripwrap.workspace.dispatch import TOOL_ERRORS
+
+T = TypeVar("T")
+
+
+def tool_schemas(
+    workspace: Workspace | sync.Workspace, *, strict: bool = False
+) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the description and the schema of the arguments of each of `workspace.tools`, by name."""
+    offered = schemas(index=True, anchors=True, strict=strict)
+    return {method.__name__: offered[method.__name__][:2] for method in workspace.tools}
+
+
+def async_call(
+    workspace: Workspace, name: str, answer: Callable[[str, ToolResult], T], failure: type[Exception]
+) -> Callable[..., Awaitable[T]]:
+    """Return a coroutine function that calls a tool.
+
+    Args:
+        workspace: Workspace of the tool.
+        name: Name of the tool.
+        answer: Function that makes the framework's answer of the text and the result.
+        failure: The framework's error for a mistake of the model; its argument is the text for the model.
+    """
+
+    async def call(**arguments: Any) -> T:
+        try:
+            result = await workspace.call_result(name, arguments)
+        except TOOL_ERRORS as error:
+            raise failure(workspace.error_text(error)) from error
+        return answer(workspace.text(result), result)
+
+    return call
+
+
+def blocking_call(
+    workspace: sync.Workspace, name: str, answer: Callable[[str, ToolResult], T], failure: type[Exception]
+) -> Callable[..., T]:
+    """Return a function that calls a tool; see `async_call()`."""
+
+    def call(**arguments: Any) -> T:
+        try:
+            result = workspace.call_result(name, arguments)
+        except TOOL_ERRORS as error:
+            raise failure(workspace.error_text(error)) from error
+        return answer(workspace.text(result), result)
+
+    return call

@@ -1,7 +1,6 @@
 """Toolkit of LangChain with the tools of a workspace; needs the extra `langchain`."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 try:
     from langchain_core.tools import BaseTool, BaseToolkit, StructuredTool, ToolException
@@ -14,12 +13,10 @@ except ImportError as _error:
 from pydantic import ConfigDict
 
 from ripwrap import Workspace, sync
-from ripwrap.workspace import ToolResult, schemas
-from ripwrap.workspace.dispatch import TOOL_ERRORS
+from ripwrap.frameworks import async_call, blocking_call, tool_schemas
+from ripwrap.workspace import ToolResult
 
 __all__ = ["WorkspaceToolkit"]
-
-Answer: TypeAlias = tuple[str, ToolResult]
 
 
 class WorkspaceToolkit(BaseToolkit):
@@ -41,12 +38,15 @@ class WorkspaceToolkit(BaseToolkit):
 
     def get_tools(self) -> list[BaseTool]:
         """Return a tool for each of `workspace.tools`."""
-        offered = schemas(index=True, anchors=True)
-        return [self._tool(method.__name__, *offered[method.__name__][:2]) for method in self.workspace.tools]
+        return [self._tool(name, *offered) for name, offered in tool_schemas(self.workspace).items()]
 
     def _tool(self, name: str, description: str, arguments: dict[str, Any]) -> BaseTool:
         workspace = self.workspace
-        called = _async_call(workspace, name) if isinstance(workspace, Workspace) else _blocking_call(workspace, name)
+        called: dict[str, Any] = (
+            {"coroutine": async_call(workspace, name, _answer, ToolException)}
+            if isinstance(workspace, Workspace)
+            else {"func": blocking_call(workspace, name, _answer, ToolException)}
+        )
         return StructuredTool(
             name=name,
             description=description,
@@ -57,23 +57,5 @@ class WorkspaceToolkit(BaseToolkit):
         )
 
 
-def _async_call(workspace: Workspace, name: str) -> dict[str, Callable[..., Awaitable[Answer]]]:
-    async def call(**arguments: Any) -> Answer:
-        try:
-            result = await workspace.call_result(name, arguments)
-        except TOOL_ERRORS as error:
-            raise ToolException(workspace.error_text(error)) from error
-        return workspace.text(result), result
-
-    return {"coroutine": call}
-
-
-def _blocking_call(workspace: sync.Workspace, name: str) -> dict[str, Callable[..., Answer]]:
-    def call(**arguments: Any) -> Answer:
-        try:
-            result = workspace.call_result(name, arguments)
-        except TOOL_ERRORS as error:
-            raise ToolException(workspace.error_text(error)) from error
-        return workspace.text(result), result
-
-    return {"func": call}
+def _answer(text: str, result: ToolResult) -> tuple[str, ToolResult]:
+    return text, result

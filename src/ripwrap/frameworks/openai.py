@@ -19,7 +19,7 @@ except ImportError as _error:
     ) from _error
 
 from ripwrap import Workspace, sync
-from ripwrap.workspace import schemas
+from ripwrap.frameworks import tool_schemas
 
 __all__ = ["BlockingStrictTools", "StrictTools"]
 
@@ -31,9 +31,8 @@ class _Offers:
     required, those with a default may be null, and no others are allowed.
     """
 
-    def __init__(self, names: Iterable[str]) -> None:
-        offered = schemas(index=True, anchors=True, strict=True)
-        self._offered = {name: offered[name][:2] for name in names}
+    def __init__(self, workspace: Workspace | sync.Workspace) -> None:
+        self._offered = tool_schemas(workspace, strict=True)
 
     @property
     def responses(self) -> list[FunctionToolParam]:
@@ -75,7 +74,7 @@ class StrictTools(_Offers):
     """
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__(method.__name__ for method in workspace.tools)
+        super().__init__(workspace)
         self.workspace = workspace
 
     async def outputs(self, items: Iterable[Any]) -> list[FunctionCallOutput]:
@@ -100,7 +99,7 @@ class BlockingStrictTools(_Offers):
     """
 
     def __init__(self, workspace: sync.Workspace) -> None:
-        super().__init__(method.__name__ for method in workspace.tools)
+        super().__init__(workspace)
         self.workspace = workspace
 
     def outputs(self, items: Iterable[Any]) -> list[FunctionCallOutput]:

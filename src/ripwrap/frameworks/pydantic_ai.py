@@ -31,8 +31,8 @@ except ImportError as _error:
 import anyio.to_thread
 
 from ripwrap import AccessDeniedError, Workspace, sync
-from ripwrap.workspace import FileInfo, schemas
-from ripwrap.workspace.dispatch import TOOL_ERRORS
+from ripwrap.frameworks import async_call, blocking_call, tool_schemas
+from ripwrap.workspace import FileInfo, ToolResult
 
 __all__ = ["ReadOnlyFiles", "WorkspaceSearch", "WorkspaceToolset"]
 
@@ -58,39 +58,22 @@ class WorkspaceToolset(FunctionToolset[AgentDepsT]):
             workspace: Workspace of the tools; with a `sync.Workspace` they run in threads.
             id: Name of the toolset, which durable execution needs.
         """
-        offered = schemas(index=True, anchors=True)
-        names = [method.__name__ for method in workspace.tools]
         tools: list[Tool[AgentDepsT]] = [
-            Tool.from_schema(_call(workspace, name), name, *offered[name][:2]) for name in names
+            Tool.from_schema(_call(workspace, name), name, *offered)
+            for name, offered in tool_schemas(workspace).items()
         ]
         super().__init__(tools, id=id)
         self.workspace = workspace
 
 
 def _call(workspace: Workspace | sync.Workspace, name: str) -> Callable[..., Any]:
-    return _async_call(workspace, name) if isinstance(workspace, Workspace) else _blocking_call(workspace, name)
+    if isinstance(workspace, Workspace):
+        return async_call(workspace, name, _answer, ToolFailed)
+    return blocking_call(workspace, name, _answer, ToolFailed)
 
 
-def _async_call(workspace: Workspace, name: str) -> Callable[..., Any]:
-    async def call(**arguments: Any) -> ToolReturn:
-        try:
-            result = await workspace.call_result(name, arguments)
-        except TOOL_ERRORS as error:
-            raise ToolFailed(workspace.error_text(error)) from error
-        return ToolReturn(workspace.text(result), metadata=result)
-
-    return call
-
-
-def _blocking_call(workspace: sync.Workspace, name: str) -> Callable[..., Any]:
-    def call(**arguments: Any) -> ToolReturn:
-        try:
-            result = workspace.call_result(name, arguments)
-        except TOOL_ERRORS as error:
-            raise ToolFailed(workspace.error_text(error)) from error
-        return ToolReturn(workspace.text(result), metadata=result)
-
-    return call
+def _answer(text: str, result: ToolResult) -> ToolReturn:
+    return ToolReturn(text, metadata=result)
 
 
 @dataclass
