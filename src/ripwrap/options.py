@@ -116,7 +116,7 @@ class FileOptions(TypedDict, total=False):
     type_not: Annotated[Strings, Flag("No files of this type", "files", short="T", value="TYPE")]
     hidden: Annotated[bool, Flag("Include hidden files and directories", "files", short=".", default=True)]
     follow: Annotated[bool, Flag("Follow symbolic links", "files", short="L", default=True)]
-    include_git: Annotated[bool, Flag("Include .git, and folders of rg's index: .ripgrep", "files", ours=True)]
+    include_git: Annotated[bool, Flag("Include .git, and directories of rg's index: .ripgrep", "files", ours=True)]
     no_require_git: Annotated[bool, Flag("Respect .gitignore outside of git", "files", default=True)]
     ignore_file: Annotated[Paths, Flag("Add ignore rules, below those of all other files", "files", value="PATH")]
     ignore_file_case_insensitive: Annotated[bool, Flag("Ignore case in ignore files", "files")]

@@ -110,8 +110,8 @@ class Reason(BaseModel, frozen=True):
 
     Attributes:
         path: Path of the file or directory, as it was given.
-        kind: `searched`; or `ignored` (by an ignore file), `hidden`, `glob` (`glob` or `iglob`, or a folder of git or
-            of rg's index), `type` (`type` or `type_not`), `binary` (rg stops at its first NUL byte), `too_large`
+        kind: `searched`; or `ignored` (by an ignore file), `hidden`, `glob` (`glob` or `iglob`, or a directory of git
+            or of rg's index), `type` (`type` or `type_not`), `binary` (rg stops at its first NUL byte), `too_large`
             (`max_filesize`), `link` (a symbolic link, with `follow=False`), `special` (a FIFO, socket or device),
             `max_depth`, `one_file_system`, `unreadable`, or `outside` of the searched paths. In a `Coverage` also
             `other`: rg did not list it, and no rule that ripwrap knows leaves it out.

@@ -22,15 +22,15 @@ _MAX_GLOBS = 200
 class Candidates:
     """Files that may have a match.
 
-    At a NUL, rg goes on in a file that is given by name, but stops in a file that it finds in a folder (rg-facts 20).
-    So only files without a NUL are given by name.
+    At a NUL, rg goes on in a file that is given by name, but stops in a file that it finds in a directory (rg-facts
+    20). So only files without a NUL are given by name.
 
     Attributes:
         total: Number of files of the index.
-        named: Text files, which rg gets by name; `None` if rg searches all files of the folder.
-        unsure: Files that rg may take for binary, or without trigrams in the index. rg finds them in their folders.
+        named: Text files, which rg gets by name; `None` if rg searches all files of the directory.
+        unsure: Files that rg may take for binary, or without trigrams in the index. rg finds them in their directories.
         errors: Paths that could not be read when the files were listed.
-        own: Pattern of the paths of the index's own files; `None` if none is in the folder.
+        own: Pattern of the paths of the index's own files; `None` if none is in the directory.
         follow: True if links are followed.
         iglob: Globs of the option `iglob` of the index, which rg applies to the unsure files.
     """
@@ -55,7 +55,7 @@ class Candidates:
     def path_filter(self) -> PathFilter | None:
         """Return a function that says if the matches of a file count, for one search; `None` if all matches count.
 
-        In the folder of an unsure file, rg also finds files that it gets by name. They count once.
+        In the directory of an unsure file, rg also finds files that it gets by name. They count once.
         """
         if self.named is None:
             own = self.own
@@ -77,7 +77,7 @@ class Candidates:
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
-        """Return the candidates in a folder; `None` if it has none, as a folder that is not in the index."""
+        """Return the candidates in a directory; `None` if it has none, as a directory that is not in the index."""
         if self.named is None or folder == os.curdir:
             return self
         start = os.path.join(folder, "")
@@ -95,8 +95,8 @@ class Candidates:
             yield command
             return
         others = {name: value for name, value in options.items() if name not in _FILE_NAMES}
-        # rg maps files into memory if it gets few of them, which `mmap=False` turns off. The folder itself is among the
-        # paths so that at least one path exists, and rg always checks the pattern.
+        # rg maps files into memory if it gets few of them, which `mmap=False` turns off. The directory itself is among
+        # the paths so that at least one path exists, and rg always checks the pattern.
         paths = (*self.named, os.curdir)
         yield _command(command, paths, {"mmap": False, **others, "max_depth": 0}, mode)
         if self.unsure:
@@ -104,7 +104,7 @@ class Candidates:
             yield _command(command, tuple(folders), {**others, **self._files_of_folders()}, mode)
 
     def _files_of_folders(self) -> FileOptions:
-        """Return options with which rg finds the unsure files in their folders, and few others."""
+        """Return options with which rg finds the unsure files in their directories, and few others."""
         options: FileOptions = {"max_depth": 1, "follow": self.follow, "include_git": True, "no_ignore": True}
         if self.iglob:
             options["iglob"] = self.iglob
