@@ -468,7 +468,7 @@ def test_index_codebase_removes_branches_that_are_gone_and_keeps_vectors(shop: P
     workspace.index_codebase()
     (shop / ".git/refs/heads/feature").unlink()
     health = workspace.index_health_check_result()
-    expected = f"These branches or folders are gone: feature in {shop}; index_codebase removes their content."
+    expected = f"Branches or directories are gone: feature in {shop}; index_codebase removes their content."
     assert health.roots[0].ok and health.roots[0].messages == (expected,)
     made = workspace.index_codebase_result()
     assert made.roots[0].pruned == ("feature",)

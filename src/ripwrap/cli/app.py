@@ -84,7 +84,7 @@ Operation: TypeAlias = Callable[..., Iterable[object]]
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of each command that runs rg in a folder."""
+    """Options of each command that runs rg in a directory."""
 
     json: Json = False
     cwd: Cwd = "."

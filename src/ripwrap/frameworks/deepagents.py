@@ -70,7 +70,7 @@ class RipwrapBackend(BackendProtocol):
     `write()`, `edit()` and `upload_files()` refuse. `grep()` returns as many matches as fit into `max_chars` of the
     workspace, with lines of at most `max_line` characters; `truncated` says that there are more.
 
-    deepagents itself writes files, such as results that are too long for the context. So route only a folder here:
+    deepagents itself writes files, such as results that are too long for the context. So route only a directory here:
     `CompositeBackend(default=StateBackend(), routes={"/code/": RipwrapBackend(workspace)})`.
 
     Attributes:

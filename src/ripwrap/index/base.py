@@ -109,7 +109,7 @@ class _FinishedRefresh:
 
 
 class BaseIndex:
-    """Base class of the async and the blocking `Index`: the index of the files of a folder."""
+    """Base class of the async and the blocking `Index`: the index of the files of a directory."""
 
     def __init__(
         self,
@@ -125,8 +125,8 @@ class BaseIndex:
         """Configure the index; nothing is read or written yet.
 
         Args:
-            root: The folder.
-            location: The folder of the index: `None` for one below the user's cache, the same for all worktrees of a
+            root: The directory.
+            location: The directory of the index: `None` for one below the user's cache, the same for all worktrees of a
                 repository; `"project"` for `.ripwrap` in `root`, which git and rg ignore; or a path.
             chunker: How files are split: `"syntax"` at definitions, `"windows"` by lines, `"auto"` at definitions if
                 the extra `syntax` is installed. `"syntax"` needs that extra, and parses in a process of its own,
@@ -173,7 +173,7 @@ class BaseIndex:
         self._watches = 0
         self._journal: Journal | None = None
         self._is_excluded: Callable[[str], bool] | None = None
-        """Function that returns True for a path that is never listed; that of a folder ends in a separator."""
+        """Function that returns True for a path that is never listed; that of a directory ends in a separator."""
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
@@ -185,12 +185,12 @@ class BaseIndex:
 
     @property
     def root(self) -> Path:
-        """Folder that is indexed, as a real path."""
+        """Directory that is indexed, as a real path."""
         return self._root
 
     @property
     def location(self) -> Path:
-        """Folder of the index."""
+        """Directory of the index."""
         return self._store.folder
 
     def _current_view(self) -> View:
@@ -272,7 +272,7 @@ class BaseIndex:
         return found.model_copy(update={"messages": tuple(kept + notes)})
 
     def _notes_of_others(self) -> Iterator[HintedText]:
-        """Yield a note if there is an index of this folder in the other usual location."""
+        """Yield a note if there is an index of this directory in the other usual location."""
         with suppress(RipwrapError):  # the cache cannot be trusted
             if self._location in (None, "project"):
                 other = "project" if self._location is None else None
@@ -371,7 +371,7 @@ class BaseIndex:
         return done if insist or self._current_view() == view else None
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
-        """Return the paths without those of the index itself, which may share its folder with others."""
+        """Return the paths without those of the index itself, which may share its directory with others."""
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
@@ -618,7 +618,7 @@ def _make_chunker(wanted: ChunkerName) -> Chunker:
 
 
 def _index_folder(root: Path, location: Location) -> Path:
-    """Return the folder of an index.
+    """Return the directory of an index.
 
     Raises:
         RipwrapError: The user's cache cannot be trusted.
@@ -626,7 +626,7 @@ def _index_folder(root: Path, location: Location) -> Path:
     if location == "project":
         return root / FOLDER
     if location is not None and not os.fspath(location):
-        raise ValueError(HintedText(Hint("location", kind="correct"), " must name a folder, got ''"))
+        raise ValueError(HintedText(Hint("location", kind="correct"), " must name a directory, got ''"))
     if location is not None:
         return Path(os.path.realpath(location))
     folder = cache.folder()

@@ -17,12 +17,12 @@ from ripwrap.results import GrepResult, RankedChunk
 class Index(BaseIndex):
     """An index of a folder's files that answers as `rank()` does, and faster.
 
-    The index is a folder, which the first refresh makes. It needs tantivy, which the extra `index` installs. Each
+    The index is a directory, which the first refresh makes. It needs tantivy, which the extra `index` installs. Each
     search refreshes the index first: changed files are read again, so that no answer is stale. Each branch has a view
     of its own, and content that several branches have is stored once. A damaged index, or one of another version, is
     rebuilt automatically.
 
-    Several tasks, threads and processes may use an index of the same folder at once: one writes, the others read the
+    Several tasks, threads and processes may use an index of the same directory at once: one writes, the others read the
     state before. A call that is cancelled, interrupted or killed leaves the state before.
 
     With an embedder, chunks are found by vectors, too. Without one, which is the default, nothing leaves the machine.
@@ -64,7 +64,7 @@ class Index(BaseIndex):
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.
-            FileNotFoundError: The folder does not exist.
+            FileNotFoundError: The directory does not exist.
             NotADirectoryError: The path is not a directory.
             BinaryNotFoundError: There is no rg.
             GlobError, UnknownTypeError, SearchError: rg cannot do this.
@@ -183,16 +183,16 @@ class Index(BaseIndex):
         Searches do not need this: they refresh the index themselves. But on Linux, searches with this `Index` list no
         files while the generator is open and nothing has changed. A search sees each change that was made before it
         began, even within that half second. Some changes are seen up to a minute late: those that are made through a
-        memory mapping or through a hard link in another folder, those of the file that git's setting
-        `core.excludesFile` names, and those below a folder that was mounted later.
+        memory mapping or through a hard link in another directory, those of the file that git's setting
+        `core.excludesFile` names, and those below a directory that was mounted later.
 
-        Each search still lists the files if the folder is on a network file system or has over 30,000 folders, if the
-        index has unreadable files, or if `follow=True` or `include_git=True` is set.
+        Each search still lists the files if the directory is on a network file system or has over 30,000 directories,
+        if the index has unreadable files, or if `follow=True` or `include_git=True` is set.
 
         To leave early, wrap the generator in `contextlib.closing`.
 
         Raises:
-            RipwrapError: watchfiles is not installed, or the system's limit of watched folders is reached.
+            RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
             TimeoutError: It took more than `timeout` seconds.
 
         It raises what `refresh()` raises, too; all of it comes from iterating.

@@ -94,7 +94,7 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
     """Return the stamps of the files that exist, and the reasons for those that the system refuses, by path.
 
     Args:
-        root: Folder of the paths.
+        root: Directory of the paths.
         paths: Paths, relative to the root.
         follow: Follow links. If false, links are left out.
     """
@@ -166,7 +166,7 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     """Read the part of a file that is indexed.
 
     Args:
-        root: Folder of the path.
+        root: Directory of the path.
         path: Path, relative to the root.
         follow: Follow links.
 
@@ -217,7 +217,7 @@ class IndexedFile:
         """Read nothing yet.
 
         Args:
-            root: Folder of the path.
+            root: Directory of the path.
             path: Path, relative to the root.
             stamp: Stamp that the index has.
             digest: Digest of the content; see `FileContent`.

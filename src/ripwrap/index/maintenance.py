@@ -214,7 +214,7 @@ def _check_database(database: "Connection", store: Store, view: View) -> tuple[C
     if gone := [f"{one.name} in {shown(one.root)}" for one in views if one.gone]:
         more = f" and {len(gone) - _MAX_NAMES} more" if len(gone) > _MAX_NAMES else ""
         names = ", ".join(gone[:_MAX_NAMES]) + more
-        notes.append(HintedText(f"These branches or folders are gone: {names}; ", _PRUNE, " removes their content."))
+        notes.append(HintedText(f"Branches or directories are gone: {names}; ", _PRUNE, " removes their content."))
     if counts[3]:
         notes.append(HintedText(f"{counts[3]} contents are in no view; ", _PRUNE, " removes them."))
     files, blobs, chunks, orphans = counts
@@ -286,7 +286,7 @@ def prune_views(store: Store) -> tuple[str, ...]:
 
 
 def _gone_views(database: "Connection") -> list[tuple[int, str]]:
-    """Return the number and name of each view whose branch or folder is gone."""
+    """Return the number and name of each view whose branch or directory is gone."""
     return [
         (row, shown(decode_text(name)))
         for row, name, root in database.execute("SELECT id, name, root FROM view ORDER BY root, name").fetchall()

@@ -102,17 +102,17 @@ class RefreshResult(BaseModel, frozen=True):
 
 
 class IndexView(BaseModel, frozen=True):
-    """View of an index: the files of one branch, in one folder.
+    """View of an index: the files of one branch, in one directory.
 
     Attributes:
         name: Branch; `"detached HEAD"` or `"no repository"` if there is none.
-        root: Folder.
+        root: Directory.
         options: Options of `Index` that chose the files, as JSON.
         files: Number of files, including skipped ones.
         chunks: Number of chunks of these files.
         changed_at: Time of the last refresh that wrote to the view.
         current: True if this is the view that is searched now.
-        gone: True if the branch or folder does not exist any more; `prune()` removes the view.
+        gone: True if the branch or directory does not exist any more; `prune()` removes the view.
     """
 
     name: str
@@ -152,7 +152,7 @@ class IndexStatus(BaseModel, frozen=True):
         view: Name of the current view.
         views: All views.
         models: All embedding models that have vectors in the index, also those that this `Index` does not use.
-        location: Folder of the index.
+        location: Directory of the index.
         schema_version: Version of the tables.
         chunker: Name and version of the index's chunker; without an index, of the chunker that would make it.
         model: Embedding model, as `provider:model`; `None` without an embedder.
@@ -221,7 +221,7 @@ class PruneResult(BaseModel, frozen=True):
     """Content that `Index.prune()` removed.
 
     Attributes:
-        views: Names of the removed views, whose branch or folder is gone.
+        views: Names of the removed views, whose branch or directory is gone.
         blobs: Number of removed contents of files.
         chunks: Number of removed chunks.
         vectors: Number of removed vectors.

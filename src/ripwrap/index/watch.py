@@ -1,4 +1,4 @@
-"""Watch a folder, and keep its index up to date while files change; needs the extra `watch` (watchfiles).
+"""Watch a directory, and keep its index up to date while files change; needs the extra `watch` (watchfiles).
 
 A worker thread waits for changes, and only while the consumer waits for the next item. Across a `yield`, only the
 system's handle is open, and the thread inside watchfiles that reads it. Closing the generator ends both.
@@ -48,10 +48,10 @@ async def watch_folder(
     """Refresh now, and again after each burst of changes; see `Index.watch()`.
 
     Args:
-        root: Folder, as a real path.
-        own: Folder of the index; changes of its files are ignored.
+        root: Directory, as a real path.
+        own: Directory of the index; changes of its files are ignored.
         refresh: Function that refreshes the index.
-        watched: Function that returns a context manager to hold while the folder is watched.
+        watched: Function that returns a context manager to hold while the directory is watched.
     """
     waiter, stack = _Waiter(root, own), ExitStack()
     try:
@@ -81,11 +81,11 @@ def watch_blocking(
     """Do the same as `watch_folder()`, blocking.
 
     Args:
-        root: Folder, as a real path.
-        own: Folder of the index; changes of its files are ignored.
+        root: Directory, as a real path.
+        own: Directory of the index; changes of its files are ignored.
         refresh: Refreshes the index within `timeout` seconds.
         timeout: Seconds, counted from the request for the first item; `None` is for ever.
-        watched: Function that returns a context manager to hold while the folder is watched.
+        watched: Function that returns a context manager to hold while the directory is watched.
 
     Raises:
         TimeoutError: The time is over.
@@ -126,8 +126,8 @@ class _Waiter:
     """Waiter for changes, for one thread at a time.
 
     Attributes:
-        root: Folder that is watched.
-        own: Folder of the index.
+        root: Directory that is watched.
+        own: Directory of the index.
         stop: Event that ends `wait()`.
         clock: Function that returns the time in seconds.
     """
@@ -143,8 +143,8 @@ class _Waiter:
         """Start watching: the system records changes from now on.
 
         Raises:
-            RipwrapError: watchfiles is not installed, or the system's limit of watched folders is reached.
-            FileNotFoundError: The folder does not exist.
+            RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
+            FileNotFoundError: The directory does not exist.
             NotADirectoryError: The path is not a directory.
         """
         try:
@@ -156,7 +156,7 @@ class _Waiter:
         repository = repository_of(self.root)
         head = None if repository is None else repository.git
         # HEAD of a worktree, or of the repository of a subfolder, is outside the root. Git replaces the file, so its
-        # folder is watched.
+        # directory is watched.
         outside = [] if head is None or head.is_relative_to(self.root) else [head]
         with self._lock:
             self._changes = watch(

@@ -1,4 +1,4 @@
-"""The workspace of a client: over the folders that the server was given, or over the roots that the client names."""
+"""The workspace of a client: over the directories given to the server, or over the roots that the client names."""
 
 import logging
 import os
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 else:
     Embedder = Any  # annotations can be evaluated without loading the index
 
-NO_ROOTS_MESSAGE = "No folder may be searched: start the server with --root DIR, or have the client name its roots."
+NO_ROOTS_MESSAGE = "No directory may be searched: start the server with --root DIR, or have the client name its roots."
 
 ROOTS_TIMEOUT = 30.0
 """Seconds that a client may take to name its roots."""
@@ -55,7 +55,7 @@ class WorkspaceOptions(TypedDict, total=False):
 
 
 class NoRootsError(ValueError):
-    """Error of a call when no folder is named."""
+    """Error of a call when no directory is named."""
 
 
 class _Root(BaseModel):
@@ -76,7 +76,7 @@ class Params(types.RequestParams):
 
 
 class Client:
-    """Workspace of a client: over the folders that the server was given, or over the roots that were last read.
+    """Workspace of a client: over the directories that the server was given, or over the roots that were last read.
 
     Attributes:
         has_index: True if the workspace has an index.

@@ -1,4 +1,4 @@
-"""Resources: the files in the folders, as `read_file` shows them, and completion of their paths.
+"""Resources: the files in the directories, as `read_file` shows them, and completion of their paths.
 
 A client that attaches a file sends its address. There are too many files to list, so there is a template for their
 addresses, and completion proposes paths. Both go through the tools, and so show nothing that the tools do not show.
@@ -45,8 +45,8 @@ async def list_templates(_: Context, __: types.PaginatedRequestParams | None) ->
         name="file",
         title="File",
         description=(
-            "Numbered lines of a text file in the folders of the server, as read_file shows them. The last line says "
-            "how to get the lines that were left out."
+            "Numbered lines of a text file in the directories of the server, as read_file shows them. The last line "
+            "says how to get the lines that were left out."
         ),
         mime_type="text/plain",
     )

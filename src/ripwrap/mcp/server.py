@@ -30,8 +30,8 @@ INSTRUCTIONS = (
 TOOL_TITLES = {
     "grep_content": "Search in files",
     "find_files": "Find files by name",
-    "ls": "List a folder",
-    "tree": "Show the tree of folders",
+    "ls": "List a directory",
+    "tree": "Show the tree of directories",
     "codebase_search": "Search by question or name",
     "read_file": "Read lines of a file",
     "index_codebase": "Make or refresh the index",
@@ -43,7 +43,7 @@ READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 WRITES_CACHE = READ_ONLY.model_copy(update={"read_only_hint": False})
-"""Annotations of a tool that writes the index: a cache, which with `index="project"` is a folder in the project."""
+"""Annotations of a tool that writes the index: a cache, which with `index="project"` is a directory in the project."""
 SENDS_TEXTS = WRITES_CACHE.model_copy(update={"open_world_hint": True})
 """Annotations of a tool that sends texts to another machine, to be embedded."""
 
@@ -62,7 +62,8 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
     """Return a server of the SDK, to run over any transport or to pass to a `Client` of the SDK.
 
     Args:
-        roots: Folders that may be searched. Without any: the roots that the client names, unless it comes over HTTP.
+        roots: Directories that may be searched. Without any: the roots that the client names, unless it comes over
+            HTTP.
         options: Options of the `Workspace`.
 
     Raises:

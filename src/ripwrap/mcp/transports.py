@@ -43,7 +43,7 @@ def serve(
     """Serve until the client disconnects or a signal arrives; log to stderr.
 
     Args:
-        roots: Folders that may be searched. Without any: the roots that the client names, over stdio only.
+        roots: Directories that may be searched. Without any: the roots that the client names, over stdio only.
         transport: `"stdio"`, or `"http"` for streamable HTTP at `http://HOST:PORT/mcp`.
         host: Address to listen at.
         port: Port to listen at; 0 takes any free port.
@@ -59,7 +59,7 @@ def serve(
     _LOGGER.setLevel(logging.INFO)
     _LOGGER.addFilter(_OnceFilter())
     if transport == "http" and not roots:
-        raise ValueError("an HTTP server needs at least one folder: pass --root DIR; clients cannot name any over HTTP")
+        raise ValueError("an HTTP server needs at least one --root DIR: over HTTP, clients cannot name directories")
     made = server(*roots, **options)
     warn_without_rg(options.get("rg"))
     if transport == "stdio":
@@ -123,7 +123,7 @@ def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[
         url = f"http://{_bracket_ipv6(host)}:{bound}/mcp"
         if not ipaddress.ip_address(address).is_loopback:
             _LOGGER.warning(
-                "%s needs no password: any program that can connect to it can read the files in the folders", url
+                "%s needs no password: any program that can connect to it can read the files in the directories", url
             )
         app = made.streamable_http_app(transport_security=_security_settings(host, address, allowed_hosts))
         _LOGGER.info("listening at %s", url)

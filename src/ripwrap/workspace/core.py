@@ -141,12 +141,12 @@ class Workspace:
             timeout: Seconds that a run of rg may take; the answer then has the results found so far. A call runs rg
                 once, or twice if a glob has a slash. If nothing was found, it takes up to 5 seconds more to find out
                 why. If `grep_content` shows all visible matches, it takes up to 1 second more to count those in hidden
-                files. `ls` and `tree` may take `timeout` again to list the directories of a folder without files. If
+                files. `ls` and `tree` may take `timeout` again to list the directories of a directory without files. If
                 an index cannot be refreshed in time, the files are ranked without it, which may take `timeout` again.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-            index: Keep an index: True in the user's cache, `"project"` in each root, or a path in that folder. The
+            index: Keep an index: True in the user's cache, `"project"` in each root, or a path in that directory. The
                 first call of `index_codebase` makes it.
             anchors: Show a short hash of each line behind its number, as in `42·k7q`, and offer the tool `resolve`,
                 which finds the line after the file has changed.

@@ -179,7 +179,7 @@ def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
     from ripwrap.workspace.walk import GlobFilter, ScopeWalk  # pathspec, only now
 
     location, allowed = scope.location, scope.allowed
-    if _is_file(location):  # a glob with a slash may start from its folder or from the root
+    if _is_file(location):  # a glob with a slash may start from its directory or from the root
         location = replace(location, paths=(os.path.dirname(location.paths[0]), os.curdir))
     globs, excluded = entry_globs(location, pattern)
     matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob", ())])

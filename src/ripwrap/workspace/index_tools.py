@@ -50,7 +50,7 @@ class _RootIndex(BaseIndex):
     """Index of the files that the tools may show.
 
     Attributes:
-        is_guarded: True if deep files are left out, because the root is a folder such as the home directory.
+        is_guarded: True if deep files are left out, because the root is a directory such as the home directory.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Indexes:
         """Return the best results of the indexes, or `None` if the files must be searched without them.
 
         The indexes cannot answer if one of them is not built. Nor can they answer for a subfolder, if too few results
-        are in it: a caller may name a hidden, ignored or deep folder, which no index has.
+        are in it: a caller may name a hidden, ignored or deep directory, which no index has.
 
         Args:
             run: Runs the calls.

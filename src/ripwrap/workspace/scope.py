@@ -154,7 +154,7 @@ def rules_file(rules: str) -> Generator[str]:
         temporary = tempfile.TemporaryDirectory(prefix="ripwrap-")
     except OSError as error:
         raise SearchError(
-            f"could not create a temporary file for ignore rules: {error}; set TMPDIR to a writable folder"
+            f"could not create a temporary file for ignore rules: {error}; set TMPDIR to a writable directory"
         ) from error
     with temporary as folder:
         file = os.path.join(folder, "ignore")

@@ -108,7 +108,7 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parents, name)
 
     def add_denied(self, path: str) -> None:
-        """Add the name of a denied path, unless it is too deep, in a closed folder, or excluded.
+        """Add the name of a denied path, unless it is too deep, in a closed directory, or excluded.
 
         The path of a directory ends in a separator.
         """
@@ -148,7 +148,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
 
 
 def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> TreeCollector:
-    """Add the folders of a location in which rg lists no file; block as `walk_tree()` does."""
+    """Add the directories of a location in which rg lists no file; block as `walk_tree()` does."""
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)

@@ -49,7 +49,7 @@ class VectorCache:
 
         Args:
             model: Name of the model.
-            folder: Folder for the search graph of very many vectors.
+            folder: Directory for the search graph of very many vectors.
         """
         self._model, self._folder = model, folder
         self._warned_slow = False

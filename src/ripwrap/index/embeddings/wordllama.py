@@ -1,8 +1,8 @@
 """Embedder without a network: it uses the weights of the package `wordllama`, without the code of the package.
 
-`wordllama.WordLlama.load()` looks for its tokenizer in a folder that the wheel does not have, and then downloads it. To
-import the package adds a handler to the root logger. A batch is padded to its longest text, so that a long text takes
-gigabytes. The result is a mean of token vectors, which this module computes itself. A test compares the two.
+`wordllama.WordLlama.load()` looks for its tokenizer in a directory that the wheel does not have, and then downloads it.
+To import the package adds a handler to the root logger. A batch is padded to its longest text, so that a long text
+takes gigabytes. The result is a mean of token vectors, which this module computes itself. A test compares the two.
 """
 
 import functools

@@ -44,7 +44,7 @@ _NO_WRITING = {errno.EACCES, errno.EPERM, errno.EROFS}
 _TRANSIENT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
 
 _DESCRIPTORS = "/proc/self/fd"
-"""Folder of links to the open files of this process, on Linux (proc(5))."""
+"""Directory of links to the open files of this process, on Linux (proc(5))."""
 
 _HEAP_BYTES = 64_000_000
 """Memory that a thread of tantivy fills before it writes a segment, in bytes; tantivy needs 15,000,000 or more."""
@@ -369,7 +369,7 @@ def _unwritable_error(folder: Path, number: int | None, why: str) -> RipwrapErro
     advice = HintedText(
         "free some space, or "
         if number in _FULL
-        else "make its folder writable, or "
+        else "make its directory writable, or "
         if number in _NO_WRITING
         else "try again, or ",
         OTHER_LOCATION,

@@ -16,7 +16,7 @@ from ripwrap.index.storage.ownership import known_mark, make_private_folder, wri
 from ripwrap.index.storage.postings import POSTINGS_NAME
 
 FOLDER = ".ripwrap"
-"""Folder of an index within a project; all files in it are the index's."""
+"""Directory of an index within a project; all files in it are the index's."""
 
 NAME = "index.sqlite3"
 LOCK_NAME = "index.lock"
@@ -39,7 +39,7 @@ class IndexFiles:
     """The files of one index.
 
     Attributes:
-        folder: Folder of the index.
+        folder: Directory of the index.
         database: Path of the database.
         lock: Path of the lock that a process holds while it opens or deletes the database.
         in_project: See `Store`.
@@ -118,17 +118,17 @@ class IndexFiles:
                 raise foreign_file_error(self.folder / name)
 
     def _vector_files(self) -> list[str]:
-        with suppress(OSError):  # no such folder
+        with suppress(OSError):  # no such directory
             return [name for name in os.listdir(self.folder) if _VECTORS.fullmatch(name)]
         return []
 
     def _postings(self) -> list[Path]:
-        with suppress(OSError):  # no such folder
+        with suppress(OSError):  # no such directory
             return [self.folder / name for name in os.listdir(self.folder) if POSTINGS_NAME.fullmatch(name)]
         return []
 
     def make_folder(self) -> None:
-        """Make the folder of the index, if it is missing.
+        """Make the directory of the index, if it is missing.
 
         Raises:
             RipwrapError: It cannot be made.
@@ -144,7 +144,7 @@ class IndexFiles:
                 return
             raise RipwrapError(
                 HintedText(
-                    f"could not make the folder {shown(str(self.folder))} of an index: {error.strerror}; ",
+                    f"could not make the directory {shown(str(self.folder))} of an index: {error.strerror}; ",
                     OTHER_LOCATION,
                 )
             ) from error
@@ -197,8 +197,8 @@ def own_files(folder: Path, root: Path) -> re.Pattern[str] | None:
     """Return a pattern that the relative paths of an index's own files match.
 
     Args:
-        folder: Folder of the index; it may have other files in it, unless it is called `.ripwrap`.
-        root: Folder that the paths are relative to.
+        folder: Directory of the index; it may have other files in it, unless it is called `.ripwrap`.
+        root: Directory that the paths are relative to.
 
     Returns:
         The pattern; `None` if no file of the index is below the root.

@@ -94,10 +94,10 @@ class Postings:
     """Full-text search of an index; one thread at a time may use it."""
 
     def __init__(self, folder: Path) -> None:
-        """Name the folder; nothing is opened.
+        """Name the directory; nothing is opened.
 
         Args:
-            folder: Folder of the index.
+            folder: Directory of the index.
         """
         self._folder = folder
         self._opened: EngineFolder | None = None

@@ -26,7 +26,7 @@ IS_SENT = f"substr(key, 1, {len(SENT_KEY)}) = '{SENT_KEY}'"
 
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    # A view is a folder, on a branch, with the options that choose its files. `generation` is a random number that
+    # A view is a directory, on a branch, with the options that choose its files. `generation` is a random number that
     # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970. `stamps`
     # is the digest of the paths and stamps of all its files in `tree`: a refresh that finds it again is done.
     # `root` and `name`, and the paths, texts and symbols below, have no type, so that SQLite stores text and bytes as

@@ -67,7 +67,7 @@ class Store:
     """The file of an index, opened when it is first used, for any number of threads.
 
     Attributes:
-        folder: Folder of the index.
+        folder: Directory of the index.
         files: Files of the index.
         postings: Full-text search of the index.
         path: Path of the database.
@@ -80,11 +80,11 @@ class Store:
         """Set up; nothing is opened or made.
 
         Args:
-            folder: Folder of the index.
+            folder: Directory of the index.
             versions: Versions of what makes the content, such as the chunker; content of others is rebuilt.
-            ignored: The folder is in the project. Git and rg are made to ignore it, and an index in it is used only if
-                this user made it, because a repository may have brought it along.
-            named: The caller named the folder, which may have other files in it.
+            ignored: The directory is in the project. Git and rg are made to ignore it, and an index in it is used only
+                if this user made it, because a repository may have brought it along.
+            named: The caller named the directory, which may have other files in it.
         """
         self.folder = folder
         self.files: IndexFiles = IndexFiles(folder, in_project=ignored, named=named)
@@ -244,7 +244,7 @@ class Store:
         return self._database
 
     def _new_connection(self, *, make: bool) -> "Connection":
-        """Open a connection; a read-only one where the folder cannot be written to."""
+        """Open a connection; a read-only one where the directory cannot be written to."""
         import sqlite3
 
         uri = self.path.absolute().as_uri()
@@ -398,6 +398,6 @@ class Store:
             LOCKED: "another process is using it; try again",
             FULL: HintedText("free some space, or ", OTHER_LOCATION),
             READONLY: HintedText(OTHER_LOCATION, (", or search with ", Hint("refresh", False))),
-            CANNOT_OPEN: HintedText("make its folder writable, or ", OTHER_LOCATION),
+            CANNOT_OPEN: HintedText("make its directory writable, or ", OTHER_LOCATION),
         }.get(code_of(error), HintedText(OTHER_LOCATION, ", or remove it: the next refresh makes it again"))
         return RipwrapError(HintedText(f"the index {shown(str(self.path))}: {error}: ", advice))

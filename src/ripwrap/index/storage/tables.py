@@ -39,10 +39,10 @@ WITHOUT_VECTOR = (
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """View of an index: a folder, on a branch, with the options that choose its files.
+    """View of an index: a directory, on a branch, with the options that choose its files.
 
     Attributes:
-        root: Folder, as a real path.
+        root: Directory, as a real path.
         name: Branch; see `branches.view_of()`.
         options: Flags of rg, as a JSON list.
     """
@@ -161,7 +161,7 @@ def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]
 
 
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
-    """Return the files of the view that was refreshed last, if it is another one of the same folder and options."""
+    """Return the files of the view that was refreshed last, if it is another one of the same directory and options."""
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
     ).fetchone()
