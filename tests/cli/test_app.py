@@ -415,7 +415,7 @@ def test_index_search_without_weight_of_embeddings_answers_by_words(plant: Plant
     folder = plant({"a.py": "cookie\n"})
     given = (f"--location={tmp_path / 'home'}", "--embedder=wordllama")
     found = output("index", "search", "cookie", *given, "--hybrid-weight=0", "--json", cwd=folder)
-    assert "without vectors: they weigh nothing" in found
+    assert "without embeddings: their weight is 0" in found
     assert "lacking: 1\n" in output("index", "status", *given, cwd=folder)
     assert "cosine" in output("index", "search", "cookie", *given, "--hybrid-weight=.5", "--json", cwd=folder)
 

@@ -176,7 +176,7 @@ def test_search_falls_back_to_words_and_says_so_when_the_provider_fails(
     found = asked.codebase_search_result("biscuit")
     assert [place.file for place in found.places] == ["src/biscuits.py"]
     assert (found.ranking, found.notes) == ("index", (f"Ranked without embeddings: {MODEL} does not answer.",))
-    assert not any("without vectors" in reason for reason in found.places[0].why)
+    assert not any("without embeddings" in reason for reason in found.places[0].why)
     text = asked.codebase_search("biscuit")
     assert text.endswith(f"ranked with the index. Ranked without embeddings: {MODEL} does not answer.)")
     provider.behaviours.clear()
