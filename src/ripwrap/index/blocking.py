@@ -25,7 +25,8 @@ class Index(BaseIndex):
     Several tasks, threads and processes may use an index of the same directory at once: one writes, the others read the
     previous state. A call that is cancelled, interrupted or killed leaves the previous state.
 
-    With an embedder, chunks are also found by their embeddings. Without one, which is the default, nothing leaves the machine.
+    With an embedder, chunks are also found by their embeddings. By default there is none, and nothing leaves the
+    machine.
 
     Each method takes a `timeout` in seconds, after which it raises `TimeoutError`. An embedder runs in an event
     loop of its own, in a thread that ends with the call.
@@ -47,7 +48,7 @@ class Index(BaseIndex):
         A file with the same size and times as before is not read. Files that are not UTF-8 are indexed as rg reads
         them. The first million bytes of a file are indexed. Unreadable files are logged as warnings.
 
-        The refresh of the files is one transaction. If it is cancelled, it stops after the current file and leaves the
+        The refresh of files is one transaction. If it is interrupted, it stops after the current file and leaves the
         previous state. While another process refreshes the index, this call waits, and then has little or nothing to
         do.
 
@@ -57,12 +58,12 @@ class Index(BaseIndex):
         and the next refresh tries them again.
 
         Args:
-            progress: Function that is called in a worker thread, one call at a time: at the start, after every few
-                files, after the last file, and after every batch of texts. An exception in it ends the refresh.
+            progress: Function that is called in this thread at the start, after every few files and after the last
+                file, and in another thread after every batch of texts. An exception in it ends the refresh.
             rebuild: Delete the index first, with the views of all branches and all embeddings. This fixes every problem
                 that `check()` finds.
             anew: Deprecated name of `rebuild`.
-            timeout: Seconds that this may take, waiting included; `None` is for ever.
+            timeout: Seconds for the call, including all waits; `None` is no limit.
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.
@@ -107,7 +108,7 @@ class Index(BaseIndex):
                 files of the same branch less than `max_age` seconds ago. `None` refreshes each time.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the weight of the index. With 0,
                 only words are searched, and nothing is sent: neither the query nor texts without an embedding.
-            timeout: Seconds that this may take, waiting included; `None` is for ever.
+            timeout: Seconds for the call, including all waits; `None` is no limit.
 
         Raises:
             ValueError: The query has no word; `limit` or `max_age` is negative; or `hybrid_weight` is out of range, or
@@ -238,7 +239,7 @@ class Index(BaseIndex):
     def close(self) -> None:
         """Close the index's files, and end the process that splits files; a later call starts both again.
 
-        It waits until the calls of other tasks have ended, even if it is cancelled.
+        It waits until the calls of other threads have ended.
         """
         self._close()
 

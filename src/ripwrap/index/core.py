@@ -27,7 +27,7 @@ class Index(BaseIndex):
     Several tasks, threads and processes may use an index of the same directory at once: one writes, the others read the
     previous state. A call that is cancelled, interrupted or killed leaves the previous state.
 
-    With an embedder, chunks are also found by their embeddings. Without one, which is the default, nothing leaves the
+    With an embedder, chunks are also found by their embeddings. By default there is none, and nothing leaves the
     machine.
 
     Use it as `async with Index(root) as index:`, which closes the index at the end. Or call `aclose()`, or leave that
@@ -42,7 +42,7 @@ class Index(BaseIndex):
         A file with the same size and times as before is not read. Files that are not UTF-8 are indexed as rg reads
         them. The first million bytes of a file are indexed. Unreadable files are logged as warnings.
 
-        The refresh of the files is one transaction. If it is cancelled, it stops after the current file and leaves the
+        The refresh of files is one transaction. If it is cancelled, it stops after the current file and leaves the
         previous state. While another process refreshes the index, this call waits, and then has little or nothing to
         do.
 

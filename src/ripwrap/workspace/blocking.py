@@ -605,7 +605,7 @@ class Workspace:
     def close(self) -> None:
         """Close the indexes, and stop watching the roots; a later call opens them again.
 
-        It waits until calls of other tasks that use an index have ended, even if it is cancelled. If it is never
+        It waits until calls of other threads that use an index have ended. If it is never
         called, the garbage collector closes the indexes.
         """
         self._tools.close()

@@ -174,7 +174,7 @@ def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
     if glob.startswith("./"):
         glob = glob[1:]
     if glob.startswith("!"):
-        raise ValueError(f"deny cannot bring files back, as {given!r} would; leave it out, or pass narrower globs")
+        raise ValueError(f"{given!r} begins with !, but deny cannot bring files back; pass narrower globs instead")
     if glob.startswith("~/"):
         raise ValueError(
             f"deny has globs of paths below a root, so {given!r} matches nothing; write it as **{glob[1:]}"
