@@ -355,7 +355,7 @@ def doctor(*, rg: RgPath = None) -> int:
     if places[-1].source == "download" and not any(place.usable for place in places):
         # `doctor` does not download rg only to show it.
         complain(
-            f"there is no rg yet; `ripwrap install` downloads one. Or install it yourself, for instance:\n{how_to_install()}"
+            f"there is no rg yet; `ripwrap install` downloads one. Or install rg, for instance:\n{how_to_install()}"
         )
         return FAILED
     found = sync.resolve(rg)
