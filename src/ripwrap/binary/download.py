@@ -154,7 +154,7 @@ class Fetcher:
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _body(self, url: str, limit: int) -> Generator[bytes]:
-        """Yield the bytes at an address, at most `limit`, before the deadline; close the generator to end the request."""
+        """Yield at most `limit` bytes of an address before the deadline; close the generator to end the request."""
         shown = redact(url)
         size = 0
         self.check(url)
