@@ -218,13 +218,11 @@ def instructions(session: nox.Session) -> None:
 
 @nox.session
 def stress(session: nox.Session) -> None:
-    """Run stress tests for up to ten minutes, and print a table of their results."""
+    """Run load scenarios and print a table; run the tests marked `stress`, and Hypothesis, with many more examples."""
     _install(session, "test")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
-    session.run("pytest", "-k", "equals_grep_for_any_pattern", env={"RIPWRAP_PATTERNS": "2000"})
-    session.run("pytest", "-k", "killed_at_any_moment or download_once", env={"RIPWRAP_KILLS": "100"})
-    session.run("pytest", "tests/workspace/test_hostile_deny.py", env={"RIPWRAP_ALL_CALLS": "1"})
-    session.run("pytest", *PARALLEL, "tests/_operations/test_against_rg.py", env={"RIPWRAP_EXAMPLES": "10"})
+    many = ["-m", "stress or hypothesis", "--timeout=1500"]
+    session.run("pytest", *PARALLEL, *many, *session.posargs, env={"RIPWRAP_STRESS": "1"})
 
 
 @nox.session

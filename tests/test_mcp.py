@@ -518,7 +518,7 @@ async def test_failed_roots_request_gives_an_error_that_names_root_option(anyio_
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", [("trio", {"clock": MockClock(autojump_threshold=0)})])
+@pytest.mark.loops(("trio", {"clock": MockClock(autojump_threshold=0)}))
 async def test_roots_request_has_a_timeout(anyio_backend: object) -> None:
     """Wait for roots on a clock that jumps to the next deadline."""
 
@@ -923,7 +923,7 @@ def test_server_refuses_an_embedder_that_nobody_named(folder: Path, tmp_path: Pa
 
 # The command runs on asyncio, whatever the loop of its client. On trio the SDK's client leaves generators of its HTTP
 # library open; uvicorn, which serves HTTP, supports only asyncio.
-ON_ASYNCIO = pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
+ON_ASYNCIO = pytest.mark.loops("asyncio")
 
 
 @asynccontextmanager
