@@ -25,6 +25,8 @@ Change = Callable[[Path], object]
 
 @pytest.fixture(autouse=True)
 def no_instance_leaks() -> Iterator[None]:
+    if inotify_instances():
+        gc.collect()  # what other tests left
     yield
     if inotify_instances():
         gc.collect()

@@ -15,6 +15,8 @@ from ripwrap.index.models import Progress
 from ripwrap.results import RankedChunk
 from support.opening import before_opening, refused
 
+pytestmark = pytest.mark.slow
+
 Plant = Callable[..., Path]
 Change = Callable[[Path], object]
 
@@ -141,7 +143,7 @@ ENCODED = {
 }
 
 
-@pytest.mark.parametrize("lines", [3, 200, *(pytest.param(many, marks=pytest.mark.slow) for many in (9_000, 60_000))])
+@pytest.mark.parametrize("lines", [3, 200, 9_000, 60_000])
 @pytest.mark.parametrize("encoding", ENCODED)
 def test_text_of_a_result_has_the_lines_of_the_file_in_any_encoding(
     index: sync.Index, plant: Plant, encoding: str, lines: int
