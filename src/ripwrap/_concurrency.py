@@ -198,7 +198,7 @@ async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
 def replace_file(
     source: Path, target: Path, *, windows: bool = IS_WINDOWS, replace: Callable[[Path, Path], object] = os.replace
 ) -> None:
-    """Rename a file or folder, replacing a file of that name; on Windows, retry for ten seconds.
+    """Rename a file or directory, replacing a file of that name; on Windows, retry for ten seconds.
 
     On Windows, a rename fails while a virus scanner has the new file open, or another process has the old one open.
 

@@ -10,7 +10,7 @@ from pathlib import PureWindowsPath
 IS_WINDOWS = os.name == "nt"
 """True on Windows; the default of a parameter of functions that follow other rules there."""
 
-# Windows does not resolve these names, `C:name` and `name:stream` to a file of that name below a folder. It ignores
+# Windows does not resolve these names, `C:name` and `name:stream` to a file of that name below a directory. It ignores
 # spaces before an extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 _DEVICE_NAME = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3]) *(?:\..*)?",
@@ -45,7 +45,7 @@ def is_batch_file(path: str) -> bool:
 
 
 def path_entries(path: str) -> list[str]:
-    """Return the folders in a PATH of Windows, where one with a semicolon is in quotes."""
+    """Return the directories in a PATH of Windows, where one with a semicolon is in quotes."""
     return [entry.replace('"', "") for entry in re.findall(r'(?:[^;"]|"[^"]*(?:"|$))+', path)]
 
 

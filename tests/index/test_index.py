@@ -602,7 +602,7 @@ async def test_prune_removes_views_and_content_of_deleted_branches(index: Index,
         ("packed", False),
     ]
     health = await index.check()
-    message = f"These branches or folders are gone: gone in {index.root}; prune() removes their content."
+    message = f"Branches or directories are gone: gone in {index.root}; prune() removes their content."
     assert (health.ok, health.messages) == (True, (message,))
     collected = await index.prune()
     assert (collected.views, collected.blobs, collected.chunks) == (("gone",), 1, 1)
@@ -756,7 +756,7 @@ async def test_only_files_of_the_index_are_excluded_from_it(plant: Plant, where:
 
 
 def test_empty_location_is_rejected() -> None:
-    with pytest.raises(ValueError, match="location must name a folder"):
+    with pytest.raises(ValueError, match="location must name a directory"):
         Index(location="")
 
 

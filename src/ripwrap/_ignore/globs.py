@@ -6,7 +6,7 @@ which `tests/workspace/test_walk.py` compares with rg:
 - `{a,b}` are alternatives, and may be nested. They cannot be expanded into several patterns of git's: sixteen in a row
   would make 65,536.
 - `?` and a class match one byte, not one character, and a class may match a slash.
-- A pattern that matches a folder does not match what is in it, which another rule may bring back.
+- A pattern that matches a directory does not match what is in it, which another rule may bring back.
 - A glob that does not parse is an error with rg's text; git skips it.
 - A regex for `*a*a*a*b` can take years. globset has an automaton, so `SteppingPattern` matches in bounded time.
 

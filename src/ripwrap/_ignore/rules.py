@@ -20,11 +20,11 @@ _GIT_KINDS = 2
 """Number of kinds, at the end of `KINDS`, that are files of git."""
 
 _REPOSITORY = (".git", ".jj")
-"""Names in the top folder of a repository: of git, and of Jujutsu, which rg knows from version 15 on."""
+"""Names in the top directory of a repository: of git, and of Jujutsu, which rg knows from version 15 on."""
 
 _FIRST_PARTS = tuple(kind.partition("/")[0] for kind in KINDS)
 IGNORE_NAMES = (*_FIRST_PARTS, ".jj")
-"""Names of the entries of a folder that affect which rules count in it."""
+"""Names of the entries of a directory that affect which rules count in it."""
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -40,7 +40,7 @@ class Rule:
     """Rule on a line of an ignore file.
 
     Attributes:
-        glob: Glob for paths relative to the folder of the file.
+        glob: Glob for paths relative to the directory of the file.
         pattern: Pattern of the glob; it is including for an ignored path, excluding for one that `!` brings back.
         only_folders: True if the rule does not apply to files.
         text: Line of the file, without spaces at its end.
@@ -131,14 +131,14 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreStack:
-    """Ignore files from a root down to a folder.
+    """Ignore files from a root down to a directory.
 
     Attributes:
         levels: Rules of the files of each kind, the deepest first, each with the length of its folder's path.
         kinds: Kinds of files that are read.
         ignore_case: True if the case of ASCII letters does not count.
         require_git: True if git's ignore files count only in a repository, and only those of this repository.
-        in_repository: True if the folder is in a repository; known with `require_git` only.
+        in_repository: True if the directory is in a repository; known with `require_git` only.
     """
 
     levels: tuple[tuple[tuple[int, Rules], ...], ...] = ((),) * len(KINDS)
@@ -149,7 +149,7 @@ class IgnoreStack:
 
     @classmethod
     def above(cls, root: str, sub: str) -> "IgnoreStack":
-        """Return the ignore files in the folders from the root to `sub`, without `sub`."""
+        """Return the ignore files in the directories from the root to `sub`, without `sub`."""
         stack = cls()
         for folder in _folders_above(sub):
             stack = stack.entered(root, folder)
@@ -157,7 +157,7 @@ class IgnoreStack:
 
     @property
     def git_counts(self) -> bool:
-        """True if git's ignore files count in the folder."""
+        """True if git's ignore files count in the directory."""
         return self.in_repository or not self.require_git
 
     def entered(self, root: str, folder: str, names: Container[str] = IGNORE_NAMES) -> "IgnoreStack":
@@ -199,7 +199,7 @@ class IgnoreStack:
         return None if rule is None else rule.ignores
 
     def rules_in(self, root: str, folder: str, kind: str) -> tuple[Rule, ...]:
-        """Return the rules of the ignore file of one kind in a folder; none if that kind does not count there."""
+        """Return the rules of the ignore file of one kind in a directory; none if that kind does not count there."""
         if kind not in self.kinds or (kind in KINDS[-_GIT_KINDS:] and not self.git_counts):
             return ()
         if kind == KINDS[-1] and self.require_git:
@@ -240,21 +240,21 @@ def outer_rules(root: str, sub: str) -> str:
     Pass it as `--ignore-file`, with `--no-ignore-parent`, the root as working directory and the relative path `sub`.
     Then rg lists the same files in `sub` as in a listing of the root, with three differences:
 
-    - If `sub` or a folder on the way is ignored, rg lists the files in `sub`; a listing of the root does not.
+    - If `sub` or a directory on the way is ignored, rg lists the files in `sub`; a listing of the root does not.
     - Any rule in `sub` or below it overrides a rule above `sub`, because rg reads an `--ignore-file` last.
     - rg 13 reads no `.gitignore` and no exclude file above a nested repository; the rules here apply.
 
-    The rules hold for this `sub` only: they have the number of folders on the way, not their names. rg 13 and 14 cannot
-    parse all of them (nested braces; an unclosed `[`), and report that as for any ignore file. Rules above the root
-    have no effect, but rg reads them if it reads `.gitignore`s at all. If one of their lines does not parse, rg reports
-    its path and number, and exits with 2.
+    The rules hold for this `sub` only: they have the number of directories on the way, not their names. rg 13 and 14
+    cannot parse all of them (nested braces; an unclosed `[`), and report that as for any ignore file. Rules above the
+    root have no effect, but rg reads them if it reads `.gitignore`s at all. If one of their lines does not parse, rg
+    reports its path and number, and exits with 2.
     """
     lines = (
         f"{'' if rule.pattern.include else '!'}/{'*/' * depth}{rule.glob}{'/' if rule.only_folders else ''}\n"
         for kind in reversed(KINDS)
         for depth, folder in enumerate(_folders_above(sub))
         for rule in _read(root, folder, kind)
-        if rule.glob  # a rule that is only a slash matches nothing; with a prefix it would match a folder
+        if rule.glob  # a rule that is only a slash matches nothing; with a prefix it would match a directory
     )
     return "".join(lines)
 
@@ -265,7 +265,7 @@ def match_text(path: str) -> str:
 
 
 def _folders_above(sub: str) -> list[str]:
-    """Return the folders from the root, which is "", down to `sub`, without it."""
+    """Return the directories from the root, which is "", down to `sub`, without it."""
     parts = [] if sub == os.curdir else sub.split(os.sep)
     return [os.sep.join(parts[:depth]) for depth in range(len(parts))]
 

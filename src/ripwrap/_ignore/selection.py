@@ -1,7 +1,7 @@
-"""Decide, as rg does, which entries of a folder are searched, and name the rule that leaves one out.
+"""Decide, as rg does, which entries of a directory are searched, and name the rule that leaves one out.
 
 The order of the checks is that of rg 15.2 (`generate_work()` in `crates/ignore/src/walk.rs`, `matched()` in `dir.rs`):
-links, globs, ignore files, types, hidden files, size, kind of file. A file or folder in `paths` is not checked.
+links, globs, ignore files, types, hidden files, size, kind of file. A file or directory in `paths` is not checked.
 """
 
 import os
@@ -50,15 +50,15 @@ _TOO_DEEP = Cause("max_depth", Hint("max_depth", kind="omit"))
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Folder that rg reads.
+    """Directory that rg reads.
 
     Attributes:
         path: Path as rg prints it; empty for the working directory of rg.
         real: Absolute path, in which links above the searched path are resolved. Ignore files match it.
-        depth: Number of folders between it and the searched path.
+        depth: Number of directories between it and the searched path.
         stack: Ignore files that count in it, with its own.
         device: Device of the searched path, if rg stays on it.
-        above: Device and inode of this folder and of each above it, up to the searched path, if links are followed.
+        above: Device and inode of this directory and of each above it, up to the searched path, if links are followed.
     """
 
     path: str
@@ -85,8 +85,8 @@ class Selection:
             cwd: Absolute path of the directory that rg runs in.
             options: Checked `FileOptions`.
             types: Globs of each file type that rg knows; needed with the options `type` and `type_not` only.
-            inside: Real path of a directory; ignore files of folders are not read if they are links out of it. Empty
-                reads all, as rg does.
+            inside: Real path of a directory; ignore files of directories are not read if they are links out of it.
+                Empty reads all, as rg does.
 
         Raises:
             GlobError: A glob does not parse.
@@ -103,7 +103,7 @@ class Selection:
         self._types = list(_type_rules(options, types))
 
     def root(self, path: str) -> Folder:
-        """Return the folder of a searched path; its parent's ignore files count unless the options say otherwise."""
+        """Return the directory of a searched path; its parent's ignore files count unless the options say otherwise."""
         path = "" if path == os.curdir else path
         full = os.path.join(self.cwd, path)
         real, info = os.path.realpath(full), os.stat(full)
@@ -123,7 +123,7 @@ class Selection:
         return Folder(path, real, 0, stack.entered(self._inside, real), device, above)
 
     def enter(self, folder: Folder, name: str, names: Container[str] = IGNORE_NAMES) -> Folder:
-        """Return a folder in a folder; `names` are the names in it, if they are known."""
+        """Return a directory in a directory; `names` are the names in it, if they are known."""
         path, real = folder.join(name), os.path.join(folder.real, name)
         above = folder.above
         if self.follow:
@@ -133,7 +133,7 @@ class Selection:
         return Folder(path, real, folder.depth + 1, stack, folder.device, above)
 
     def check(self, folder: Folder, name: str) -> tuple[bool, Cause | None]:
-        """Return True if an entry is a folder, and the reason why rg leaves it out; `None` if rg does not."""
+        """Return True if an entry is a directory, and the reason why rg leaves it out; `None` if rg does not."""
         path = folder.join(name)
         try:
             info = os.lstat(os.path.join(self.cwd, path))
@@ -164,7 +164,7 @@ class Selection:
 
         Args:
             searched: Path that is searched.
-            parts: Names that lead from there to a file or folder.
+            parts: Names that lead from there to a file or directory.
         """
         if not parts:
             is_folder = os.path.isdir(os.path.join(self.cwd, searched))
@@ -265,7 +265,7 @@ class LeftOut:
 
     Attributes:
         path: Path as rg prints it.
-        matched: The path itself, or a folder above it that is left out.
+        matched: The path itself, or a directory above it that is left out.
         cause: Reason; `None` if no rule leaves it out.
     """
 
@@ -282,19 +282,19 @@ def walk_left_out(
     *,
     whole: bool,
 ) -> Iterator[LeftOut]:
-    """Yield each file below the searched paths that is not searched, also those in folders that are left out.
+    """Yield each file below the searched paths that is not searched, also those in directories that are left out.
 
-    Folders that cannot be read are passed over. With `follow`, links are followed everywhere.
+    Directories that cannot be read are passed over. With `follow`, links are followed everywhere.
 
     Args:
         selection: Rules.
         paths: Searched paths.
         is_searched: Function that returns True for the path of a file that rg searched.
-        stop: Function that is called for each folder; the walk ends when it returns True.
-        whole: Walk through folders that are left out, too. Else such a folder is yielded, and not opened.
+        stop: Function that is called for each directory; the walk ends when it returns True.
+        whole: Walk through directories that are left out, too. Else such a directory is yielded, and not opened.
     """
-    # A stack and not recursion: a tree may be deeper than Python's stack. Each item has the folder above, the name of
-    # the folder to read, and the reason if that is left out; a searched path has no folder above.
+    # A stack and not recursion: a tree may be deeper than Python's stack. Each item has the directory above, the name
+    # of the directory to read, and the reason if that is left out; a searched path has no directory above.
     waiting: list[tuple[Folder | None, str, LeftOut | None]] = []
     for path in paths:
         if os.path.isdir(os.path.join(selection.cwd, path)):
@@ -320,7 +320,7 @@ def walk_left_out(
 def _read_folder(
     selection: Selection, above: Folder | None, name: str, *, with_rules: bool
 ) -> tuple[Folder, Sequence[str]]:
-    """Return a folder and the names in it; `with_rules` reads its ignore files."""
+    """Return a directory and the names in it; `with_rules` reads its ignore files."""
     if above is None:
         folder = selection.root(name)
         return folder, os.listdir(os.path.join(selection.cwd, folder.path))
@@ -329,7 +329,7 @@ def _read_folder(
 
 
 def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | None) -> tuple[bool, LeftOut]:
-    """Return True for a folder to walk, and the reason why an entry is left out, itself or with a folder above it."""
+    """Return True for a directory to walk, and the reason why an entry, or a directory above it, is left out."""
     path = folder.join(name)
     if inside is not None:
         return _is_entered(selection, folder, path), LeftOut(path, inside.matched, inside.cause)
@@ -338,7 +338,7 @@ def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | No
 
 
 def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
-    """Return whether an entry of a folder that is left out is a folder to walk."""
+    """Return whether an entry of a directory that is left out is a directory to walk."""
     full = os.path.join(selection.cwd, path)
     try:
         info = os.lstat(full)
@@ -365,7 +365,7 @@ def is_hidden(name: str, info: os.stat_result) -> bool:
 
 
 def _parents(path: str) -> list[str]:
-    """Return the folders above an absolute path, the top first."""
+    """Return the directories above an absolute path, the top first."""
     parents: list[str] = []
     while (parent := os.path.dirname(path)) != path:
         parents.append(parent)

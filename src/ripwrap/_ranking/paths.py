@@ -84,8 +84,8 @@ class PathWords(NamedTuple):
     """Words of a query in a path.
 
     Attributes:
-        anywhere: Words in the name of the file or of any folder.
-        folder: Words in the name of the folder that the file is in.
+        anywhere: Words in the name of the file or of any directory.
+        folder: Words in the name of the directory that the file is in.
         stem: Words in the name of the file.
         exact: True if the name of the file is one to three neighbouring words of the query.
         parts: Number of words in the path.
@@ -138,7 +138,7 @@ def _kinds(path: str, query: Query, *, defining: bool) -> list[_Kind]:
 
 
 def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
-    """Return the words that occur, in any form, in the name of a file or of its folder."""
+    """Return the words that occur, in any form, in the name of a file or of its directory."""
     path = to_nfc(path).replace("\\", "/")
     above = path.rfind("/", 0, max(path.rfind("/"), 0)) + 1
     if not _prefix_pattern(words).search(path, above):
@@ -205,7 +205,7 @@ def joined_stem(path: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _path_parts(path: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...], int]:
-    """Return the words of each folder and of the file name without extensions, and the number of all.
+    """Return the words of each directory and of the file name without extensions, and the number of all.
 
     The last word of each is the whole name, joined.
     """

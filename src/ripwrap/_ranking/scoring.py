@@ -6,7 +6,7 @@ The score of a file is 1 plus the sum of these parts, each from 0 to 1 and times
     defines      a chunk defines a symbol of the query; more if the file is named like the symbol
     exact name   the name of the file is one to three neighbouring words of the query
     first word   the name of the file has the first word of the query, or a later one for less
-    path, folder words of the query in the whole path, and in the folder of the file
+    path, directory words of the query in the whole path, and in the directory of the file
     near         neighbouring words of the query are near each other in a chunk
     vectors      the most similar chunk of the file
     penalties    tests, examples, legacy code, `__init__`, files without code, unless the query asks for them
@@ -43,7 +43,7 @@ FIRST_WORD = 0.3
 PATH_WORDS = 0.3
 """Weight of words in the path."""
 FOLDER_WORDS = 0.5
-"""Weight of words in the name of the folder."""
+"""Weight of words in the name of the directory."""
 NEAR_WORDS = 0.5
 """Weight of neighbouring words that are near each other."""
 DEFINES = 0.55

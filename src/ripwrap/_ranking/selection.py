@@ -33,7 +33,7 @@ def choose_files(
     """Return the files to read, the best first.
 
     The score is BM25 of whole files: a word that few files have counts most, further hits of a word count less and
-    less, and a hit in a large file counts less. A word in the name of file or folder counts as much as any number of
+    less, and a hit in a large file counts less. A word in the name of file or directory counts as much as any number of
     hits. Files that may define a symbol of the query come before others.
 
     Args:

@@ -102,7 +102,7 @@ def open_temporary_file() -> IO[bytes]:
         return tempfile.TemporaryFile()
     except OSError as error:
         raise SearchError(
-            f"could not create a temporary file for rg's stderr: {error}; set TMPDIR to a writable folder"
+            f"could not create a temporary file for rg's stderr: {error}; set TMPDIR to a writable directory"
         ) from error
 
 

@@ -54,8 +54,8 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
 
     Raises:
         ExtractionFailedError: The archive is broken, is not of the format in its name, lacks the member or has it
-            twice, has links or names that lead out of its folder, is too large, has another release of rg, or needs the
-            extra `deflate64`.
+            twice, has links or names that lead out of its directory, is too large, has another release of rg, or needs
+            the extra `deflate64`.
     """
     kind = "zip" if name.endswith(".zip") else "tar.gz"
     archive.seek(0)
@@ -149,7 +149,7 @@ def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
     parts = member.replace("\\", "/").split("/")
     if not safe or not member or member.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         raise ExtractionFailedError(
-            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of its folder; "
+            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of its directory; "
             "download a release of rg"
         )
     if count >= MAX_MEMBERS:

@@ -1,7 +1,7 @@
 """Locate installed rgs in the cache, and check that each is complete and can be trusted.
 
-A release has a folder, `ripgrep-{version}-{target}`, with `rg` and a record of its size and hash. An rg with another
-size, such as one that a crash left incomplete, is not run. The cache belongs to one user; a folder that others can
+A release has a directory, `ripgrep-{version}-{target}`, with `rg` and a record of its size and hash. An rg with another
+size, such as one that a crash left incomplete, is not run. The cache belongs to one user; a directory that others can
 write to is not used.
 """
 
@@ -20,7 +20,7 @@ NAME = "rg.exe" if os.name == "nt" else "rg"
 
 
 def folder() -> Path:
-    """Return the folder of the cache, which may not exist: `RIPWRAP_CACHE_DIR`, or the user's cache."""
+    """Return the directory of the cache, which may not exist: `RIPWRAP_CACHE_DIR`, or the user's cache."""
     try:
         if setting := os.environ.get("RIPWRAP_CACHE_DIR"):
             return Path(setting).expanduser().absolute()
@@ -32,7 +32,7 @@ def folder() -> Path:
 
 
 def why_untrusted(path: Path) -> str:
-    """Return the reason not to use a folder, or an empty text; another user may have written to it."""
+    """Return the reason not to use a directory, or an empty text; another user may have written to it."""
     if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"
     if sys.platform == "win32":
@@ -54,7 +54,7 @@ def why_untrusted(path: Path) -> str:
 
 
 def parse_release(rg: Path) -> tuple[str, str]:
-    """Return the version and target in the name of an rg's folder, or empty texts."""
+    """Return the version and target in the name of an rg's directory, or empty texts."""
     return parse_folder_name(rg.parent.name)
 
 

@@ -99,7 +99,7 @@ def _cache_candidates() -> Iterator[Candidate]:
         damage = cache.damage(rg)
         yield Candidate("cache", str(rg), not damage, damage or f"usable{_remark(cache.parse_release(rg)[0])}")
     if not installed:
-        yield Candidate("cache", str(folder), False, "no rg in this folder")
+        yield Candidate("cache", str(folder), False, "no rg in this directory")
 
 
 def _is_for_this_platform(rg: Path, here: platforms.Platform) -> bool:

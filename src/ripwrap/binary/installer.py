@@ -1,7 +1,7 @@
 """Install rg: download, verify, extract, run, publish; only once if several processes install at the same time.
 
-Everything happens in a staging folder inside the cache. One rename publishes it after the new rg has printed its
-version. A process that is killed leaves at most a staging folder, which the next installer removes.
+Everything happens in a staging directory inside the cache. One rename publishes it after the new rg has printed its
+version. A process that is killed leaves at most a staging directory, which the next installer removes.
 """
 
 import errno
@@ -35,7 +35,7 @@ BUSY_RETRY_SECONDS = 1.0
 """Seconds for which a start is tried again while another process has the file open for writing."""
 
 _NOEXEC_HINT = (
-    ". If programs may not run from there, set RIPWRAP_CACHE_DIR to another folder, or RIPWRAP_RG to another rg"
+    ". If programs may not run from there, set RIPWRAP_CACHE_DIR to another directory, or RIPWRAP_RG to another rg"
 )
 
 
@@ -103,7 +103,7 @@ def install(
 
     Args:
         release: Release to install.
-        dest: Folder, which is made if it does not exist; `None` is the cache. A complete release in the cache is not
+        dest: Directory, which is made if it does not exist; `None` is the cache. A complete release in the cache is not
             installed again.
         mirrors: Base addresses, tried in order.
         timeout: Seconds for the whole call, with the wait for other installers.
@@ -112,7 +112,7 @@ def install(
 
     Raises:
         UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: See `errors`.
-        BinaryError: The folder cannot be used, or the release does not run here.
+        BinaryError: The directory cannot be used, or the release does not run here.
     """
     fetcher = Fetcher(mirrors, time.monotonic() + timeout, progress, cancelled)
     candidates = platforms.targets(platforms.current(), release.version)
@@ -125,7 +125,7 @@ def install(
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if reason := cache.why_untrusted(folder):
             raise BinaryError(
-                f"{folder} is not used as a cache: {reason}. Set RIPWRAP_CACHE_DIR to a folder of your own."
+                f"{folder} is not used as a cache: {reason}. Set RIPWRAP_CACHE_DIR to a directory of your own."
             )
         if there := _find_installed(release, candidates, folder):
             return there, False
@@ -197,7 +197,7 @@ def _install(
 
 
 def _publish_folder(staging: Path, final: Path) -> Path:
-    """Rename the staging folder to its final name in the cache, after removing a damaged folder there."""
+    """Rename the staging directory to its final name in the cache, after removing a damaged directory there."""
     if os.path.lexists(final):
         replace_file(final, staging.with_name(f"{staging.name}-old"))
         _remove(staging.with_name(f"{staging.name}-old"))
@@ -214,7 +214,7 @@ def _remove(path: Path) -> None:
 
 
 def _publish_file(staging: Path, final: Path) -> Path:
-    """Move only the program into a folder of the caller, and replace a file of that name."""
+    """Move only the program into a directory of the caller, and replace a file of that name."""
     rg = final.parent / cache.NAME
     replace_file(staging / cache.NAME, rg)
     return rg
@@ -265,7 +265,7 @@ def _name_source(url: str) -> Generator[None]:
 def _explain_os_errors(folder: Path) -> Generator[None]:
     """Convert errors of the disk into one error that says what to do."""
     way_out = (
-        "Set RIPWRAP_CACHE_DIR to a folder that you can write to, or install rg yourself and name it: RIPWRAP_RG=…"
+        "Set RIPWRAP_CACHE_DIR to a directory that you can write to, or install rg yourself and name it: RIPWRAP_RG=…"
     )
     try:
         yield

@@ -60,17 +60,17 @@ PINS = MappingProxyType(
 
 
 def asset_name(version: str, target: str) -> str:
-    """Return the file name of an archive: the name of its only folder, and the ending of its format."""
+    """Return the file name of an archive: the name of its only directory, and the ending of its format."""
     return f"{folder_name(version, target)}.{'zip' if '-windows-' in target else 'tar.gz'}"
 
 
 def folder_name(version: str, target: str) -> str:
-    """Return the name of the folder in an archive, and of the folder in the cache."""
+    """Return the name of the directory in an archive, and of the directory in the cache."""
     return f"ripgrep-{version}-{target}"
 
 
 def parse_folder_name(name: str) -> tuple[str, str]:
-    """Return the version and target in the name of a folder, or empty texts."""
+    """Return the version and target in the name of a directory, or empty texts."""
     found = re.fullmatch(r"ripgrep-(\d[\w.]*)-(.+)", name)
     return (found[1], found[2]) if found else ("", "")
 

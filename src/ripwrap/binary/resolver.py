@@ -120,14 +120,14 @@ async def install(
     timeout: float = INSTALL_SECONDS,  # noqa: ASYNC109 - the worker thread's
     progress: Progress | None = None,
 ) -> RgBinary:
-    """Download a release of rg, verify it, and put it into the cache, or as a single file into a folder.
+    """Download a release of rg, verify it, and put it into the cache, or as a single file into a directory.
 
     A release that is complete in the cache is not downloaded again. The work is done in a worker thread, which calls
     `progress`, and ends when the call is cancelled.
 
     Args:
         version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
-        dest: Folder, which is made if it does not exist; `None` is the cache.
+        dest: Directory, which is made if it does not exist; `None` is the cache.
         mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
             `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
         sha256: Hash that replaces the pinned one, for an archive that the owner of a mirror made.
@@ -140,7 +140,7 @@ async def install(
         DownloadFailedError: The download failed, the release has no pin, or `RIPWRAP_OFFLINE` is set.
         ChecksumMismatchError: The download has the wrong hash.
         ExtractionFailedError: The archive is broken, or is not a release of rg.
-        BinaryError: The folder cannot be used, or the release does not run here.
+        BinaryError: The directory cannot be used, or the release does not run here.
     """
     call = functools.partial(
         _install,
