@@ -32,6 +32,7 @@ KbdInteractiveAuthentication no
 PermitRootLogin prohibit-password
 MaxStartups 100
 LogLevel ERROR
+AcceptEnv LANG LC_* XDG_CACHE_HOME
 """
 
 SSH_CONFIG = """\

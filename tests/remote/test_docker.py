@@ -17,6 +17,8 @@ import pytest
 import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, CapabilityError, PatternError, RemoteError, remote, sync
 from ripwrap.remote import Container, watchdog
+from support import mirror
+from support.cli import output, run
 from support.waiting import until, until_blocking
 
 Plant = Callable[..., Path]
@@ -339,3 +341,61 @@ def test_killed_process_takes_its_rg_along(
         assert len(running_in(stuck)) == 1
         os.kill(running.pid, signal.SIGKILL)
     until_blocking(lambda: not running_in(stuck))
+
+
+@pytest.mark.usefixtures("docker_in_path")
+class TestCommandLine:
+    @pytest.fixture
+    def docker_in_path(self, docker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PATH", f"{docker.parent}:{os.environ['PATH']}")
+
+    def test_search_and_files_print_what_the_host_has(
+        self, container: Container, there: str, plant: Plant, tmp_path: Path
+    ) -> None:
+        folder = plant({"a.py": "needle\n", "b/c": "x\n"})
+        on = ("--on", f"docker:box:{folder}", "--rg", there)
+        assert output("search", "needle", *on, cwd=tmp_path) == "a.py:1:needle\n"
+        assert output("search", "needle", "-l", *on, cwd=tmp_path) == "a.py\n"
+        assert output("search", "needle", "-c", *on, cwd=tmp_path) == "a.py:1\n"
+        assert output("search", "x", "--cwd=b", *on, cwd=tmp_path) == "c:1:x\n"
+        assert output("search", "none", *on, cwd=tmp_path, code=1) == ""
+        assert output("files", "--sort=path", *on, cwd=tmp_path) == "a.py\nb/c\n"
+
+    @pytest.mark.parametrize(
+        ("arguments", "text"),
+        [
+            (["search", "x", "--on", "box:/srv"], "--on must be ssh:HOST[:DIR] or docker:NAME[:DIR], got 'box:/srv'"),
+            (["search", "x", "--on", "ssh:-oX"], ("--on ssh:-oX: host must be a name such as build-7 or "
+             "user@build-7, got '-oX'")),
+            (["search", "x", "--on", "docker:box", "--coverage"], ("--coverage reads files of this machine, and cannot "
+             "be combined with --on; leave it out")),
+            (["install", "--on", "docker:box", "--dest", "x"], ("--dest is a directory of this machine, and cannot be "
+             "combined with --on; leave it out")),
+            (["files", "--on", "docker:gone"], ("docker:gone: docker ended with exit code 1, without an answer of rg: "
+             "Error response from daemon: No such container: gone")),
+            (["files", "--on", "docker:box:~/x"], ("--on docker:box:~/x: cwd '~/x' begins with ~, which is not "
+             "expanded; leave out '~/', or write './~' for that name")),
+            (["files", "--on", "docker:box:/gone"], "--cwd does not exist on docker:box: '/gone'"),
+        ],
+    )  # fmt: skip
+    def test_errors_name_flags(self, arguments: list[str], text: str, there: str, folder: Path) -> None:
+        rg = ["--rg", there] if arguments[0] != "install" else []
+        assert run(*arguments, *rg, cwd=folder, code=2).stderr.decode() == f"ripwrap: {text}\n"
+
+    def test_missing_rg_names_the_command_that_installs_it(self, folder: Path, docker: Path) -> None:
+        docker.write_text(docker.read_text().replace("mkdir -p", "PATH=$HOME/bin:/bin\nmkdir -p"))
+        said = run("files", "--on", "docker:box", cwd=folder, code=2).stderr.decode()
+        assert "Install it with `ripwrap install --on HOST`, or" in said
+
+    def test_install_puts_rg_on_the_host(
+        self, folder: Path, docker: Path, program: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        name = mirror.FOLDER
+        monkeypatch.setenv("RIPWRAP_CACHE_DIR", str(tmp_path / "own-cache"))
+        archive = mirror.targz(name, program)
+        digest = mirror.write(tmp_path / "mirror", mirror.VERSION, mirror.ASSET, archive)
+        options = ("--on", "docker:box", "--sha256", digest, "--mirror", f"file://{tmp_path / 'mirror'}")
+        assert "installed: docker:box: /" in output("install", *options, cwd=folder)
+        assert "is there already: docker:box: /" in output("install", *options, cwd=folder)
+        [installed] = (docker.parent / "home").rglob("rg")
+        assert installed.read_bytes() == program

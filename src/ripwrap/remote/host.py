@@ -248,12 +248,9 @@ class Host:
         program = Source.read(source) if source is not None else release(timeout=max(0.0, give_up - time.monotonic()))
         with program.open() as file:
             argv = self.script_line(INSTALL, (program.sha256, str(program.size)))
-            fields = self._run(argv, max(0.0, give_up - time.monotonic()), timeout, stdin=file)
+            step, path, about = self._run(argv, max(0.0, give_up - time.monotonic()), timeout, stdin=file)
         self.forget()
-        path, about = fields
-        found = RemoteRg(path, "cache", about)
-        if parse_version(about) is None:
-            raise BinaryError(f"{program.path} is not ripgrep: on {self.name} `--version` gave {about[:200]!r}")
+        found = RemoteRg(path, "download" if step == "download" else "cache", about)
         _remembered[replace(self, cwd=os.curdir), None] = found
         return found
 

@@ -12,13 +12,14 @@ from ripwrap.errors import BinaryError
 from ripwrap.remote.finding import CACHE
 from ripwrap.remote.watchdog import ENDED, SAY_STARTED
 
-NO_HOME, NOT_STORED, CUT_OFF, WRONG_HASH, DOES_NOT_RUN = 50, 51, 52, 53, 54
+NO_HOME, NOT_STORED, CUT_OFF, WRONG_HASH, DOES_NOT_RUN, NOT_RG = 50, 51, 52, 53, 54, 55
 INSTALL_ERRORS = {
     NO_HOME: "rg was not installed, because the user has no home directory",
     NOT_STORED: "rg could not be stored",
     CUT_OFF: "rg was not installed, because the connection ended too early,",
     WRONG_HASH: "rg was not installed, because it arrived with another SHA-256",
     DOES_NOT_RUN: "rg was not installed, because it does not run",
+    NOT_RG: "the program was not installed, because it is not ripgrep: --version gave another text",
 }
 """Exit codes of the script, and what they mean."""
 
@@ -35,10 +36,10 @@ hash() {{
   else echo none
   fi
 }}
-answer() {{ printf '%s\\000' "$cache/rg" "$about"; exit {ENDED}; }}
+answer() {{ printf '%s\\000' "$1" "$cache/rg" "$about"; exit {ENDED}; }}
 if [ -x "$cache/rg" ]; then
   there=$(hash <"$cache/rg")
-  [ "${{there%% *}}" = "$1" ] && about=$("$cache/rg" --no-config --version </dev/null) && answer
+  [ "${{there%% *}}" = "$1" ] && about=$("$cache/rg" --no-config --version </dev/null) && answer cache
 fi
 new=$cache/.rg.$$
 trap 'rm -f -- "$new"' EXIT
@@ -49,8 +50,9 @@ sent=$(hash <"$new")
 case ${{sent%% *}} in "$1" | none) ;; *) exit {WRONG_HASH} ;; esac
 chmod 700 "$new" || exit {NOT_STORED}
 about=$("$new" --no-config --version </dev/null) || exit {DOES_NOT_RUN}
+case $about in "ripgrep "*) ;; *) exit {NOT_RG} ;; esac
 mv -f -- "$new" "$cache/rg" || exit {NOT_STORED}
-answer
+answer download
 """
 
 

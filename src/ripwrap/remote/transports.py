@@ -33,7 +33,7 @@ _CONTAINER = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
 
 _OPTION = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 
-_NO_KEY = "Load a key into ssh-agent, or name its file in options={'IdentityFile': …}; no password is asked for."
+_NO_KEY = "Load a key into ssh-agent, or set IdentityFile in the configuration of ssh; no password is asked for."
 _SSH_ADVICE = (
     ("Permission denied (", _NO_KEY),
     ("Host key verification failed", "Connect once with ssh by hand and check the key of the host."),
