@@ -27,8 +27,8 @@ RunningIn = Callable[[Path], list[psutil.Process]]
 
 @pytest.fixture
 def stuck(plant: Plant) -> Path:
-    """A folder in which rg yields many matches from `dense`, and then waits for ever for a FIFO."""
-    folder = plant({"dense": "needle\n" * 20_000})
+    """A folder in which rg yields the matches of `sparse`, and then waits for ever for a FIFO and writes nothing."""
+    folder = plant({"sparse": "needle\n" * 10})
     os.mkfifo(folder / "fifo")
     return folder
 
@@ -272,7 +272,7 @@ class TestLeaving:
         self, stuck: Path, container: Container, there: str, running_in: RunningIn
     ) -> None:
         async with aclosing(
-            ripwrap.search("needle", on=container, rg=there, paths=["dense", "fifo"], threads=1)
+            ripwrap.search("needle", on=container, rg=there, paths=["sparse", "fifo"], threads=1)
         ) as found:
             assert (await anext(found)).lines == "needle\n"
             assert len(running_in(stuck)) == 1
@@ -282,7 +282,7 @@ class TestLeaving:
         self, stuck: Path, container: Container, there: str, running_in: RunningIn
     ) -> None:
         with pytest.raises(ZeroDivisionError):
-            async with aclosing(ripwrap.search("needle", on=container, rg=there, paths=["fifo", "dense"])) as found:
+            async with aclosing(ripwrap.search("needle", on=container, rg=there, paths=["fifo", "sparse"])) as found:
                 async for _ in found:
                     1 / 0  # noqa: B018
         await until(lambda: not running_in(stuck))
@@ -302,7 +302,7 @@ class TestLeaving:
         await until(lambda: not running_in(stuck))
 
     async def test_limit_ends_rg(self, stuck: Path, container: Container, there: str, running_in: RunningIn) -> None:
-        found = ripwrap.search("needle", on=container, rg=there, paths=["dense", "fifo"], threads=1, limit=3)
+        found = ripwrap.search("needle", on=container, rg=there, paths=["sparse", "fifo"], threads=1, limit=3)
         assert len([one async for one in found]) == 3
         await until(lambda: not running_in(stuck))
 
@@ -311,10 +311,10 @@ class TestLeaving:
 def test_timeout_ends_rg_and_keeps_what_was_found(
     stuck: Path, container: Container, there: str, running_in: RunningIn
 ) -> None:
-    result = sync.grep("needle", on=container, rg=there, paths=["dense", "fifo"], threads=1, timeout=2, limit=5)
+    result = sync.grep("needle", on=container, rg=there, paths=["sparse", "fifo"], threads=1, timeout=2, limit=5)
     assert (result.stop_reason, result.exact, len(list(result.matches()))) == ("timeout", False, 5)
     until_blocking(lambda: not running_in(stuck))
-    found = sync.search("needle", on=container, rg=there, paths=["dense", "fifo"], threads=1, timeout=2)
+    found = sync.search("needle", on=container, rg=there, paths=["sparse", "fifo"], threads=1, timeout=2)
     with closing(found), pytest.raises(TimeoutError, match="timeout=2 seconds"):
         assert len(list(found)) == 0
     until_blocking(lambda: not running_in(stuck))
@@ -324,7 +324,7 @@ KILLED = """
 import sys
 from ripwrap import remote, sync
 host = remote.docker("box", program=sys.argv[1], cwd=sys.argv[2])
-found = sync.search("needle", on=host, rg=sys.argv[3], paths=["dense", "fifo"], threads=1)
+found = sync.search("needle", on=host, rg=sys.argv[3], paths=["sparse", "fifo"], threads=1)
 next(found)
 print("found", flush=True)
 sys.stdin.read()

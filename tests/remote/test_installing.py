@@ -53,7 +53,7 @@ def edit(program: str, old: str, new: str) -> None:
 def bare(container: Container, tmp_path: Path) -> Container:
     """Return a container whose PATH has no rg, but the programs of a small system."""
     (tmp_path / "bin").mkdir()
-    for name in ("sh", "cat", "cp", "mkdir", "uname", "getconf", "wc", "chmod", "mv", "rm", "sha256sum", "false"):
+    for name in ("sh", "cat", "cp", "mkdir", "uname", "getconf", "printf", "wc", "chmod", "mv", "rm", "sha256sum", "false"):
         source = next(one for folder in os.environ["PATH"].split(":") if (one := Path(folder, name)).exists())
         (tmp_path / "bin" / name).symlink_to(source)
     edit(

@@ -25,8 +25,8 @@ RunningIn = Callable[[Path], list[psutil.Process]]
 
 @pytest.fixture
 def stuck(plant: Plant) -> Path:
-    """A folder in which rg yields many matches from `dense`, and then waits for ever for a FIFO."""
-    folder = plant({"dense": "needle\n" * 20_000})
+    """A folder in which rg yields the matches of `sparse`, and then waits for ever for a FIFO and writes nothing."""
+    folder = plant({"sparse": "needle\n" * 10})
     os.mkfifo(folder / "fifo")
     return folder
 
@@ -72,7 +72,7 @@ def test_errors_of_ssh_are_errors_and_not_empty_answers(box: SshHost, sshd: Path
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.parametrize("how", ["close", "exception", "limit", "cancel"])
 async def test_leaving_ends_rg_there(how: str, stuck: Path, box: SshHost, there: str, running_in: RunningIn) -> None:
-    search = ripwrap.search("needle", on=box, rg=there, paths=["dense", "fifo"], threads=1,
+    search = ripwrap.search("needle", on=box, rg=there, paths=["sparse", "fifo"], threads=1,
                             limit=1 if how == "limit" else None)  # fmt: skip
     with anyio.CancelScope() as scope:
         try:
@@ -95,9 +95,9 @@ async def test_leaving_ends_rg_there(how: str, stuck: Path, box: SshHost, there:
 def test_timeout_ends_rg_there_and_keeps_what_was_found(
     stuck: Path, box: SshHost, there: str, running_in: RunningIn
 ) -> None:
-    list(sync.files(on=box, rg=there, paths=["dense"]))
+    list(sync.files(on=box, rg=there, paths=["sparse"]))
     for timeout in (3, 12, 48):
-        result = sync.grep("needle", on=box, rg=there, paths=["dense", "fifo"], threads=1, timeout=timeout, limit=5)
+        result = sync.grep("needle", on=box, rg=there, paths=["sparse", "fifo"], threads=1, timeout=timeout, limit=5)
         assert (result.stop_reason, result.exact) == ("timeout", False)
         until_blocking(lambda: not running_in(stuck))
         if result.total_matches:
@@ -109,7 +109,7 @@ KILLED = """
 import sys
 from ripwrap import remote, sync
 host = remote.ssh("box", config=sys.argv[1], cwd=sys.argv[2])
-found = sync.search("needle", on=host, rg=sys.argv[3], paths=["dense", "fifo"], threads=1)
+found = sync.search("needle", on=host, rg=sys.argv[3], paths=["sparse", "fifo"], threads=1)
 next(found)
 print("found", flush=True)
 sys.stdin.read()
@@ -133,7 +133,7 @@ def test_killed_process_takes_its_rg_along(
 
 
 def test_lost_connection_is_an_error(stuck: Path, box: SshHost, there: str, running_in: RunningIn) -> None:
-    found = sync.search("needle", on=box, rg=there, paths=["dense", "fifo"], threads=1)
+    found = sync.search("needle", on=box, rg=there, paths=["sparse", "fifo"], threads=1)
     next(found)
     [rg] = running_in(stuck)
     session = next(one for one in rg.parents() if one.name().startswith("sshd"))
@@ -144,7 +144,7 @@ def test_lost_connection_is_an_error(stuck: Path, box: SshHost, there: str, runn
 
 
 def test_killed_rg_is_an_error(stuck: Path, box: SshHost, there: str, running_in: RunningIn) -> None:
-    found = sync.search("needle", on=box, rg=there, paths=["dense", "fifo"], threads=1)
+    found = sync.search("needle", on=box, rg=there, paths=["sparse", "fifo"], threads=1)
     next(found)
     [rg] = running_in(stuck)
     rg.kill()

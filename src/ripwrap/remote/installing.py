@@ -30,7 +30,7 @@ umask 077
 {CACHE}
 [ -n "$cache" ] || exit {NO_HOME}
 mkdir -p -- "$cache" || exit {NOT_STORED}
-hash() {{
+sum_of() {{
   if command -v sha256sum >/dev/null; then sha256sum
   elif command -v shasum >/dev/null; then shasum -a 256
   else echo none
@@ -38,7 +38,7 @@ hash() {{
 }}
 answer() {{ printf '%s\\000' "$1" "$cache/rg" "$about"; exit {ENDED}; }}
 if [ -x "$cache/rg" ]; then
-  there=$(hash <"$cache/rg")
+  there=$(sum_of <"$cache/rg")
   [ "${{there%% *}}" = "$1" ] && about=$("$cache/rg" --no-config --version </dev/null) && answer cache
 fi
 new=$cache/.rg.$$
@@ -46,7 +46,7 @@ trap 'rm -f -- "$new"' EXIT
 trap 'exit {CUT_OFF}' HUP INT TERM
 cat >"$new" || exit {NOT_STORED}
 [ "$(($(wc -c <"$new")))" -eq "$2" ] || exit {CUT_OFF}
-sent=$(hash <"$new")
+sent=$(sum_of <"$new")
 case ${{sent%% *}} in "$1" | none) ;; *) exit {WRONG_HASH} ;; esac
 chmod 700 "$new" || exit {NOT_STORED}
 about=$("$new" --no-config --version </dev/null) || exit {DOES_NOT_RUN}

@@ -38,6 +38,7 @@ SAY_STARTED = "printf '{0}'; printf '{0}' >&2".format(STARTED.decode().replace("
 #    side, by the end of the connection, or because the process that holds the pipe was killed.
 # 3. The script closes its own stdout and stderr, so that those of rg end with rg, and messages of the shell about
 #    killed processes are not taken for rg's.
+# 4. ksh93 adds 256 to the number of a signal, other shells 128.
 WATCHDOG = f"""
 unset RIPGREP_CONFIG_PATH RIPGREP_INDEX_PATH
 cd -P -- "$1" >/dev/null 2>&1 || {{
@@ -57,6 +58,7 @@ exec 3<&-
 wait "$rg"
 code=$?
 kill -9 "$watchdog"
+[ "$code" -gt 256 ] && code=$((code - 128))
 [ "$code" -le {MAX_CODE} ] && exit "$((code + {ENDED}))"
 [ "$code" -gt 128 ] && [ "$code" -le {MAX_SIGNALLED} ] && exit "$((code + {SIGNALLED}))"
 case $code in {_CASES} esac
