@@ -7,6 +7,7 @@ import pwd
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,7 +54,7 @@ Host stranger
   IdentityFile {home}/other_key
 Host closed
   HostName 127.0.0.1
-  Port {closed}
+  Port 1
 """
 
 
@@ -96,7 +97,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     for name in ("host_key", "user_key", "other_key"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", home / name], check=True)
     port = free_port()
-    names = {"home": home, "port": port, "closed": free_port(), "user": pwd.getpwuid(os.geteuid()).pw_name}
+    names = {"home": home, "port": port, "user": pwd.getpwuid(os.geteuid()).pw_name}
     (home / "sshd_config").write_text(SSHD_CONFIG.format(**names))
     (home / "ssh_config").write_text(SSH_CONFIG.format(**names))
     (home / "known_hosts").write_text(f"box {(home / 'host_key.pub').read_text()}")
@@ -134,7 +135,8 @@ shift
 export HOME="$(dirname "$0")/home" XDG_CACHE_HOME=
 mkdir -p "$HOME"
 [ -e "$(dirname "$0")/noise" ] && { cat "$(dirname "$0")/noise"; cat "$(dirname "$0")/noise" >&2; }
-exec setsid --wait "$@"
+exec {python} -ISc 'import subprocess, sys
+sys.exit(subprocess.Popen(sys.argv[1:], start_new_session=True).wait())' "$@"
 """
 
 
@@ -143,7 +145,7 @@ def docker(tmp_path: Path) -> Path:
     """Return a program that takes the arguments of `docker exec`, and runs the command on this machine."""
     (tmp_path / "docker").mkdir()
     program = tmp_path / "docker" / "docker"
-    program.write_text(DOCKER)
+    program.write_text(DOCKER.replace("{python}", sys.executable))
     program.chmod(0o755)
     return program
 

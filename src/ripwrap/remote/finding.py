@@ -77,7 +77,11 @@ class Answer:
 
 
 def parse_answer(fields: Sequence[str]) -> Answer:
-    """Return the answer in the texts that the script prints."""
+    """Return the answer in the texts that the script prints.
+
+    Raises:
+        ValueError: They are not of this script.
+    """
     system, machine, libc, bits, *rest = fields
     platform = Platform(system, machine, libc if system == "Linux" else "", 32 if bits == "32" else 64)
     return Answer(platform, tuple(_candidates(rest)))

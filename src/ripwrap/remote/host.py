@@ -7,9 +7,10 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import IO, ClassVar
+from typing import IO, TypeVar
 
 from ripwrap._concurrency import CANCELLED, Lock, hold_lock, in_thread
 from ripwrap._ripgrep.host import INSTALL_THERE, STARTED
@@ -25,11 +26,10 @@ from ripwrap.remote.watchdog import CWD_DENIED, CWD_MISSING, CWD_NO_DIRECTORY, N
 FIND_SECONDS = 30.0
 """Seconds for the question which rg a host has."""
 
-ROOM_BYTES = 96 * 1024
-"""Bytes of the arguments of one command: ssh passes all in one argument, which Linux limits to 128 KiB (execve(2))."""
-
 MAX_SHOWN = 2000
 """Characters of stderr in the message of an error."""
+
+T = TypeVar("T")
 
 _CWD = Hint("cwd", kind="correct")
 _CWD_ERRORS: Mapping[int, tuple[type[OSError], int, str]] = {
@@ -61,12 +61,22 @@ class RemoteRg(RgBinary):
         return frozenset(one[1:] for one in named[1].split(",") if one.startswith("+")) if named else frozenset()
 
 
+def parse_installed(fields: Sequence[str]) -> RemoteRg:
+    """Return the rg in the texts that the script of an installation prints.
+
+    Raises:
+        ValueError: There are more or fewer than three.
+    """
+    step, path, about = fields
+    return RemoteRg(path, "download" if step == "download" else "cache", about)
+
+
 _remembered: dict[tuple["Host", str | None], RemoteRg] = {}
 _locks: dict["Host", Lock] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(ABC):
     """A machine or container on which rg runs; `ssh()` and `docker()` make one, and `on=` of the operations takes it.
 
     Hosts are immutable: they can be compared, pickled, and used by many searches at the same time.
@@ -76,7 +86,6 @@ class Host:
             directory of a login, or to the working directory of a container.
     """
 
-    room: ClassVar[int] = ROOM_BYTES
     cwd: str = "."
 
     def __str__(self) -> str:
@@ -84,21 +93,21 @@ class Host:
         return self.name if self.cwd == "." else f"{self.name}:{self.cwd}"
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """Name of the host without a directory, e.g. `ssh:build-7`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def script_line(self, script: str, arguments: Sequence[str]) -> tuple[str, ...]:
         """Return the local command line that runs a script of the POSIX shell with arguments on the host."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cost(self, argument: str) -> int:
         """Return the size of an argument on the local command line, in bytes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advice(self, code: int, stderr: str) -> str:
         """Return what to do about a local program that failed; empty if its own message says it."""
-        raise NotImplementedError
 
     def path(self, cwd: str) -> str:
         """Return the directory on the host that a caller means by `cwd`: relative to `self.cwd`.
@@ -120,10 +129,7 @@ class Host:
     def returncode(self, code: int) -> int | None:
         """Return the exit code of rg from that of the local command line, or `None` if rg did not end by itself."""
         found = watchdog.returncode(code)
-        if found in (126, 127):
-            self.forget()
-            return None
-        return found
+        return None if found in (126, 127) else found  # the shell could not run or find it
 
     def forget(self) -> None:
         """Forget which rg the host has; the next search asks again. Call it if you have replaced rg there."""
@@ -138,6 +144,7 @@ class Host:
             return kind(number, HintedText(_CWD, f" {wrong} on {self.name}"), cwd)
         said = stderr.decode("utf-8", "replace")
         if watchdog.returncode(code) in (126, 127):
+            self.forget()
             gone = f"rg cannot be run on {self.name} any more: {_end_of(said)}. The next search looks for another one"
             return BinaryNotFoundError(gone)
         ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
@@ -240,17 +247,18 @@ class Host:
         progress: Progress | None = None,
     ) -> RemoteRg:
         """Do what `install()` does, blocking."""
-        give_up = time.monotonic() + (check_timeout(timeout) or INSTALL_SECONDS)
-        there = self._questions(None, FIND_SECONDS, None).platform
+        check_timeout(timeout)
+        give_up = time.monotonic() + timeout
+        there = self._questions(None, min(FIND_SECONDS, timeout), timeout).platform
         release = functools.partial(
             source_of, there, version, mirrors=mirrors, sha256=sha256, allow_unpinned=allow_unpinned, progress=progress
         )
         program = Source.read(source) if source is not None else release(timeout=max(0.0, give_up - time.monotonic()))
         with program.open() as file:
             argv = self.script_line(INSTALL, (program.sha256, str(program.size)))
-            step, path, about = self._run(argv, max(0.0, give_up - time.monotonic()), timeout, stdin=file)
+            fields = self._run(argv, max(0.0, give_up - time.monotonic()), timeout, stdin=file)
         self.forget()
-        found = RemoteRg(path, "download" if step == "download" else "cache", about)
+        found = self._parse(lambda: parse_installed(fields), argv)
         _remembered[replace(self, cwd=os.curdir), None] = found
         return found
 
@@ -283,7 +291,14 @@ class Host:
 
     def _questions(self, named: str | None, seconds: float, timeout: float | None) -> Answer:
         argv = self.script_line(FIND, () if named is None else (named,))
-        return parse_answer(self._run(argv, seconds, timeout))
+        fields = self._run(argv, seconds, timeout)
+        return self._parse(lambda: parse_answer(fields), argv)
+
+    def _parse(self, parse: Callable[[], T], argv: tuple[str, ...]) -> T:
+        try:
+            return parse()
+        except ValueError as error:
+            raise RemoteError(f"{self.name} gave an answer that ripwrap does not understand", argv=argv) from error
 
     def _run(
         self, argv: tuple[str, ...], seconds: float, timeout: float | None, stdin: IO[bytes] | None = None
