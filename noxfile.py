@@ -93,6 +93,7 @@ def windows(session: nox.Session) -> None:
 
     Wine comes from Debian, Python and its packages come from PyPI (`scripts/windows_tests.py`).
     """
+    session.install("pip")  # uv makes environments without it
     session.run("python", "scripts/windows_tests.py", *session.posargs)
 
 

@@ -141,7 +141,7 @@ def test_not_found_error_lists_every_place_and_how_to_install(monkeypatch: pytes
         "PATH: /one/rg: no such file",
         "PATH: /two/rg: no such file",
         "PATH: '': a relative entry",
-        f"cache: {tmp_path}/cache: no rg in this folder",
+        f"cache: {tmp_path}/cache: no rg in this directory",
         'pip install "ripwrap[bin]"',
         "RIPWRAP_RG=",
     ):

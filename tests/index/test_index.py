@@ -362,7 +362,7 @@ async def test_longest_names_and_deepest_folders_that_rg_lists_are_indexed(
     done = await index.refresh()
     assert (counts(done), done.skipped) == ((5, 0, 0, 0), ())
     assert set(await paths(index, "biscuit")) == {"x" * 255, "deep/" * 501 + "a.py"}
-    assert "rg could not read everything: deep/deep/" in caplog.text
+    assert "rg could not read some paths: deep/deep/" in caplog.text
     os.rename(index.root / "deep", index.root.parent / "deep")
     assert subprocess.run(["rm", "-r", index.root.parent / "deep"], check=False).returncode == 0
 
@@ -599,7 +599,7 @@ async def test_prune_removes_views_and_content_of_deleted_branches(index: Index,
         ("packed", False),
     ]
     health = await index.check()
-    message = f"These branches or folders are gone: gone in {index.root}; prune() removes their content."
+    message = f"Branches or directories are gone: gone in {index.root}; prune() removes their content."
     assert (health.ok, health.messages) == (True, (message,))
     collected = await index.prune()
     assert (collected.views, collected.blobs, collected.chunks) == (("gone",), 1, 1)
@@ -751,7 +751,7 @@ async def test_only_files_of_the_index_are_excluded_from_it(plant: Plant, where:
 
 
 def test_empty_location_is_rejected() -> None:
-    with pytest.raises(ValueError, match="location must name a folder"):
+    with pytest.raises(ValueError, match="location must name a directory"):
         Index(location="")
 
 

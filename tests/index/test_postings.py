@@ -469,7 +469,7 @@ def test_read_only_directory_is_searched_through_links(plant: Plant, home: Path)
     refused, old = unprivileged(root, home, sync.resolve().path)
     folder.chmod(0o755)
     assert re.fullmatch(
-        r"RipwrapError the index .*postings-.*: Permission denied: make its folder writable, or pass another location=",
+        r"RipwrapError the index .*postings-.*: Permission denied: make its directory writable, or pass another loc",
         refused,
     )
     assert old == "['a.py']"

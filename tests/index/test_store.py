@@ -620,7 +620,7 @@ def test_database_of_a_writer_killed_at_its_creation_is_recognised(plant: Plant,
 async def test_location_that_is_a_file_raises(plant: Plant, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
     async with Index(plant({"a": "word\n"}), location=tmp_path / "file") as index:
-        with pytest.raises(RipwrapError, match=r"could not make the folder .*file.*; pass another location="):
+        with pytest.raises(RipwrapError, match=r"could not make the directory .*file.*; pass another location="):
             await index.refresh()
     assert (tmp_path / "file").read_text() == "precious"
 
@@ -883,7 +883,7 @@ def test_unwritable_location_raises_with_a_hint(plant: Plant, home: Path) -> Non
         assert refreshed.startswith("RipwrapError the index ") and "pass another location=" in refreshed.lower()
         assert old.startswith("RipwrapError there is no index of ")
         refreshed, old = unprivileged(root, home / "below", rg)
-        assert "could not make the folder" in refreshed and "Permission denied" in refreshed
+        assert "could not make the directory" in refreshed and "Permission denied" in refreshed
         assert old.startswith("RipwrapError there is no index of ")
     finally:
         home.chmod(0o755)
