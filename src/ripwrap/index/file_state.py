@@ -178,7 +178,7 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
         stamp = _stamp(os.fstat(file.fileno()))
         raw = file.read(_BINARY_CHECK_BYTES)
         if not is_binary(raw):
-            while len(raw) <= MAX_WHOLE_BYTES and (more := file.read(MAX_WHOLE_BYTES + 1 - len(raw))):
+            while len(raw) <= MAX_WHOLE_BYTES and (more := file.read(_read_size(stamp[0], len(raw)))):
                 raw += more
     if max(stamp[1:]) > started - (_CLOCK_STEP_NS if stamp[2] % 1_000_000 else _COARSE_CLOCK_STEP_NS):
         stamp = (-1, *stamp[1:])  # no file has this size, so the next refresh reads it again
@@ -186,6 +186,11 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     whole = raw if len(raw) <= MAX_WHOLE_BYTES else None
     digest = hashlib.blake2b(indexed if whole is None else whole, digest_size=_DIGEST_BYTES).digest()
     return FileContent(stamp, indexed, whole, digest, decode_source(path, indexed), len(indexed) < len(raw))
+
+
+def _read_size(size: int, done: int) -> int:
+    """Return how many bytes to read next; a buffer of `MAX_WHOLE_BYTES` for each file takes longer than reading it."""
+    return min(max(size - done + 1, _BINARY_CHECK_BYTES), MAX_WHOLE_BYTES + 1 - done)
 
 
 class Span(NamedTuple):
