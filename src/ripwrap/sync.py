@@ -79,7 +79,7 @@ __all__ = [
     "why",
 ]
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of these
+if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         if name == "Index":  # loaded when it is first used
@@ -346,9 +346,9 @@ def expand(
 
     Definitions are found by patterns for thirty languages and formats, without a parser. In unusual code, a definition
     may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
-    Outside of definitions, and in files of more than two million bytes, the block is shown. A block is indented below a
-    line, or is in brackets over several lines; its first line opens it, its last one closes it. Outside of blocks, the
-    lines up to the next blank ones are shown.
+    Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line with the
+    lines indented below it, or a pair of brackets that spans lines. It includes the line that opens it and the line
+    that closes it. Outside of blocks, the lines up to the next blank ones are shown.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The lines of the match must
     still have the same text.
@@ -372,8 +372,8 @@ def expand(
             `Index.search()`. For a result, the definition that it names is shown.
         to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
         lines: Number of lines before and after the match to show, in place of `to`.
-        max_lines: Maximum number of lines; in a longer definition or block, lines in the middle are left out. The match
-            is shown with the lines around it, then the head, then the tail. `None` shows all lines.
+        max_lines: Maximum number of lines; in a longer definition or block, lines in the middle are left out. The lines
+            around the match are kept first, then the first lines, then the last ones. `None` shows all lines.
         cwd: Directory that was searched; the path of the match is relative to it (`GrepResult.root`).
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
@@ -659,26 +659,27 @@ def install(
     timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
 ) -> RgBinary:
-    """Download a release of rg, verify it, and put it into the cache, or as a single file into a folder.
+    """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 
     A release that is complete in the cache is not downloaded again. `progress` is called in this thread.
 
     Args:
         version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
-        dest: Folder, which is made if it does not exist; `None` is the cache.
-        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
-            `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
-        sha256: Hash that replaces the pinned one, for an archive that the owner of a mirror made.
-        allow_unpinned: Check a version or platform without a pin against upstream's `.sha256` file.
+        dest: Directory, which is created if it does not exist; `None` is the cache.
+        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; below each
+            there is `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
+        sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made.
+        allow_unpinned: If there is no pinned hash for the version and platform, use the one in upstream's `.sha256`
+            file.
         timeout: Seconds for the whole call.
         progress: Function that is called with the number of bytes read, and the total or `None`.
 
     Raises:
         UnsupportedPlatformError: This version has no release for this platform.
-        DownloadFailedError: The download failed, the release has no pin, or `RIPWRAP_OFFLINE` is set.
+        DownloadFailedError: The download failed, the release has no pinned hash, or `RIPWRAP_OFFLINE` is set.
         ChecksumMismatchError: The download has the wrong hash.
         ExtractionFailedError: The archive is broken, or is not a release of rg.
-        BinaryError: The folder cannot be used, or the release does not run here.
+        BinaryError: The directory cannot be used, or the release does not run here.
     """
     return install_blocking(
         version,

@@ -83,7 +83,7 @@ def listing_answer(decoder: Callable[[], Decoder[Item]], limit: int | None) -> C
 
 
 class ListingAnswer(Generic[Item]):
-    """Answer of a mode that prints one item for each file."""
+    """Decoder for a mode in which rg prints one item for each file; stops at a limit."""
 
     def __init__(self, decoder: Decoder[Item], limit: int | None) -> None:
         self._left = limit

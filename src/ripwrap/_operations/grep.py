@@ -55,7 +55,7 @@ class MatchCollector(PageCollector):
         self.ended = False
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the end."""
+        """Store the exit of rg."""
         self.end, self.timed_out = end, timed_out
 
     @property
@@ -265,7 +265,7 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
 
 
 async def _hidden_matches(run: Runner, request: GrepRequest, matches: int) -> str:
-    """Return how many more matches there are in hidden files; empty if there are none."""
+    """Return a sentence that counts the further matches in hidden files; empty if there are none."""
     options: SearchOptions = {**request.options, "hidden": True}
     found = await run.collect(request.step(options, _FIRST_MATCH, _EXPLAIN_TIMEOUT))
     return in_hidden_files(found, found.matches - matches, str(Hint("hidden", True)))
@@ -293,7 +293,7 @@ async def explanation(
     name: Callable[[str], str] = _text.shown,
     seconds: float = _EXPLAIN_TIMEOUT,
 ) -> str:
-    """Return the changes of options that would find something, or else those that would not.
+    """Return a sentence that names the options with which something is found, or else those that do not help.
 
     Args:
         run: Runner of the searches.
@@ -301,7 +301,7 @@ async def explanation(
         options: Options of the search that found nothing.
         search: Function that makes a search with other options.
         how: Function that names the argument with which the caller can run a probe; `None` if there is none.
-        name: Function that spells a path for the caller.
+        name: Function that returns a path as the caller's answers show it.
         seconds: Time limit for all searches.
     """
     deadline = time.monotonic() + seconds
@@ -375,8 +375,8 @@ def result_message(
         sentences.append(f"{plural(found.dropped_records, 'line')} left out, longer than 20 MiB in rg's JSON{where}")
     if found.binary:
         sentences.append(
-            f"{plural(found.binary, 'file')} taken for binary from the first NUL byte on, so matches may be "
-            "missing; text=True searches all"
+            f"{plural(found.binary, 'file')} taken for binary, searched up to the first NUL byte; matches may be "
+            "missing; text=True searches them whole"
         )
     return ". ".join(sentences) + "."
 

@@ -20,7 +20,7 @@ from ripwrap._concurrency import CANCELLED
 from ripwrap._subprocess import Popen, defer_interrupts, kill, start
 
 MAX_MEMORY_BYTES = 2 << 30
-"""Address space of the process, on systems that can limit it."""
+"""Address space of the process in bytes, on systems that can limit it."""
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
@@ -37,7 +37,7 @@ _MAX_READ_BYTES = 1 << 18
 _READY = [b"ready"]
 _INHERITED_VARIABLES = frozenset(
     (
-        *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start
+        *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start Python
         *("PROCESSOR_ARCHITECTURE", "PROCESSOR_ARCHITEW6432"),  # Windows' `platform.machine()`, to choose a grammar
         *("LANG", "TMPDIR", "TEMP", "TMP"),
         *(
@@ -48,7 +48,9 @@ _INHERITED_VARIABLES = frozenset(
         ),  # to unpack grammars
     )
 )
-"""Environment variables of the process. It gets no keys, because hostile source may take control of a parser."""
+"""Environment variables that the process inherits. It inherits no others, which may hold keys, because hostile source
+may take control of a parser.
+"""
 
 
 class StartError(Exception):
@@ -83,7 +85,7 @@ class WorkerProcess:
         _WORKERS.add(self)
 
     def request(self, parts: Sequence[bytes]) -> list[bytes] | None:
-        """Return the answer to a request; `None` if the process was lost.
+        """Return the answer to a request, or `None` if the process was lost.
 
         Raises:
             StartError: The process cannot be started.
@@ -96,7 +98,7 @@ class WorkerProcess:
                 if self._process is None:
                     self._start()
                 answer = self._exchange(parts, self._seconds)
-            except BaseException:  # a Ctrl-C leaves an answer in the pipe
+            except BaseException:  # after a Ctrl-C, an answer is still in the pipe
                 self.close()
                 raise
             if answer is None:
@@ -106,8 +108,8 @@ class WorkerProcess:
             return answer
 
     def _is_usable(self, process: Popen) -> bool:
-        # It may be dead, e.g. because memory was short. After a SIGSTOP of this process, the thread that ends an idle
-        # process is late, and the alarm may be near.
+        # The process may have died, e.g. for lack of memory. If this process was stopped (SIGSTOP), the thread that
+        # ends an idle worker is late, and the alarm of the worker may go off soon.
         return process.poll() is None and time.monotonic() - self._used <= self._idle
 
     def close(self) -> None:
@@ -121,14 +123,14 @@ class WorkerProcess:
                 process.wait()
 
     def kill(self) -> None:
-        """End the process at once; a request under way, e.g. of a daemon thread at exit, gets no answer."""
+        """End the process at once, even during a request, e.g. of a daemon thread at exit."""
         if (process := self._process) is not None:
             kill(process)
         self.close()
 
     def abandon(self) -> None:
-        """Forget the process in a forked child: it is a child of the parent alone."""
-        # A thread that this child does not have may hold the locks of the parent.
+        """Forget the process in a forked child, because it is a child of the parent only."""
+        # New locks, because the copied ones may be held by a thread that the fork did not copy.
         self._lock, self._ended = threading.RLock(), threading.Event()
         process, self._process = self._process, None
         if process is not None:
@@ -143,7 +145,7 @@ class WorkerProcess:
             _check_cancelled()
             raise StartError(f"it ended with {code}")
         self._used, self._ended = time.monotonic(), threading.Event()
-        # A daemon thread, so that the end of the program does not wait for it.
+        # A daemon thread, so that the program can end without waiting for it.
         threading.Thread(
             target=self._close_when_idle, args=(self._ended,), name="ripwrap-worker-idle", daemon=True
         ).start()
@@ -155,9 +157,9 @@ class WorkerProcess:
                     self.close()
 
     def _exchange(self, request: Sequence[bytes] | None, seconds: float) -> list[bytes] | None:
-        """Send a request and return the answer; kill the process, and return None, on a timeout or cancellation."""
-        # Reading and writing pipes blocks and cannot be given a time limit on Windows. A thread watches the clock and
-        # kills the process, which ends both.
+        """Send a request and return the answer; on a timeout or cancellation, kill the process and return None."""
+        # Reads and writes of pipes block, and on Windows they cannot have a time limit. So a thread watches the clock
+        # and kills the process, which ends them.
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             return None
@@ -211,15 +213,15 @@ def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: fl
 
     Args:
         answer: Function that returns the answer to a request.
-        seconds: Time limit of the other side for an answer. If that side was killed, nothing else ends a hanging
-            `answer`, so this process ends itself after twice that time, where there are alarms.
-        idle: Seconds without a request after which the other side ends this process. If it does not, e.g. because a
-            fork holds the pipe of a parent that was killed, this process ends itself later, where there are alarms.
+        seconds: Time limit of the parent for an answer. If the parent was killed, nothing else ends a hanging
+            `answer`, so this process ends itself after twice that time, on systems with alarms.
+        idle: Seconds without a request after which the parent ends this process. If the parent was killed, and a fork
+            of it still holds the pipe, this process ends itself later, on systems with alarms.
     """
     if sys.platform != "win32":
         import resource
 
-        with suppress(OSError, ValueError):  # a lower limit is set already
+        with suppress(OSError, ValueError):  # a lower limit is already set
             resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     found: Sequence[bytes] = _READY
@@ -235,7 +237,7 @@ def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: fl
 
 
 def _set_alarm(seconds: float) -> None:
-    """Let the system end this process after a time, even inside a parser; another call replaces the alarm."""
+    """Let the system end this process after some seconds, even in a parser; a new alarm replaces the last one."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
@@ -246,8 +248,8 @@ def _start_process(code: str) -> Popen:
     }
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
-        # It has its own process group, so that a terminal's Ctrl-C does not end it; a file without an answer would be
-        # split into windows. Its pipes have no buffers, because a forked child would write their bytes again.
+        # The process has its own process group, so that a terminal's Ctrl-C does not end it: its file would then be
+        # split into windows. The pipes have no buffers, because a forked child would write the buffered bytes again.
         return start(
             [sys.executable, "-P", "-c", code],
             stdin=subprocess.PIPE,

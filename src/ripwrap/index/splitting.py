@@ -31,9 +31,9 @@ class Chunker:
 
     Attributes:
         version: Name and version; an index that was made with another one is rebuilt.
-        chunks_of: Returns the chunks of a file, given its path and text. They cover all of the text, in the order of
-            their start. They may overlap.
-        close: Frees resources; `chunks_of` may be called again afterwards.
+        chunks_of: Function that returns the chunks of a file, given its path and text. They cover all of the text, in
+            the order of their start. They may overlap.
+        close: Function that frees resources; `chunks_of` may be called again afterwards.
     """
 
     version: str
@@ -135,7 +135,8 @@ def _split(source: SourceText, chunker: Chunker) -> SplitText:
     return SplitText(
         positions,
         [*map(_text_digest, texts)],
-        # The words of a query are not longer, so a longer name is never looked up. The order of a set changes.
+        # The words of a query have at most so many characters, so a longer name is never looked up. Sorted, because the
+        # order of a set differs between processes.
         [sorted(name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS) for text in texts],
         words,
         [len(one.split()) for one in words],
@@ -161,7 +162,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _text_digest(text: str) -> bytes:
-    """Return the digest by which the vector of a text is found."""
+    """Return the digest of a text, which is the key of its vector."""
     return hashlib.blake2b(_encoded(text), digest_size=_DIGEST_BYTES).digest()
 
 
@@ -184,7 +185,7 @@ def words_of(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return a text in lower case, with blanks for whatever is in no word."""
+    """Return a text in lower case, with a blank for each character that belongs to no word."""
     if text.isascii():
         return text.translate(_ASCII_WORD_CHARACTERS)
     return text.translate(_WORD_CHARACTERS).lower()

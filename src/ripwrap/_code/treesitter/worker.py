@@ -10,25 +10,27 @@ from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap.errors import Hint, HintedText, RipwrapError
 
 FILE_TIMEOUT = 20.0
-"""Seconds for a file, after which the process is killed; `PARSE_TIMEOUT` needs a parser that reports progress."""
+"""Seconds for a file, after which the process is killed. `PARSE_TIMEOUT` is not enough: it stops only a parser that
+reports progress.
+"""
 
 IDLE_TIMEOUT = 60.0
-"""Seconds without a request after which the process is ended. It is kept that long because it starts slowly."""
+"""Seconds without a request after which the process is ended. It is kept so long because it starts slowly."""
 
 _WORKER_CODE = "from ripwrap._code.treesitter.worker import serve; serve({idle!r})"
 
 
 class SyntaxChunker:
-    """Splitter of files that runs the parser in a worker process, one file after the other.
+    """Splitter that runs the parser in a worker process, for one file at a time.
 
     A file at which the process hangs or crashes is split into windows. The process ends with this object, too.
 
-    Each index has one of its own, so that an index does not wait for the files of another, and a file that crashes the
-    parser costs no other index its process.
+    Each index has a splitter of its own. So no index waits for the files of another index, or loses its process because
+    of such a file.
     """
 
     def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:
-        """Set the limits; the first file starts the process.
+        """Set the limits; the process is started for the first file.
 
         Args:
             seconds: Time limit for a file.

@@ -27,15 +27,17 @@ WITHOUT_VECTOR = (
     " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
     " AND NOT chunk.blank"
 )
-"""SQL for chunks of a view without a vector, given view, model and bytes of a vector; blank chunks need none."""
+"""SQL for the chunks of a view that have no vector, given view, model and size of a vector in bytes; blank chunks need
+none.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """View of an index: a folder, on a branch, with the options that choose its files.
+    """View of an index: a directory, on a branch, with the options that choose its files.
 
     Attributes:
-        root: Folder, as a real path.
+        root: Directory, as a real path.
         name: Branch; see `branches.view_of()`.
         options: Flags of rg, as a JSON list.
     """
@@ -46,7 +48,7 @@ class View:
 
     @property
     def key(self) -> tuple[str | bytes, str, str | bytes]:
-        """Key of the view in its table."""
+        """Key of the view's row in the table."""
         return encode_text(self.root), self.options, encode_text(self.name)
 
     @property
@@ -91,7 +93,7 @@ class Row(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """Number of texts, and of their characters, that were sent to an embedding model; a retry counts again."""
+    """Number of texts and number of characters that were sent to an embedding model; a retry counts again."""
 
     texts: int = 0
     characters: int = 0
@@ -125,7 +127,7 @@ def set_stamps_digest(database: "Connection", number: int, digest: bytes) -> Non
 
 
 def generation_of(database: "Connection", view: View) -> int | None:
-    """Return a number that changes with every refresh that writes; `None` if the view was never refreshed."""
+    """Return the generation of a view, a number that changes with each refresh that writes; `None` before the first."""
     found = database.execute("SELECT generation FROM view WHERE root = ? AND options = ? AND name = ?", view.key)
     row = found.fetchone()
     return None if row is None else int(row[0])
@@ -154,7 +156,7 @@ def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]
 
 
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
-    """Return the files of the view that was refreshed last, if it is another one of the same folder and options."""
+    """Return the files of the last refreshed view of the same directory and options, if it is another view."""
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
     ).fetchone()
@@ -162,7 +164,7 @@ def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
 
 
 def mark_changed(database: "Connection", view: View) -> int:
-    """Give a view a new generation and the present time, make it if it is missing, and return its number.
+    """Set a new generation and the current time for a view, make it if it is missing, and return its number.
 
     This removes the digest of its stamps; `set_stamps_digest()` sets it after the changes.
     """
@@ -183,7 +185,7 @@ def model_of(database: "Connection", name: str) -> Model:
 
 
 def sent_to(database: "Connection", name: str) -> Sent:
-    """Return how much was sent to a model since the index was made, by all processes."""
+    """Return the numbers of texts and characters that all processes sent to a model since the index was made."""
     rows = dict(database.execute(f"SELECT key, CAST(value AS INTEGER) FROM meta WHERE {IS_SENT}"))  # noqa: S608 - a constant
     return Sent(*(rows.get(key, 0) for key in _sent_keys(name)))
 
@@ -202,7 +204,7 @@ def _sent_keys(name: str) -> tuple[str, str]:
 
 
 def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
-    """Return the number of a content under a path; `None` if the index does not have it."""
+    """Return the number of a content of a path; `None` if the index does not have it."""
     found = database.execute(
         "SELECT id FROM blob WHERE path = ? AND digest = ?", (encode_text(path), digest)
     ).fetchone()
