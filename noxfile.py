@@ -221,7 +221,7 @@ def instructions(session: nox.Session) -> None:
 @nox.session
 def stress(session: nox.Session) -> None:
     """Run load scenarios and print a table; run the tests marked `stress`, and Hypothesis, with many more examples."""
-    _install(session, "test")
+    _install(session, "test", extras="bin,cli,mcp,index")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
     many = ["-m", "stress or hypothesis", "--timeout=1500"]
     session.run("pytest", *PARALLEL, *many, *session.posargs, env={"RIPWRAP_STRESS": "1"})

@@ -142,7 +142,8 @@ class _Lines(_Model, frozen=True):
             units += length(piece)
             newlines += before.count(end) + len(newline)
             column = length(last) + (0 if newline else column)
-            cut = bool(decoder.getstate()[0])  # the offset is inside of a character, which counts as one
+            # The offset is inside of a character, which counts as one, or of a surrogate (ED A0), whose bytes are two.
+            cut = len(decoder.getstate()[0].decode("utf-8", "replace"))
             places[offset] = (units + cut, newlines, column + cut)
             done = offset
         return places
