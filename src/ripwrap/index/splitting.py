@@ -105,7 +105,7 @@ def split_file(root: str, request: Request, *, follow: bool, chunker: Chunker) -
     """Read a file, and split it unless its content is known.
 
     Args:
-        root: Folder of the path.
+        root: Directory of the path.
         request: The file.
         follow: Follow links.
         chunker: Splits the text.

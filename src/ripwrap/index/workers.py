@@ -70,7 +70,7 @@ class Splitter:
         """Yield what `split_file()` returns for each file, in order; close the generator in any case.
 
         Args:
-            root: Folder of the paths.
+            root: Directory of the paths.
             requests: The files; they are taken from the iterator before they are needed.
             total: Size of all files, in bytes.
             follow: Follow links.
@@ -79,7 +79,7 @@ class Splitter:
         def split(request: Request) -> SplitFile:
             return split_file(root, request, follow=follow, chunker=self.chunker)
 
-        count = _usable_cpus() if self.processes is None else self.processes
+        count = usable_cpus() if self.processes is None else self.processes
         if total < self.least or count < (2 if self.processes is None else 1) or not _can_start():
             yield from (split(request) for request, _ in requests)
             return
@@ -87,7 +87,7 @@ class Splitter:
             yield from pool.split(root, requests, split, follow=follow)
 
 
-def _usable_cpus() -> int:
+def usable_cpus() -> int:
     """Return the number of CPUs that this process may use, up to `MAX_PROCESSES`."""
     # On systems without affinity, such as macOS, all CPUs are usable.
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
