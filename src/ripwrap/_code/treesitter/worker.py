@@ -32,9 +32,9 @@ IDLE_TIMEOUT = 60.0
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
-"""Seconds after its idle timeout at which the process ends itself, because its parent did not.
+"""Seconds after its idle timeout at which the process ends itself if its parent has not ended it.
 
-They are so many that the alarm never ends a process that has a request.
+The time is so long that the alarm never ends a process that has a request.
 """
 _POLL_INTERVAL = 0.05
 """Seconds between two checks for a timeout or cancellation."""
