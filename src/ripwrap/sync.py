@@ -46,6 +46,7 @@ from ripwrap._operations.tree import (
     run_tree,
     tree_request,
 )
+from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg, find, install_blocking
@@ -105,6 +106,7 @@ def search(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[Match]:
@@ -137,6 +139,8 @@ def search(
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
             ask for one more than you show. (`max_count` is per file.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. `cwd` is then a directory there,
+            relative to that of the host; `paths` and `rg` are also paths there.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `SearchOptions`.
 
@@ -146,13 +150,14 @@ def search(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
         DecodeError: rg's output is malformed.
         TimeoutError: It took more than `timeout` seconds.
 
     The call raises the first two, the first iteration the others.
     """
-    return run_stream_blocking(search_request(pattern, cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(search_request(pattern, cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def search_messages(
@@ -162,6 +167,7 @@ def search_messages(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[Message]:
@@ -173,7 +179,7 @@ def search_messages(
 
     Args and errors are those of `search()`.
     """
-    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def grep(
@@ -188,6 +194,7 @@ def grep(
     explain: bool = False,
     coverage: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> GrepResult:
     """Search files and return a page of matches with their context, and the number of all matches.
@@ -225,13 +232,15 @@ def grep(
         coverage: Count the files that were searched, and those that were left out, by reason, in `result.coverage`. It
             takes as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
+            `explain` runs rg there once more.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
     Raises what `search()` raises, and `ValueError` for a negative number.
     """
     request = grep_request(
-        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage
+        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage, on=on
     )
     return run_blocking(run_grep(BlockingRunner(rg), request))
 
@@ -243,6 +252,7 @@ def files_with_matches(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[str]:
@@ -253,7 +263,9 @@ def files_with_matches(
 
     Args and errors are those of `search()`; `limit` counts files.
     """
-    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=True), rg, timeout=timeout)
+    return run_stream_blocking(
+        paths_request(pattern, cwd, paths, limit, options, on, matching=True), rg, timeout=timeout
+    )
 
 
 def files_without_match(
@@ -263,6 +275,7 @@ def files_without_match(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[str]:
@@ -270,7 +283,9 @@ def files_without_match(
 
     Args and errors are those of `search()`; `limit` counts files.
     """
-    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=False), rg, timeout=timeout)
+    return run_stream_blocking(
+        paths_request(pattern, cwd, paths, limit, options, on, matching=False), rg, timeout=timeout
+    )
 
 
 def count(
@@ -281,6 +296,7 @@ def count(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[FileCount]:
@@ -291,7 +307,7 @@ def count(
     Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
     """
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg, timeout=timeout
+        counts_request(pattern, cwd, paths, limit, options, "count", on, include_zero=include_zero), rg, timeout=timeout
     )
 
 
@@ -303,6 +319,7 @@ def count_matches(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[FileCount]:
@@ -311,7 +328,7 @@ def count_matches(
     Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
     """
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count-matches", include_zero=include_zero),
+        counts_request(pattern, cwd, paths, limit, options, "count-matches", on, include_zero=include_zero),
         rg,
         timeout=timeout,
     )
@@ -481,6 +498,7 @@ def files(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[FileOptions],
 ) -> Generator[str]:
@@ -504,6 +522,7 @@ def files(
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths; rg is stopped when it is reached.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `FileOptions`.
 
@@ -513,12 +532,13 @@ def files(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
         TimeoutError: It took more than `timeout` seconds.
 
     The call raises the first two, the first iteration the others.
     """
-    return run_stream_blocking(files_request(cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(files_request(cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def rank(

@@ -128,7 +128,7 @@ def _shown_lines(file: SourceFile, span: LineSpan, max_line: int) -> tuple[str, 
 def expand_chunks(
     chunks: Sequence[RankedChunk],
     read: Callable[[str], SourceFile | None],
-    fits: Callable[[Sequence[RankedChunk]], bool],
+    fits: Callable[[Sequence[RankedChunk], int], bool],
 ) -> list[RankedChunk]:
     """Expand results to whole definitions, the best result first, as long as they fit.
 
@@ -137,20 +137,22 @@ def expand_chunks(
     Args:
         chunks: Results, the best first, with secrets masked.
         read: Function that reads a file.
-        fits: Function that returns False if the results do not fit into the budget.
+        fits: Function of results and a number N that returns True if there is room for the first N with all lines.
     """
     shown = [*chunks]
     files: dict[str, SourceFile | None] = {}
     for chunk in chunks:
-        if chunk.symbol is None or not any(one is chunk for one in shown):
+        at = next((number for number, one in enumerate(shown) if one is chunk), None)
+        if chunk.symbol is None or at is None:
             continue
+        if not fits(shown, at + 1):
+            break
         if chunk.path not in files:
             files[chunk.path] = read(chunk.path)
         file = files[chunk.path]
         span = None if file is None else _definition_lines(file, chunk)
         if file is None or span is None:
             continue
-        at = next(number for number, one in enumerate(shown) if one is chunk)
         beside = [
             number
             for number, one in enumerate(shown)
@@ -163,7 +165,7 @@ def expand_chunks(
         lines = {"start_line": span.first, "end_line": span.last, "text": f"{file.text(span)}\n"}
         whole = chunk.model_copy(update=lines)
         grown = [whole if number == at else one for number, one in enumerate(shown) if number not in beside]
-        if fits(grown):
+        if fits(grown, at + 1):
             shown = grown
     return shown
 
