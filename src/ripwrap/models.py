@@ -247,7 +247,7 @@ class PathError(_Model, frozen=True):
 
     @property
     def harmless(self) -> bool:
-        """True for a `broken_link`: there is nothing to read behind it, so the answer is complete."""
+        """True for a `broken_link`: the link leads to no file, so the answer is complete."""
         return self.kind == "broken_link"
 
     def as_exception(self) -> OSError:

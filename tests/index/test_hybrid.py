@@ -515,7 +515,7 @@ async def test_missing_usearch_means_exact_search_and_one_warning(
         assert [place.path for place in await index.search("cookie")] == ["a.py"]
         plant({"d.py": "cookies and biscuits\n"})
         assert {place.path for place in await index.search("cookie")} == {"a.py", "d.py"}
-    said = 'each query looks at all 3 vectors, because usearch is missing: pip install "ripwrap[vectors]"'
+    said = 'each query is compared with all 3 embeddings, because usearch is missing: pip install "ripwrap[vectors]"'
     assert [record.getMessage() for record in caplog.records if "usearch" in record.getMessage()] == [said]
     assert graphs(home) == []
 
@@ -634,7 +634,7 @@ async def test_provider_that_alternates_lengths_fails_after_one_switch(
             done = await index.refresh()
         assert [one.reason for one in done.failed] == ["garbage"]
         assert "vectors of 8 numbers instead of 5" in done.failed[0].message
-        assert "changed from vectors of 5 numbers back to 8; the stored vectors stay" in caplog.text
+        assert "changed from vectors of 5 numbers back to 8; the stored embeddings are kept" in caplog.text
         assert Counter(sent(provider))["alpha number0\n"] == 2
 
     class ByTurns(Meaning):

@@ -23,7 +23,9 @@ def global_ignore_file(environment: Mapping[str, str] | None = None) -> str:
 
 
 def global_ignore_files(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Return the path of each file that a version of rg may take for git's global ignore file, that of 15.2 first."""
+    """Return the paths of the files that rg may use as git's global ignore file, depending on its version; 15.2's
+    first.
+    """
     home, settings = _folders(environment)
     named = (_named_in(path, home) for path in config_files(environment))
     return [*filter(None, named), os.path.join(settings, "git", "ignore")]
@@ -50,7 +52,7 @@ def _folders(environment: Mapping[str, str] | None) -> tuple[str, str]:
 
 
 def _named_in(path: str, home: str) -> str | None:
-    """Return the global ignore file that settings name; `None` if they name none."""
+    """Return the global ignore file that git's settings name, or `None` if they name no file."""
     try:
         with open(path, "rb") as file:
             found = _EXCLUDES_FILE.search(file.read())

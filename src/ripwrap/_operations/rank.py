@@ -55,7 +55,7 @@ async def rank(
     into chunks of at most 800 characters. Files are ranked by BM25 of their best chunks, by words of the query near
     each other, by definitions of the symbol of the query, and by words in their paths. Tests, examples, legacy code,
     text and data rank lower, unless the query asks for them. The best chunk of each file comes first, further chunks
-    behind all files. The same files and query give the same answer.
+    after the best chunks of all files. The same files and query give the same answer.
 
     The first million bytes of a file are read; binary files are left out. A query is cut to 32 words; words of
     identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings; dropped words

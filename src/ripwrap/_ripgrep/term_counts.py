@@ -104,7 +104,7 @@ class TermCounts:
         end.check_listing()
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the end.
+        """Store how the run of rg ended.
 
         Raises:
             TimeoutError: rg was stopped before its answer was complete.

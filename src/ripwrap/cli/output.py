@@ -286,7 +286,7 @@ def _number(message: Match | Context, text: bytes) -> Iterator[tuple[int | None,
 
 
 def _highlighted(message: Match | Context) -> bytes:
-    """Return the bytes of a message with rg's colors around what matches, line by line."""
+    """Return the bytes of a message with rg's colors around each match, line by line."""
     if not isinstance(message, Match) or any(hit.replacement is not None for hit in message.submatches):
         return raw_bytes(message.replaced() if isinstance(message, Match) else message.lines)
     raw, done, pieces = message.raw_lines, 0, list[bytes]()

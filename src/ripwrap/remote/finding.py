@@ -1,4 +1,4 @@
-"""Script that says what platform a host is, and which rgs it has; and the parser of its answer."""
+"""Script that prints the platform of a host and the rgs on it, and the parser of its output."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,16 @@ from ripwrap.binary.probe import Source
 from ripwrap.remote.watchdog import ENDED, SAY_STARTED
 
 SLOT = "remote-$(uname -s)-$(uname -m)"
-"""Folder of an installed rg in the cache; a home directory may be shared by machines of different platforms."""
+"""Directory of an installed rg in the cache. It has the platform in its name, because machines of different platforms
+may share a home directory.
+"""
 
 CACHE = f"""
 cache=
 [ -n "$XDG_CACHE_HOME$HOME" ] && cache=${{XDG_CACHE_HOME:-$HOME/.cache}}/ripwrap/{SLOT}
 case $cache in /*) ;; *) cache= ;; esac
 """
-"""Lines that set `cache` to that folder, or to nothing for a user without a home directory."""
+"""Lines that set `cache` to that directory, or to nothing for a user without a home directory."""
 
 # `command -v` may print a relative path, for a relative entry of PATH, which is never used.
 FIND = f"""
@@ -65,7 +67,7 @@ class RemoteCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a host says about itself.
+    """Platform of a host, and the rgs on it.
 
     Attributes:
         platform: Its platform.
@@ -80,7 +82,7 @@ def parse_answer(fields: Sequence[str]) -> Answer:
     """Return the answer in the texts that the script prints.
 
     Raises:
-        ValueError: They are not of this script.
+        ValueError: The texts are not from this script.
     """
     system, machine, libc, bits, *rest = fields
     platform = Platform(system, machine, libc if system == "Linux" else "", 32 if bits == "32" else 64)

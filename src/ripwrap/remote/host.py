@@ -24,10 +24,10 @@ from ripwrap.remote.installing import INSTALL, INSTALL_ERRORS, Source, source_of
 from ripwrap.remote.watchdog import CWD_DENIED, CWD_MISSING, CWD_NO_DIRECTORY, NAME, SHELL, WATCHDOG
 
 FIND_SECONDS = 30.0
-"""Seconds for the question which rg a host has."""
+"""Maximum number of seconds to find out which rg a host has."""
 
 MAX_SHOWN = 2000
-"""Characters of stderr in the message of an error."""
+"""Maximum number of characters of stderr in the message of an error."""
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ def parse_installed(fields: Sequence[str]) -> RemoteRg:
     """Return the rg in the texts that the script of an installation prints.
 
     Raises:
-        ValueError: There are more or fewer than three.
+        ValueError: There are more or fewer than three texts.
     """
     step, path, about = fields
     return RemoteRg(path, "download" if step == "download" else "cache", about)
@@ -82,8 +82,8 @@ class Host(ABC):
     Hosts are immutable: they can be compared, pickled, and used by many searches at the same time.
 
     Attributes:
-        cwd: Directory on the host that `cwd` and `paths` of a search are relative to. A relative one is relative to the
-            directory of a login, or to the working directory of a container.
+        cwd: Directory on the host that `cwd` and `paths` of a search are relative to. If it is relative itself, it
+            starts from the directory of the login, or from the working directory of the container.
     """
 
     cwd: str = "."
@@ -107,13 +107,13 @@ class Host(ABC):
 
     @abstractmethod
     def advice(self, code: int, stderr: str) -> str:
-        """Return what to do about a local program that failed; empty if its own message says it."""
+        """Return advice about a local program that failed; empty if its own message has enough."""
 
     def path(self, cwd: str) -> str:
         """Return the directory on the host that a caller means by `cwd`: relative to `self.cwd`.
 
         Raises:
-            ValueError: It begins with `~`, which nothing would expand.
+            ValueError: `cwd` begins with `~`, which nothing would expand.
         """
         given = check_directory(cwd)
         if os.curdir in (given, self.cwd):
@@ -161,8 +161,8 @@ class Host(ABC):
     def find(self, rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
         """Return the rg to run on the host; ask the host once and remember the answer. Blocks.
 
-        Without a name, it is the rg that `install()` has put there, or else the one in PATH. PATH is that of commands
-        of ssh, which is often shorter than the one in a terminal.
+        Without a name, it is the rg that `install()` has put there, or else the one in PATH. This PATH is the one of
+        ssh commands, which is often shorter than that of a terminal.
 
         Args:
             rg: A path on the host, or a bare name to find in its PATH; `None` finds one.
@@ -172,7 +172,7 @@ class Host(ABC):
             BinaryNotFoundError: There is no rg on the host.
             BinaryError: The given rg cannot be used.
             RemoteError: The host cannot be reached.
-            TimeoutError: It took more than `timeout` seconds.
+            TimeoutError: The call took more than `timeout` seconds.
         """
         if isinstance(rg, RemoteRg):
             return rg
@@ -221,7 +221,7 @@ class Host(ABC):
             BinaryError: rg does not run on the host, or `source` cannot be read.
             UnsupportedPlatformError: This version has no release for the host.
             DownloadFailedError: See `ripwrap.binary.install()`.
-            TimeoutError: It took more than `timeout` seconds.
+            TimeoutError: The call took more than `timeout` seconds.
         """
         call = functools.partial(
             self.install_blocking,

@@ -21,7 +21,7 @@ INSTALL_ERRORS = {
     DOES_NOT_RUN: "rg was not installed, because it does not run",
     NOT_RG: "the program was not installed, because it is not ripgrep: --version gave another text",
 }
-"""Exit codes of the script, and what they mean."""
+"""Exit codes of the script, with their meanings."""
 
 # Stdin is the program. The file gets its name by a rename, after its size and hash were compared and it has run.
 INSTALL = f"""
@@ -75,7 +75,7 @@ class Source:
         """Return the source with the size and hash of a file.
 
         Raises:
-            BinaryError: It cannot be read.
+            BinaryError: The file cannot be read.
         """
         try:
             with open(path, "rb") as file:
