@@ -9,7 +9,7 @@ from typing import IO, Self
 from ripwrap.binary.platforms import Platform
 from ripwrap.binary.resolver import Progress, fetch_for
 from ripwrap.errors import BinaryError
-from ripwrap.remote.finding import CACHE
+from ripwrap.remote.finding import CACHE, RemoteRg
 from ripwrap.remote.watchdog import ENDED, SAY_STARTED
 
 NO_HOME, NOT_STORED, CUT_OFF, WRONG_HASH, DOES_NOT_RUN, NOT_RG = 50, 51, 52, 53, 54, 55
@@ -110,3 +110,13 @@ def source_of(
         progress=progress,
     )
     return Source.read(path)
+
+
+def parse_installed(fields: Sequence[str]) -> RemoteRg:
+    """Return the rg in the texts that the script of an installation prints.
+
+    Raises:
+        ValueError: There are more or fewer than three.
+    """
+    step, path, about = fields
+    return RemoteRg(path, "download" if step == "download" else "cache", about)

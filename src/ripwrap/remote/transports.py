@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import Hint, HintedText, RemoteError
 from ripwrap.options import StrPath
-from ripwrap.remote.host import Host, check_directory, shell_line
+from ripwrap.remote.failures import check_directory
+from ripwrap.remote.host import Host, shell_line
 from ripwrap.remote.quoting import join, quote
 
 SSH_OPTIONS: Mapping[str, str | int] = {
