@@ -56,9 +56,11 @@ from ripwrap.workspace.blocking import Workspace
 
 if TYPE_CHECKING:
     from ripwrap.index.blocking import Index
+    from ripwrap.repositories.blocking import Repositories
 
 __all__ = [
     "Index",
+    "Repositories",
     "Workspace",
     "count",
     "count_matches",
@@ -86,6 +88,10 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of these
             from ripwrap.index.blocking import Index
 
             return globals().setdefault(name, Index)
+        if name == "Repositories":
+            from ripwrap.repositories.blocking import Repositories
+
+            return globals().setdefault(name, Repositories)
         if name == "render_tree":
             from ripwrap._operations.tree import render_tree
 

@@ -1,0 +1,90 @@
+"""End the work for a call on other processes when the call ends: a file that exists and is touched while the call runs.
+
+An executor cannot interrupt a task that runs: `Future.cancel()` then does nothing, for process pools and for Dask. So
+each task watches the file of its call. It ends, and its rg with it, if the file is removed (the call has ended or was
+cancelled), or is not touched for `LEASE_SECONDS` (the process of the call has ended, or hangs).
+
+A worker on another machine sees the file only if the folder is shared. If not, only the time limit ends its task.
+"""
+
+import os
+import socket
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import anyio
+
+LEASE_SECONDS = 15.0
+"""Seconds without a touch after which the process of the call counts as gone."""
+_TOUCH_INTERVAL = 1.0
+_WATCH_INTERVAL = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """File of a call.
+
+    Attributes:
+        path: Path of the file.
+        host: Name of the machine of the call.
+    """
+
+    path: str
+    host: str
+
+
+@asynccontextmanager
+async def hold_lease(folder: str | None = None) -> AsyncGenerator[Lease]:
+    """Make the file of a call, touch it while the block runs, and remove it.
+
+    Args:
+        folder: Folder of the file; `None` is the one for temporary files.
+
+    Raises:
+        OSError: The file cannot be made.
+    """
+    where = tempfile.gettempdir() if folder is None else folder
+    descriptor, path = tempfile.mkstemp(prefix="ripwrap-lease-", dir=where)
+    os.close(descriptor)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_touch, path)
+            try:
+                yield Lease(path, socket.gethostname())
+            finally:
+                group.cancel_scope.cancel()
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+async def _touch(path: str) -> None:
+    while True:
+        await anyio.sleep(_TOUCH_INTERVAL)
+        with suppress(OSError):
+            os.utime(path)
+
+
+async def wait_for_end(lease: Lease) -> None:
+    """Return when the call has ended; wait for ever if its file cannot be seen from this machine."""
+    if _touched(lease) is None and lease.host != socket.gethostname():
+        await anyio.sleep_forever()
+    # Times of change are compared only with each other, because the clock of a file server may differ.
+    last, since = _touched(lease), time.monotonic()
+    while last is not None and time.monotonic() - since < LEASE_SECONDS:
+        await anyio.sleep(_WATCH_INTERVAL)
+        touched = _touched(lease)
+        if touched != last:
+            last, since = touched, time.monotonic()
+
+
+def _touched(lease: Lease) -> int | None:
+    try:
+        return os.stat(lease.path).st_mtime_ns
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return 0  # a file server that does not answer for a moment
