@@ -49,6 +49,7 @@ from ripwrap.cli.flags import (
 )
 from ripwrap.cli.help import HelpFormatter, epilogue
 from ripwrap.cli.index import index
+from ripwrap.cli.many import NO_ROOTS, ManyRoots, search_repositories
 from ripwrap.cli.output import (
     FAILED,
     FOUND,
@@ -172,6 +173,7 @@ def _print_results(operation: Operation, show: Callable[[Any], None], wanted: ty
         "ripwrap search TODO -g '!tests/**' -C 2  # not in tests; two lines of context",
         "ripwrap search TODO --json               # JSON lines, for programs",
         "ripwrap search TODO --coverage           # and how many files were searched",
+        "ripwrap search TODO --repositories 'src/*' --per-root 5",
         "ripwrap search -- --pre                  # a pattern that begins with a dash",
     ),
 )
@@ -189,6 +191,7 @@ def search(
     max_columns: MaxColumns = 0,
     limit: Limit = None,
     coverage: CoverageFlag = False,
+    many: ManyRoots = NO_ROOTS,
     run: RunOptions = RunOptions(),
     **options: Unpack[SearchOptions],
 ) -> int:
@@ -205,6 +208,20 @@ def search(
         raise ValueError(f"--max-columns must be a whole number, 0 or more, got {max_columns}")
     if line_number:
         options["no_line_number"] = False
+    other = files_with_matches or files_without_match or count_matches
+    if many.check(paths, other_mode=other or coverage):
+        return search_repositories(
+            pattern,
+            many,
+            run.cwd,
+            run.rg,
+            as_json=run.json,
+            count=count,
+            color=color,
+            max_columns=max_columns,
+            limit=limit,
+            options=options,
+        )
 
     def ask(operation: Operation, show: Callable[[Any], None], wanted: type) -> int:
         code = _print_results(partial(operation, pattern, paths=paths, limit=limit, **options), show, wanted, run)

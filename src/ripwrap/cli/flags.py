@@ -42,14 +42,14 @@ def _output(help: str, **settings: Any) -> Parameter:  # noqa: A002 - cyclopts' 
 Json = Annotated[bool, _output("Print JSON, one value a line", show_default=False)]
 
 
-def _check_limit(_: Any, value: int | None) -> None:
+def check_limit(_: Any, value: int | None) -> None:
     """Check a limit before the library does: its error names `None`, which the command line does not have."""
     if value is not None and value < 0:
         raise ValueError(f"must be 0 or more, got {value}")
 
 
-Limit = Annotated[int | None, _output("Results at most, over all files", metavar="NUM", validator=_check_limit)]
-ResultLimit = Annotated[int | None, _output("Results at most", metavar="NUM", validator=_check_limit)]
+Limit = Annotated[int | None, _output("Results at most, over all files", metavar="NUM", validator=check_limit)]
+ResultLimit = Annotated[int | None, _output("Results at most", metavar="NUM", validator=check_limit)]
 ListFiles = Annotated[bool, _output("Print only the paths of files that match", alias="-l", show_default=False)]
 CountLines = Annotated[bool, _output("Print only how many lines match in each file", alias="-c", show_default=False)]
 ListOthers = Annotated[bool, _output("Print only the paths of files that do not match", show_default=False)]

@@ -1,19 +1,22 @@
-"""End the work for a call on other processes when the call ends: a file that exists and is touched while the call runs.
+"""End the tasks of a call in other processes when the call ends, by a file that is touched while the call runs.
 
-An executor cannot interrupt a task that runs: `Future.cancel()` then does nothing, for process pools and for Dask. So
-each task watches the file of its call. It ends, and its rg with it, if the file is removed (the call has ended or was
-cancelled), or is not touched for `LEASE_SECONDS` (the process of the call has ended, or hangs).
+An executor does not interrupt a task that runs, also if its future is cancelled. So each task watches the file of its
+call. It ends, and its rg with it, if the file is removed (the call has ended), or is not touched for `LEASE_SECONDS`
+(the process of the call has ended, or hangs).
 
-A worker on another machine sees the file only if the folder is shared. If not, only the time limit ends its task.
+A worker on another machine sees the file only if the folder is shared. A worker of Dask also asks its own state if the
+task was cancelled, on any machine. Other workers on other machines end a task at its time limit.
 """
 
 import os
 import socket
+import sys
 import tempfile
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 
@@ -68,7 +71,7 @@ async def _touch(path: str) -> None:
             os.utime(path)
 
 
-async def wait_for_end(lease: Lease) -> None:
+async def wait_for_lease(lease: Lease) -> None:
     """Return when the call has ended; wait for ever if its file cannot be seen from this machine."""
     if _touched(lease) is None and lease.host != socket.gethostname():
         await anyio.sleep_forever()
@@ -79,6 +82,34 @@ async def wait_for_end(lease: Lease) -> None:
         touched = _touched(lease)
         if touched != last:
             last, since = touched, time.monotonic()
+
+
+async def wait_for_cancellation(is_cancelled: Callable[[], bool]) -> None:
+    """Return when a function returns True."""
+    while not is_cancelled():  # noqa: ASYNC110 - Dask sets no event
+        await anyio.sleep(_WATCH_INTERVAL)
+
+
+def dask_cancellation() -> Callable[[], bool] | None:
+    """Return a function that says if this task of Dask was cancelled; `None` outside of a task of Dask.
+
+    A cancelled task that runs has the state `cancelled` until it ends
+    (https://distributed.dask.org/en/stable/worker-state.html, "Task states").
+    """
+    distributed: Any = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        worker = distributed.get_worker()
+    except ValueError:  # this thread is not one of a worker
+        return None
+    key = worker.get_current_task()
+
+    def is_cancelled() -> bool:
+        state = worker.state.tasks.get(key)
+        return state is None or state.state == "cancelled"
+
+    return is_cancelled
 
 
 def _touched(lease: Lease) -> int | None:

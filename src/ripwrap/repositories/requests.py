@@ -5,7 +5,7 @@ A request runs in an event loop of its own process, or in one that a worker star
 
 import os
 import socket
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,7 +26,7 @@ from ripwrap.binary.resolver import Rg, resolve
 from ripwrap.errors import GlobError, PatternError, RipwrapError, UnknownTypeError
 from ripwrap.models import FileCount, Match, PathError
 from ripwrap.options import FileOptions, SearchOptions
-from ripwrap.repositories.lease import Lease, wait_for_end
+from ripwrap.repositories.lease import Lease, dask_cancellation, wait_for_cancellation, wait_for_lease
 from ripwrap.repositories.models import Root, RootError, Worker, incomplete_error, root_error
 from ripwrap.results import GrepResult
 
@@ -295,6 +295,7 @@ class Task(Generic[T]):
         timeout: Seconds for the answer; `None` is no limit.
         lease: File of the call, without which the task ends.
         offset: Number of results before the answer.
+        attempt: Number of times that the task was sent; Dask takes equal calls for one, and keeps the answer.
     """
 
     root: Root
@@ -303,6 +304,7 @@ class Task(Generic[T]):
     timeout: float | None = None
     lease: Lease | None = None
     offset: int = 0
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,20 +330,22 @@ def run_task(task: Task[Any]) -> Page[Any]:
     Raises:
         PatternError, GlobError, UnknownTypeError: The question is wrong.
     """
-    return anyio.run(_run_task, task)
+    return anyio.run(_run_task, task, dask_cancellation())
 
 
-async def _run_task(task: Task[T]) -> Page[T]:
+async def _run_task(task: Task[T], is_cancelled: Callable[[], bool] | None) -> Page[T]:
     page: Page[T] = Page(error=root_error(task.root.name, TimeoutError("the call has ended")))
     wrong: Exception | None = None
     async with anyio.create_task_group() as group:
 
-        async def end_with_lease(lease: Lease) -> None:
-            await wait_for_end(lease)
+        async def end_after(wait: Awaitable[None]) -> None:
+            await wait
             group.cancel_scope.cancel()
 
         if task.lease is not None:
-            group.start_soon(end_with_lease, task.lease)
+            group.start_soon(end_after, wait_for_lease(task.lease))
+        if is_cancelled is not None:
+            group.start_soon(end_after, wait_for_cancellation(is_cancelled))
         try:
             page = await _answer(task)
         except QUESTION_ERRORS as error:  # a task group would wrap it into an exception group

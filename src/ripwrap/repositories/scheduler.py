@@ -105,7 +105,7 @@ class _Executors:
     def close(self) -> None:
         """Shut down the executors that were made here; do not wait for their tasks."""
         for executor in self._made:
-            executor.shutdown(wait=False, cancel_futures=True)
+            executor.shutdown(wait=False)  # Dask's has no `cancel_futures`; each task cancels its own
 
 
 @dataclass(slots=True)
@@ -215,6 +215,7 @@ class _Run(Generic[T]):
             except _LostError as error:
                 if left:
                     left, attempts = left - 1, attempts + 1
+                    task = replace(task, attempt=attempts)
                     continue
                 page = Page(error=_lost(task.root.name, error))
             if page.error is not None:
