@@ -38,14 +38,14 @@ class Repositories(BaseRepositories):
     ```python
     from ripwrap import sync
 
-    repositories = sync.Repositories("docs/*", only=["demo", "how-to"])
+    repositories = sync.Repositories("docs/*")
     result = repositories.grep("TODO", per_root=1, context=0, glob="*.py")
     print(result)
     ```
 
     ```text
-    demo/shop/cart.py:5:# TODO: taxes
-    1 of 2 matches in 2 files of 1 root, of 2 roots searched.
+    demo/shop/cart.py:5:    # TODO: taxes
+    1 of 2 matches in 2 files of 1 root, of 1 root searched.
     ```
 
     Memory is bounded: roots are started as others end, and wait while the consumer has not taken their results. So is

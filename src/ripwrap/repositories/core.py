@@ -39,7 +39,7 @@ class Repositories(BaseRepositories):
 
 
     async def main():
-        repositories = ripwrap.Repositories("docs/*", only=["demo", "how-to"])
+        repositories = ripwrap.Repositories("docs/*")
         result = await repositories.grep("TODO", per_root=1, context=0, glob="*.py")
         print(result)
 
@@ -48,8 +48,8 @@ class Repositories(BaseRepositories):
     ```
 
     ```text
-    demo/shop/cart.py:5:# TODO: taxes
-    1 of 2 matches in 2 files of 1 root, of 2 roots searched.
+    demo/shop/cart.py:5:    # TODO: taxes
+    1 of 2 matches in 2 files of 1 root, of 1 root searched.
     ```
 
     Memory is bounded: roots are started as others end, and wait while the consumer has not taken their results. So is

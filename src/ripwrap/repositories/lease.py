@@ -71,13 +71,18 @@ async def _touch(path: str) -> None:
             os.utime(path)
 
 
-async def wait_for_lease(lease: Lease) -> None:
-    """Return when the call has ended; wait for ever if its file cannot be seen from this machine."""
+async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
+    """Return when the call has ended; wait for ever if its file cannot be seen from this machine.
+
+    Args:
+        lease: File of the call.
+        seconds: Seconds without a touch after which the process of the call counts as gone.
+    """
     if _touched(lease) is None and lease.host != socket.gethostname():
         await anyio.sleep_forever()
     # Times of change are compared only with each other, because the clock of a file server may differ.
     last, since = _touched(lease), time.monotonic()
-    while last is not None and time.monotonic() - since < LEASE_SECONDS:
+    while last is not None and time.monotonic() - since < seconds:
         await anyio.sleep(_WATCH_INTERVAL)
         touched = _touched(lease)
         if touched != last:
