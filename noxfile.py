@@ -136,6 +136,13 @@ def inspector(session: nox.Session) -> None:
 
 
 @nox.session
+def cluster(session: nox.Session) -> None:
+    """Search 200 roots on a process pool and a cluster of Dask, kill workers, and print times; under ten minutes."""
+    _install(session, "test", extras="bin,cli,cluster")
+    session.run("pytest", "tests/cluster", *session.posargs)
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Make the pictures and build the site in `docs/_build`; check its links and take screenshots of two pages."""
     _install(session, "docs", extras="bin,cli,mcp")

@@ -57,9 +57,11 @@ from ripwrap.workspace.blocking import Workspace
 
 if TYPE_CHECKING:
     from ripwrap.index.blocking import Index
+    from ripwrap.repositories.blocking import Repositories
 
 __all__ = [
     "Index",
+    "Repositories",
     "Workspace",
     "count",
     "count_matches",
@@ -87,6 +89,10 @@ if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any n
             from ripwrap.index.blocking import Index
 
             return globals().setdefault(name, Index)
+        if name == "Repositories":
+            from ripwrap.repositories.blocking import Repositories
+
+            return globals().setdefault(name, Repositories)
         if name == "render_tree":
             from ripwrap._operations.tree import render_tree
 

@@ -424,6 +424,17 @@ class DownloadBar(_Bar):
         self._show("downloading rg", done, total)
 
 
+class RootsBar(_Bar):
+    """Progress bar of a search in many roots on a terminal; elsewhere nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(MofNCompleteColumn(), TextColumn("roots"), TimeRemainingColumn(), transient=True)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show how many roots have ended."""
+        self._show("searching", done, total)
+
+
 class IndexBar(_Bar):
     """Progress bar of an index on a terminal; otherwise nothing. It is called from a worker thread."""
 
