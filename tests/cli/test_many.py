@@ -66,7 +66,7 @@ def test_failed_root_is_named_and_the_others_are_printed(roots: Path) -> None:
         (["--repositories", "src/*", "-C1"], "--repositories prints no context; leave out --context"),
         (["--repositories", "src/*", "-l"], "--repositories takes no PATH, "),
         (["src", "--repositories", "src/*"], "--repositories takes no PATH, "),
-        (["--repositories", "src/*", "--per-root=-1"], "--per-root must be 0 or more, got -1"),
+        (["--repositories", "src/*", "--per-root=-1"], "--per-root must be a whole number, 0 or more, got -1"),
     ],
 )
 def test_wrong_arguments_are_named(roots: Path, arguments: list[str], text: str) -> None:
