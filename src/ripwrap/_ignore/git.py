@@ -23,9 +23,7 @@ def global_ignore_file(environment: Mapping[str, str] | None = None) -> str:
 
 
 def global_ignore_files(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Return the paths of the files that rg may use as git's global ignore file, depending on its version; 15.2's
-    first.
-    """
+    """Return the files that versions of rg may use as git's global ignore file, that of rg 15.2 first."""
     home, settings = _folders(environment)
     named = (_named_in(path, home) for path in config_files(environment))
     return [*filter(None, named), os.path.join(settings, "git", "ignore")]
