@@ -29,6 +29,7 @@ Names with an underscore are private.
     mcp, sync
     workspace
     repositories
+    remote
     index
     _operations
     _ripgrep, _ranking
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         GlobError,
         Hint,
         PatternError,
+        RemoteError,
         RipwrapError,
         SearchError,
         UnknownTypeError,
@@ -148,6 +150,7 @@ __all__ = [
     "Range",
     "RankedChunk",
     "Reason",
+    "RemoteError",
     "Repositories",
     "RepositoriesRanking",
     "RepositoriesResult",
@@ -194,8 +197,20 @@ __all__ = [
     "why",
 ]
 
-# A public name is loaded when it is first used, as Pydantic's are: a search needs none of the agents' tools.
-_SUBMODULES = ("binary", "errors", "index", "models", "options", "repositories", "results", "sync", "workspace")
+# A public name is loaded when it is first used, so that a search does not import the agent tools (Pydantic does the
+# same).
+_SUBMODULES = (
+    "binary",
+    "errors",
+    "index",
+    "models",
+    "options",
+    "remote",
+    "repositories",
+    "results",
+    "sync",
+    "workspace",
+)
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
     "files": "_operations.files",
@@ -227,6 +242,7 @@ _MODULE_OF = {
     "GlobError": "errors",
     "Hint": "errors",
     "PatternError": "errors",
+    "RemoteError": "errors",
     "RipwrapError": "errors",
     "SearchError": "errors",
     "UnknownTypeError": "errors",
@@ -274,13 +290,13 @@ _DEPRECATED = {
     "TreeText": ("results", "Tree", "Tree"),
     "render_tree": ("_operations.tree", "render_tree", "Tree(entries=…)"),
 }
-"""Old names to their module, their name there, and the replacement that the warning names."""
+"""Map a deprecated name to its module, its name in the module, and the replacement that the warning suggests."""
 
-# Without it, Python prints the warnings of a library on stderr if the application has not configured logging
+# Without this handler, Python prints the warnings of a library on stderr if the application has not configured logging
 # (https://docs.python.org/3/howto/logging.html#configuring-logging-for-a-library).
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of these
+if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         if name in _SUBMODULES:

@@ -20,7 +20,7 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 
 def main() -> None:
-    """Run the command line, or say which extra it needs."""
+    """Run the command line; if a package is missing, print which extra to install."""
     try:
         try:
             from ripwrap.cli import run
@@ -31,7 +31,7 @@ def main() -> None:
                 raise
             print(f'ripwrap: the command line needs {error.name}: pip install "ripwrap[cli]"', file=sys.stderr)
             sys.exit(2)
-    except KeyboardInterrupt:  # while modules are imported, or a second Ctrl-C while the command ends
+    except KeyboardInterrupt:  # Ctrl-C while modules are imported, or a second one while the command ends
         _end()
     except SystemExit as end:
         if end.code != EXIT_INTERRUPTED:
@@ -42,8 +42,8 @@ def main() -> None:
 def _end() -> NoReturn:
     """End the process after Ctrl-C.
 
-    A thread may wait for something that never comes, and the interpreter would wait for the thread. So this waits for
-    each thread at most `THREAD_GRACE` seconds, and ends the process without the interpreter's own cleanup.
+    A thread may never end, and the interpreter would wait for it. So wait for each thread at most `THREAD_GRACE`
+    seconds, then end the process without the interpreter's own cleanup.
     """
     signal.signal(signal.SIGINT, _give_up)
     for thread in threading.enumerate():

@@ -2,28 +2,30 @@
 
     RipwrapError                     hints: steps that help, as data
     ├── BinaryError                  rg cannot be found, installed or started
-    │   ├── BinaryNotFoundError      no rg where ripwrap looked, and none may be downloaded
-    │   ├── UnsupportedPlatformError no release of rg runs here
+    │   ├── BinaryNotFoundError      no rg was found, and ripwrap may not download one
+    │   ├── UnsupportedPlatformError no release of rg runs on this platform
     │   ├── DownloadFailedError      url, status: a download failed
     │   │   └── ChecksumMismatchError    expected, actual: a download has the wrong hash
-    │   └── ExtractionFailedError    an archive is broken, or is not a release of rg
+    │   └── ExtractionFailedError    a downloaded archive is broken, or is not a release of rg
     ├── SearchError                  rg ran and failed: argv, returncode, stderr, hint
     │   ├── PatternError             offset: the pattern does not compile  (also ValueError)
     │   ├── GlobError                a glob does not parse                 (also ValueError)
     │   ├── UnknownTypeError         suggestions: no such file type        (also ValueError)
-    │   └── CapabilityError          this rg cannot do what was asked
-    ├── DecodeError                  rg's output is not what rg writes     (also ValueError)
+    │   ├── CapabilityError          this rg lacks a feature that the search needs
+    │   └── RemoteError              a host cannot be reached, or does not run rg
+    ├── DecodeError                  a record in rg's output is malformed  (also ValueError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
-    └── AccessDeniedError            path, roots, denied_by: no tool may use a path (also PermissionError)
+    └── AccessDeniedError            path, roots, denied_by: the agent tools may not use a path (also PermissionError)
 
-Other errors have the usual classes. A bad option raises pydantic's `ValidationError`. A missing `cwd`, and `paths` of
-which none exists, raise `FileNotFoundError`. A `cwd` that is a file raises `NotADirectoryError`, a NUL in a pattern or
-path `ValueError`, and a search that reaches its `timeout` `TimeoutError`. `BinaryNotFoundError` is deliberately not a
-`FileNotFoundError`: one `except` clause must not catch both a missing `cwd` and a missing rg.
+Other errors have the classes of Python and pydantic. A bad option raises pydantic's `ValidationError`. A missing `cwd`
+raises `FileNotFoundError`, and so does `paths` if none of them exists. A `cwd` that is a file raises
+`NotADirectoryError`, a NUL in a pattern or path `ValueError`, and a search that reaches its `timeout` `TimeoutError`.
+`BinaryNotFoundError` is deliberately not a `FileNotFoundError`: one `except` clause must not catch both a missing `cwd`
+and a missing rg.
 
-A message is a `HintedText`, in which each option, function and package is a `Hint`. The library prints
-`fixed_strings=True`. The command line and an agent's tools print the same message with `spell_error()`, each in its own
-spelling.
+A message is a `HintedText`, in which each option, function and package is a `Hint`. In Python, a hint prints as
+`fixed_strings=True`. The command line and the agent tools print the same message with `spell_error()`, which writes
+each hint in their own syntax, such as `--fixed-strings`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +38,7 @@ HintKind: TypeAlias = Literal["pass", "omit", "correct", "call", "install"]
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Step that a caller can take to fix an error; `str()` is its spelling in Python.
+    """Step that a caller can take to fix an error; `str()` writes it as Python code.
 
     `Hint("fixed_strings", True)` is `fixed_strings=True`, `Hint("location")` is `location=`,
     `Hint("limit", kind="correct")` is `limit`, `Hint("rebuild", True, kind="call", target="refresh")` is
@@ -56,7 +58,7 @@ class Hint:
     target: str = ""
 
     def __str__(self) -> str:
-        """Return the hint as Python spells it."""
+        """Return the hint as Python code."""
         if self.kind == "install":
             return f'pip install "{self.target}"'
         argument = self.option if self.value is None else f"{self.option}={self.value!r}"
@@ -66,13 +68,15 @@ class Hint:
 
 
 Speller: TypeAlias = Callable[[Hint], str | None]
-"""Function that spells a hint for a front end; returns `None` if the front end has no such option or function."""
+"""Function that writes a hint in the syntax of a front end: Python, the command line or an agent tool. It returns
+`None` if the front end has no such option or function.
+"""
 
 Clause: TypeAlias = tuple[str | Hint, ...]
 
 
 class HintedText(str):
-    """Text with hints. Its `str` has the hints in Python's spelling; `spell()` returns another spelling.
+    """Text that contains hints. As a `str` it shows them as Python code; `spell()` writes them for another front end.
 
     ```python
     from ripwrap.errors import Hint, HintedText
@@ -88,8 +92,8 @@ class HintedText(str):
     ```
 
     Attributes:
-        parts: Texts, hints and clauses, in order. A clause is a tuple of texts and hints, which a front end leaves out
-            if it does not have one of its hints.
+        parts: Texts, hints and clauses, in order. A clause is a tuple of texts and hints. A front end that cannot write
+            one of its hints leaves out the clause.
     """
 
     __slots__ = ("parts",)
@@ -112,7 +116,7 @@ class HintedText(str):
         return tuple(leaf for leaf in _leaves(self.parts) if isinstance(leaf, Hint))
 
     def spell(self, speller: Speller) -> str:
-        """Return the text in the spelling of a front end, without the clauses that it cannot spell."""
+        """Return the text with its hints in the syntax of a front end, without the clauses that it cannot write."""
         return "".join(
             _spell_clause(part, speller) if isinstance(part, tuple) else _spell_leaf(part, speller) or str(part)
             for part in self.parts
@@ -134,12 +138,12 @@ def _spell_clause(clause: Clause, speller: Speller) -> str:
 
 
 def spell(text: str, speller: Speller) -> str:
-    """Return a text in the spelling of a front end; a text without hints is returned unchanged."""
+    """Return a text with its hints in the syntax of a front end; a text without hints is returned unchanged."""
     return text.spell(speller) if isinstance(text, HintedText) else text
 
 
 def spell_error(error: BaseException, speller: Speller) -> str:
-    """Return the message of an error in the spelling of a front end; `str(error)` if it has no hints."""
+    """Return the message of an error with its hints in the syntax of a front end; `str(error)` if it has no hints."""
     if isinstance(error, OSError) and isinstance(error.strerror, HintedText):
         return f"{error.strerror.spell(speller)}: {error.filename!r}"
     text = error.args[0] if error.args else ""
@@ -173,7 +177,7 @@ class DownloadFailedError(BinaryError):
 
     Attributes:
         url: Address of the request, without credentials.
-        status: The HTTP status of the last answer; `None` if there was none.
+        status: HTTP status of the last answer; `None` if the server gave no answer.
     """
 
     def __init__(self, message: str, *, url: str = "", status: int | None = None) -> None:
@@ -183,7 +187,7 @@ class DownloadFailedError(BinaryError):
 
 
 class ChecksumMismatchError(DownloadFailedError):
-    """A download has another hash than its release; it was deleted.
+    """The hash of a download is not the hash of its release; the download was deleted.
 
     Attributes:
         expected: SHA-256 of the release, in hexadecimal.
@@ -197,7 +201,7 @@ class ChecksumMismatchError(DownloadFailedError):
 
 
 class ExtractionFailedError(BinaryError):
-    """An archive is broken, or has something that releases of rg never have."""
+    """A downloaded archive is broken, or contains something that releases of rg never contain."""
 
 
 class SearchError(RipwrapError):
@@ -257,6 +261,13 @@ class CapabilityError(SearchError):
     """This rg lacks a feature: it has no PCRE2, or is too old. The message says what to do."""
 
 
+class RemoteError(SearchError):
+    """A host of `ripwrap.remote` cannot be reached, refuses the login, or does not run rg.
+
+    `argv` is the local command line, `returncode` the exit code of ssh or docker, and `stderr` what it has written.
+    """
+
+
 class DecodeError(RipwrapError, ValueError):
     """A record in rg's output is malformed.
 
@@ -275,10 +286,10 @@ class EmbeddingError(RipwrapError):
     Attributes:
         provider: Name of the provider, as it was given.
         reason: Kind of failure. 'setup': nothing was sent, because a provider, package or key is unknown or missing.
-            'refused': the provider rejects all requests until something is changed. 'rejected': the provider does not
-            take these texts. 'unavailable': all retries failed (too many requests, server errors, no connection).
-            'garbage': the answer is malformed, or does not fit the request.
-        status: HTTP status of the last answer; `None` if there was none, or if it is not known.
+            'refused': the provider rejects every request until the key, the model or the settings are changed.
+            'rejected': the provider rejects these texts only. 'unavailable': all retries failed (too many requests,
+            server errors, no connection). 'garbage': the answer is malformed, or does not fit the request.
+        status: HTTP status of the last answer; `None` if there was no answer, or its status is not known.
         retry_after: Seconds to wait, as the provider asks; `None` if it does not say.
     """
 

@@ -1,7 +1,7 @@
 """Models of rg's JSON messages: flat and frozen Pydantic models.
 
-`{"type": …, "data": {…}}` becomes one flat model, and each `{"text": …}` one `str`. Names are rg's own
-(`man rg`, "JSON"; https://docs.rs/grep-printer → JSON). Offsets count bytes unless a name says otherwise.
+`{"type": …, "data": {…}}` becomes one flat model, and each `{"text": …}` one `str`. Field names are rg's own (`man rg`,
+"JSON"; https://docs.rs/grep-printer → JSON). Offsets count bytes unless a name says otherwise.
 """
 
 import errno
@@ -17,7 +17,7 @@ Span: TypeAlias = tuple[int, int]
 
 
 class Range(NamedTuple):
-    """Position of a hit in its file: lines from 1, as in rg; columns from 0, as offsets into their lines.
+    """Position of a submatch in its file: lines from 1, as in rg; columns from 0, as offsets into their lines.
 
     The end is the position after the last character. (The Language Server Protocol counts lines from 0.)
     """
@@ -29,7 +29,7 @@ class Range(NamedTuple):
 
 
 def _unwrapped(name: str, **extra: Any) -> Any:
-    """Return a field that is read from rg's `{name: {"text": …}}` and from `{name: …}`, which the model writes."""
+    """Return a field that accepts both rg's `{name: {"text": …}}` and the `{name: …}` of the model's own JSON."""
     return Field(validation_alias=AliasChoices(AliasPath(name, "text"), name), **extra)
 
 
@@ -38,7 +38,7 @@ class _Model(BaseModel, frozen=True):
 
 
 class Submatch(_Model, frozen=True):
-    """One hit inside a line.
+    """Part of a line that the pattern matched.
 
     Attributes:
         match: Text that matched.
@@ -54,7 +54,7 @@ class Submatch(_Model, frozen=True):
 
     @property
     def raw_match(self) -> bytes:
-        """Bytes that matched, as in the file, or in its UTF-8 transcoding if rg made one (rg-facts 15)."""
+        """Bytes that matched, as they are in the file, or in UTF-8 if rg transcoded the file (rg-facts 15)."""
         return raw_bytes(self.match)
 
 
@@ -66,7 +66,7 @@ class _Lines(_Model, frozen=True):
         lines: Line with its terminator, or several lines with `multiline`; U+FFFD where it is not UTF-8.
         line_number: Number of the first line, from 1; `None` if rg does not count lines.
         absolute_offset: Offset of `lines` in bytes from the start of the (decoded) file.
-        submatches: Hits, left to right; empty for an inverted match.
+        submatches: Parts that matched, left to right; empty for an inverted match.
     """
 
     path: FsPath | None = _unwrapped("path")
@@ -91,7 +91,7 @@ class _Lines(_Model, frozen=True):
         return text_of(self.raw_lines.removesuffix(self.line_terminator.encode()))
 
     def spans(self) -> tuple[Span, ...]:
-        """Return the positions of the submatches in `lines`, in characters: `lines[start:end]` is the hit."""
+        """Return the positions of the submatches in `lines`, in characters: `lines[start:end]` matched."""
         if self.lines.isascii():
             return tuple((hit.start, hit.end) for hit in self.submatches)
         return self._spans(len)
@@ -101,7 +101,7 @@ class _Lines(_Model, frozen=True):
         return self.spans() if self.lines.isascii() else self._spans(_utf16_length)
 
     def ranges(self) -> tuple[Range, ...]:
-        """Return the positions of the submatches in the file, each with its lines; columns count characters.
+        """Return the first and last line and column of each submatch; columns count characters.
 
         Raises:
             ValueError: There are no line numbers, because of `no_line_number`.
@@ -126,7 +126,10 @@ class _Lines(_Model, frozen=True):
         )
 
     def _places(self, length: Callable[[str], int]) -> dict[int, tuple[int, int, int]]:
-        """Map each offset of a submatch to (units before it, line ends before it, units since the last line end)."""
+        """Map each offset of a submatch to (units before it, line ends before it, units since the last line end).
+
+        Units are characters, or UTF-16 code units, depending on `length`.
+        """
         # One pass: a minified line may have a hundred thousand submatches.
         decoder = getincrementaldecoder("utf-8")("replace")
         end = "\0" if self.line_terminator == "\0" else "\n"
@@ -226,7 +229,7 @@ _ERRNOS = {"denied": errno.EACCES, "missing": errno.ENOENT, "broken_link": errno
 
 
 class PathError(_Model, frozen=True):
-    """Path that could not be read, or only in part; rg went on with the other paths.
+    """Path that rg could not read, or could read only in part; rg continued with the other paths.
 
     Attributes:
         path: Path that could not be read; `None` if rg names none. rg writes U+FFFD for bytes that are not UTF-8, and
@@ -234,7 +237,7 @@ class PathError(_Model, frozen=True):
         kind: `denied` (no permission), `missing` (no such path, or removed meanwhile, or a broken link in `paths`),
             `broken_link` (a symbolic link without a target, in a directory that is searched), `loop` (of symbolic
             links), `too_long` (lines longer than 20 MiB in rg's JSON are left out), or `other`.
-        message: rg's own message, or what ripwrap left out.
+        message: Message of rg; for `too_long`, a description of the lines that ripwrap left out.
     """
 
     path: FsPath | None
@@ -252,7 +255,7 @@ class PathError(_Model, frozen=True):
         return OSError(str(self)) if number is None else OSError(number, self.message, self.path)
 
     def __str__(self) -> str:
-        """Return rg's line, with characters that cannot be printed replaced."""
+        """Return the path and the message, with characters that cannot be printed replaced."""
         return f"{shown(self.path)}: {self.message}" if self.path else self.message
 
 
@@ -263,7 +266,7 @@ class Summary(_Model, frozen=True):
         stats: Counts for all files.
         elapsed_total: Duration of the run.
         errors: Paths that rg could not read; empty if it read everything.
-        dropped_records: Number of records that were left out because they have over 20 MiB.
+        dropped_records: Number of records that were left out because each is larger than 20 MiB.
     """
 
     type: Literal["summary"] = "summary"
@@ -274,7 +277,7 @@ class Summary(_Model, frozen=True):
 
 
 Message: TypeAlias = Annotated[Begin | Match | Context | End | Summary, Field(discriminator="type")]
-"""Item of `search_messages()`; `type` is its kind."""
+"""Item of `search_messages()`; its field `type` tells its kind."""
 
 
 class FileCount(_Model, frozen=True):

@@ -2,7 +2,7 @@
 
 `max_count=3` is `--max-count=3`, `glob=["*.py", "!test_*"]` is `--glob=*.py --glob=!test_*`, `ignore_case=True` is
 `--ignore-case`. A `False` leaves the flag out. Where two options contradict each other, the one declared later here
-wins, as the later flag does in rg. Types are checked as they are written: `max_count="3"` is an error.
+wins, as the later flag does in rg. Values are not converted to the declared types: `max_count="3"` is an error.
 """
 
 import difflib
@@ -40,9 +40,10 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "ignore": ("exclude", "exclude_patterns"),
     "max_depth": ("depth",),
 }
-"""Names that mean the same: an argument of the agent tools, and what the library, rg and other tools call it.
+"""Arguments, each with its other names in the library, in rg and in other tools.
 
-The agent tools accept every name of a row. The library suggests the name in the row that it has.
+The agent tools accept every name of a row. For an unknown name, the library suggests the name in the same row that its
+own function has.
 """
 
 
@@ -54,7 +55,8 @@ def suggest(name: str, known: Collection[str]) -> str:
             return meant
     if name in ("ignore", *ALIASES["ignore"]) and "glob" in known:
         return 'glob="!…"'
-    alike = [one for one in known if ("without" in one) == ("without" in name)]  # not the opposite
+    # Never suggest the opposite, such as files_without_match for files_with_matches.
+    alike = [one for one in known if ("without" in one) == ("without" in name)]
     return next(iter(difflib.get_close_matches(name, alike, 1, cutoff=0.8)), "")
 
 
@@ -67,13 +69,13 @@ class Flag:
 
     Attributes:
         help: Noun phrase or imperative of at most 60 characters, without a full stop; it names flags, as rg does.
-        group: Group of options that it stands in.
+        group: Group of options that lists it in help texts.
         short: Letter of the flag in rg, if it has one.
         value: Placeholder of its value in help texts; `bool` and `Literal` options have none.
-        default: Whether the flag is given when the option is not; only a `bool` can be on by default.
-        ours: Whether the option is ripwrap's own, with no flag of that name.
-        negated: Whether a `False` gives the flag's negation; without it rg decides.
-        since: The first rg that can do it, if it is not the oldest that ripwrap takes.
+        default: True if ripwrap passes the flag when the caller does not set the option; for `bool` options only.
+        ours: True if the option is ripwrap's own, and rg has no flag of that name.
+        negated: True if `False` passes the negated flag, such as `--no-mmap`; without the option, rg decides.
+        since: First version of rg that has the flag; empty if all supported versions have it.
     """
 
     help: str
@@ -87,9 +89,13 @@ class Flag:
 
 
 MAX_THREADS = 1024
-"""Maximum number of threads of one rg. rg starts all before it searches; 99,999,999 take all memory."""
+"""Maximum number of threads of one rg process. rg starts all of them before it searches, and 99,999,999 threads would
+take all memory.
+"""
 EXCLUDED = (".git", ".ripgrep/")
-"""Globs of files that are left out without `include_git`; `.ripgrep/` is the index of rg after 15.2 (ripgrep#1497)."""
+"""Globs of files that are left out unless `include_git` is set. Versions of rg after 15.2 have an index in `.ripgrep/`
+(ripgrep#1497).
+"""
 
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 Threads: TypeAlias = Annotated[int, Field(ge=0, le=MAX_THREADS)]
@@ -116,7 +122,7 @@ class FileOptions(TypedDict, total=False):
     type_not: Annotated[Strings, Flag("No files of this type", "files", short="T", value="TYPE")]
     hidden: Annotated[bool, Flag("Include hidden files and directories", "files", short=".", default=True)]
     follow: Annotated[bool, Flag("Follow symbolic links", "files", short="L", default=True)]
-    include_git: Annotated[bool, Flag("Include .git, and folders of rg's index: .ripgrep", "files", ours=True)]
+    include_git: Annotated[bool, Flag("Include .git, and directories of rg's index: .ripgrep", "files", ours=True)]
     no_require_git: Annotated[bool, Flag("Respect .gitignore outside of git", "files", default=True)]
     ignore_file: Annotated[Paths, Flag("Add ignore rules, below those of all other files", "files", value="PATH")]
     ignore_file_case_insensitive: Annotated[bool, Flag("Ignore case in ignore files", "files")]
@@ -141,7 +147,7 @@ class FileOptions(TypedDict, total=False):
 
 @with_config(ConfigDict(extra="forbid", strict=True))
 class SearchOptions(FileOptions, total=False):
-    """Options that select lines, for every search, besides `FileOptions`."""
+    """Options that select lines, for every search. They include `FileOptions`."""
 
     ignore_case: Annotated[bool, Flag("Ignore case", "pattern", short="i")]
     smart_case: Annotated[bool, Flag("Ignore case if the pattern is all lower case", "pattern", short="S")]
@@ -178,7 +184,9 @@ class SearchOptions(FileOptions, total=False):
 
 
 VISIBLE_FILES: FileOptions = {"hidden": False, "follow": False}
-"""Defaults of `rank()` and `Index`, as of the agent tools: hidden files may have secrets, and links may lead out."""
+"""Defaults of `rank()`, `Index` and the agent tools: hidden files may have secrets, and links may lead to other
+directories.
+"""
 
 
 def flag_of(hint: Any) -> Flag:
@@ -187,7 +195,7 @@ def flag_of(hint: Any) -> Flag:
 
 
 def check_timeout(timeout: float | None) -> float | None:
-    """Return the checked `timeout` of an operation, in seconds; `None` is no limit.
+    """Check the `timeout` of an operation, in seconds, and return it; `None` is no limit.
 
     Raises:
         ValueError: It is negative or NaN.
@@ -223,7 +231,7 @@ def check_max_age(max_age: float | None) -> float | None:
 
 
 def check_limit(limit: int | None, name: str = "limit") -> int | None:
-    """Return the checked `limit` of an operation, its maximum number of results; `None` is no limit.
+    """Check the `limit` of an operation, its maximum number of results, and return it; `None` is no limit.
 
     Raises:
         ValueError: It is negative.

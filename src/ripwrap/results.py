@@ -1,4 +1,4 @@
-"""Models of collected answers: frozen, and shown by notebooks and terminals."""
+"""Models of collected answers. They are frozen, and notebooks and terminals can display them."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -110,18 +110,21 @@ class Reason(BaseModel, frozen=True):
 
     Attributes:
         path: Path of the file or directory, as it was given.
-        kind: `searched`; or `ignored` (by an ignore file), `hidden`, `glob` (`glob` or `iglob`, or a folder of git or
-            of rg's index), `type` (`type` or `type_not`), `binary` (rg stops at its first NUL byte), `too_large`
+        kind: `searched`; or `ignored` (by an ignore file), `hidden`, `glob` (`glob` or `iglob`, or a directory of git
+            or of rg's index), `type` (`type` or `type_not`), `binary` (rg stops at its first NUL byte), `too_large`
             (`max_filesize`), `link` (a symbolic link, with `follow=False`), `special` (a FIFO, socket or device),
             `max_depth`, `one_file_system`, `unreadable`, or `outside` of the searched paths. In a `Coverage` also
             `other`: rg did not list it, and no rule that ripwrap knows leaves it out.
-        matched: Path that the reason is about: `path`, or a directory above it.
-        file: Ignore file with the rule, relative to `cwd` if it is below that, else absolute; `None` without one.
+        matched: Path to which the reason applies: `path`, or a directory above it.
+        file: Ignore file with the rule; `None` if the reason is no ignore file. Relative to `cwd` if it is below `cwd`,
+            else absolute.
         line: Number of the line in `file`, from 1.
         glob: Glob on that line, or in `glob` or `iglob`; `None` if there is none.
         offset: Offset of the first NUL byte in the file, in bytes; `None` if the file is not `binary`, or is UTF-16.
-        detail: What was found, such as the size of a file or the error of the system; empty if `kind` says it all.
-        hints: Options to pass or to leave out so that the file is searched; empty if it is, or if no option does that.
+        detail: More about the reason, such as the size of the file or the error of the system; empty if `kind` is
+            enough.
+        hints: Options to pass or to leave out so that the file is searched; empty if it is searched already, or if no
+            option helps.
     """
 
     path: FsPath
@@ -181,7 +184,7 @@ class SkippedFiles(BaseModel, frozen=True):
     Attributes:
         kind: Kind of reason; see `Reason`.
         files: Number of files.
-        examples: The first three of them by path, with their reasons. They are the same in each run.
+        examples: Reasons for the first three of these files, by path. They are the same in each run.
     """
 
     kind: SkipKind
@@ -200,7 +203,7 @@ class Coverage(BaseModel, frozen=True):
         searched: Number of files that were searched to their end.
         skipped: Files that were not searched, by kind of reason, most files first. Binary files were searched up to
             their first NUL byte.
-        exact: True if all files were counted within the time limit; else the numbers are lower bounds.
+        exact: True if all files were counted within the time limit; otherwise the numbers are lower bounds.
     """
 
     searched: int
@@ -234,19 +237,20 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
     A match is a record of rg's JSON: a matching line, or with `multiline` consecutive lines that match together.
 
     Attributes:
-        root: Directory that was searched, as an absolute path.
+        root: Directory that was searched, as an absolute path. On a host (`on=`), the path that was asked for there.
         query: Pattern, or patterns.
         files: Files with matches on this page, in the order of `rg --sort=path`.
         total_matches: Number of matches; a lower bound if not `exact`.
         files_matched: Number of files with a match; a lower bound if not `exact`.
         exact: True if rg searched to its end and nothing was dropped, so that the two numbers are final.
-        truncated: True if matches follow this page, or, if not `exact`, may follow.
+        truncated: True if more matches follow this page, or may follow because the search is not `exact`.
         next_offset: Value of `offset` for the next page; `None` if no further match is known.
         stop_reason: Reason why the page ends: `end` of all matches, `limit`, `max_files`, or `timeout`.
         errors: Paths that rg could not read, in the order of `files`.
-        dropped_records: Number of records that were left out, and not counted, because they have over 20 MiB.
+        dropped_records: Number of records that were left out, and not counted, because each is larger than 20 MiB.
         message: Summary of the above in a sentence or two, for a person or an agent.
-        candidates: Number of candidates that an index found, and that rg searched; `None` without an index.
+        candidates: Number of files that rg searched because the index found that they may have a match; `None` without
+            an index.
         files_total: Number of files in the index; `None` without an index.
         coverage: Files that were searched, and those that were left out; `None` unless `coverage=True` was passed.
     """
@@ -313,9 +317,10 @@ class RankedChunk(BaseModel, frozen=True):
         path: Path of the file, relative to `cwd` unless an absolute path was asked for.
         start_line: Number of the first line, from 1.
         end_line: Number of the last line.
-        symbol: Definition around the line that is most relevant, e.g. `Shop.add`; `None` at the top level. In an index
-            with chunks at definitions, it is the definition that has all lines, or one inside it.
-        text: Lines of the chunk: at most 800 characters, or 2,000 for a definition, unless it is a single line.
+        symbol: Name of the definition around the most relevant line, e.g. `Shop.add`; `None` at the top level. If an
+            index splits files at definitions, it is the definition that contains the whole chunk, or one inside that
+            definition.
+        text: Lines of the chunk: at most 800 characters, or 2,000 for a definition. A single longer line is not cut.
         score: Value that results are sorted by; comparable within one answer only.
         reasons: Reasons for the score, for a person or an agent.
     """
@@ -344,14 +349,14 @@ class NumberedLine(BaseModel, frozen=True):
 class Expansion(BaseModel, frozen=True):
     """Lines around a match, as `expand()` returns them.
 
-    `str()` has the path, the lines with their numbers, and `[N more lines]` where lines are left out; `:` marks the
-    lines of the match, `-` the others.
+    `str()` has the path, the lines with their numbers, and `[N more lines]` where lines are left out. `:` follows the
+    number of a line of the match, `-` that of another line.
 
     Attributes:
         path: Path of the file, as in the match.
         to: Kind of the lines: a `definition`, a `block`, or the `lines` around the match.
-        kind: Kind of the definition: `function`, the word of the language (`class`, `struct`), or in documents
-            `heading`, `table` or `key`; empty if the line does not tell, or there is no definition.
+        kind: Kind of the definition: `function`, the keyword of the language (`class`, `struct`), or in documents
+            `heading`, `table` or `key`; empty if the kind is unknown, or there is no definition.
         name: Name of the definition, e.g. `Shop.add`; `None` if there is none, or it has no name.
         start_line: Number of the first line, from 1. Decorators and comments directly above a definition belong to it.
         end_line: Number of the last line.

@@ -46,6 +46,7 @@ from ripwrap._operations.tree import (
     run_tree,
     tree_request,
 )
+from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg, find, install_blocking
@@ -81,7 +82,7 @@ __all__ = [
     "why",
 ]
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of these
+if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         if name == "Index":  # loaded when it is first used
@@ -111,6 +112,7 @@ def search(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[Match]:
@@ -143,6 +145,8 @@ def search(
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
             ask for one more than you show. (`max_count` is per file.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. `cwd` is then a directory there,
+            relative to that of the host; `paths` and `rg` are also paths there.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `SearchOptions`.
 
@@ -152,13 +156,14 @@ def search(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
         DecodeError: rg's output is malformed.
         TimeoutError: It took more than `timeout` seconds.
 
     The call raises the first two, the first iteration the others.
     """
-    return run_stream_blocking(search_request(pattern, cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(search_request(pattern, cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def search_messages(
@@ -168,6 +173,7 @@ def search_messages(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[Message]:
@@ -179,7 +185,7 @@ def search_messages(
 
     Args and errors are those of `search()`.
     """
-    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def grep(
@@ -194,6 +200,7 @@ def grep(
     explain: bool = False,
     coverage: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> GrepResult:
     """Search files and return a page of matches with their context, and the number of all matches.
@@ -231,13 +238,15 @@ def grep(
         coverage: Count the files that were searched, and those that were left out, by reason, in `result.coverage`. It
             takes as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
+            `explain` runs rg there once more.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
     Raises what `search()` raises, and `ValueError` for a negative number.
     """
     request = grep_request(
-        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage
+        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage, on=on
     )
     return run_blocking(run_grep(BlockingRunner(rg), request))
 
@@ -249,6 +258,7 @@ def files_with_matches(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[str]:
@@ -259,7 +269,9 @@ def files_with_matches(
 
     Args and errors are those of `search()`; `limit` counts files.
     """
-    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=True), rg, timeout=timeout)
+    return run_stream_blocking(
+        paths_request(pattern, cwd, paths, limit, options, on, matching=True), rg, timeout=timeout
+    )
 
 
 def files_without_match(
@@ -269,6 +281,7 @@ def files_without_match(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[str]:
@@ -276,7 +289,9 @@ def files_without_match(
 
     Args and errors are those of `search()`; `limit` counts files.
     """
-    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=False), rg, timeout=timeout)
+    return run_stream_blocking(
+        paths_request(pattern, cwd, paths, limit, options, on, matching=False), rg, timeout=timeout
+    )
 
 
 def count(
@@ -287,6 +302,7 @@ def count(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[FileCount]:
@@ -297,7 +313,7 @@ def count(
     Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
     """
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg, timeout=timeout
+        counts_request(pattern, cwd, paths, limit, options, "count", on, include_zero=include_zero), rg, timeout=timeout
     )
 
 
@@ -309,6 +325,7 @@ def count_matches(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[FileCount]:
@@ -317,7 +334,7 @@ def count_matches(
     Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
     """
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count-matches", include_zero=include_zero),
+        counts_request(pattern, cwd, paths, limit, options, "count-matches", on, include_zero=include_zero),
         rg,
         timeout=timeout,
     )
@@ -352,9 +369,9 @@ def expand(
 
     Definitions are found by patterns for thirty languages and formats, without a parser. In unusual code, a definition
     may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
-    Outside of definitions, and in files of more than two million bytes, the block is shown. A block is indented below a
-    line, or is in brackets over several lines; its first line opens it, its last one closes it. Outside of blocks, the
-    lines up to the next blank ones are shown.
+    Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line with the
+    lines indented below it, or a pair of brackets that spans lines. It includes the line that opens it and the line
+    that closes it. Outside of blocks, the lines up to the next blank ones are shown.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The lines of the match must
     still have the same text.
@@ -378,8 +395,8 @@ def expand(
             `Index.search()`. For a result, the definition that it names is shown.
         to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
         lines: Number of lines before and after the match to show, in place of `to`.
-        max_lines: Maximum number of lines; in a longer definition or block, lines in the middle are left out. The match
-            is shown with the lines around it, then the head, then the tail. `None` shows all lines.
+        max_lines: Maximum number of lines; in a longer definition or block, lines in the middle are left out. The lines
+            around the match are kept first, then the first lines, then the last ones. `None` shows all lines.
         cwd: Directory that was searched; the path of the match is relative to it (`GrepResult.root`).
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
 
@@ -487,6 +504,7 @@ def files(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[FileOptions],
 ) -> Generator[str]:
@@ -510,6 +528,7 @@ def files(
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths; rg is stopped when it is reached.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `FileOptions`.
 
@@ -519,12 +538,13 @@ def files(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
         TimeoutError: It took more than `timeout` seconds.
 
     The call raises the first two, the first iteration the others.
     """
-    return run_stream_blocking(files_request(cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(files_request(cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def rank(
@@ -665,26 +685,27 @@ def install(
     timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
 ) -> RgBinary:
-    """Download a release of rg, verify it, and put it into the cache, or as a single file into a folder.
+    """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 
     A release that is complete in the cache is not downloaded again. `progress` is called in this thread.
 
     Args:
         version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
-        dest: Folder, which is made if it does not exist; `None` is the cache.
-        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
-            `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
-        sha256: Hash that replaces the pinned one, for an archive that the owner of a mirror made.
-        allow_unpinned: Check a version or platform without a pin against upstream's `.sha256` file.
+        dest: Directory, which is created if it does not exist; `None` is the cache.
+        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; below each
+            there is `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
+        sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made.
+        allow_unpinned: If there is no pinned hash for the version and platform, use the one in upstream's `.sha256`
+            file.
         timeout: Seconds for the whole call.
         progress: Function that is called with the number of bytes read, and the total or `None`.
 
     Raises:
         UnsupportedPlatformError: This version has no release for this platform.
-        DownloadFailedError: The download failed, the release has no pin, or `RIPWRAP_OFFLINE` is set.
+        DownloadFailedError: The download failed, the release has no pinned hash, or `RIPWRAP_OFFLINE` is set.
         ChecksumMismatchError: The download has the wrong hash.
         ExtractionFailedError: The archive is broken, or is not a release of rg.
-        BinaryError: The folder cannot be used, or the release does not run here.
+        BinaryError: The directory cannot be used, or the release does not run here.
     """
     return install_blocking(
         version,

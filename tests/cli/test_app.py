@@ -111,6 +111,7 @@ def test_search_on_a_terminal_has_context_and_gaps(plant: Plant) -> None:
     assert "\x1b[32m2\x1b[0m-2\n" in shown
 
 
+@pytest.mark.slow
 def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
     folder = plant({"a.py": "one\nneedle and needle\n", b"\xff": b"\xe9 needle\n"})
     path, number, red = "\x1b[35ma.py\x1b[0m", "\x1b[32m2\x1b[0m", "\x1b[1;31mneedle\x1b[0m"
@@ -321,19 +322,19 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["build", "missing"], "ROOT must be a folder; /"),
+        (["build", "missing"], "ROOT must be a directory; /"),
         (["build", "missing"], "/missing does not exist\n"),
         (["check", "missing"], "/missing does not exist\n"),
         (["prune", "missing"], "/missing does not exist\n"),
         (["status", "missing"], "/missing does not exist\n"),
-        (["watch", "file"], "/file is not a folder\n"),
-        (["search", "x", "file"], "/file is not a folder\n"),
+        (["watch", "file"], "/file is not a directory\n"),
+        (["search", "x", "file"], "/file is not a directory\n"),
         (["search", "?"], "there is no word in the query '?'"),
         (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more, got -1\n"),
         (["build", "--rg=missing/rg"], "no such file"),
-        (["build", "--location=file/below"], "could not make the folder"),
+        (["build", "--location=file/below"], "could not make the directory"),
         (["build", "--location=file/below"], "; pass another --location\n"),
-        (["build", "--location="], "--location must name a folder, got ''"),
+        (["build", "--location="], "--location must name a directory, got ''"),
         (["search", "x", "--no-refresh", "--location=home"], "; `ripwrap index build` makes it\n"),
         (["build", "--hybrid-weight=.5"], "--hybrid-weight needs an embedder; pass --embedder\n"),
         (["build", "--embedder=wordllama", "--hybrid-weight=2"], "--hybrid-weight must be from 0 to 1, got 2"),
@@ -354,13 +355,13 @@ def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: 
     folder = plant({"a.py": "cookie\n", "b.bin": b"\0", "big.txt": "cookie\n" * 200_000})
     (folder / "loop").symlink_to(".")
     home = f"--location={tmp_path / 'home'}"
-    warning = b"ripwrap: rg could not read everything: loop: File system loop found: ./loop points to an ancestor .\n"
+    warning = b"ripwrap: rg could not read some paths: loop: File system loop found: ./loop points to an ancestor .\n"
     options = (home, "--chunker=windows", "--follow")
     done = run("index", "build", *options, cwd=folder)
     assert done.stderr == warning
     assert re.fullmatch(
         r"3 added, 0 changed, 0 removed, 0 unchanged; \d+ chunks in \d\.\d seconds; left out: 1 binary; "
-        r"1 file of more than a million bytes cut there\n",
+        r"1 file longer than a million bytes indexed up to there\n",
         done.stdout.decode(),
     )
     done = run("index", "search", "cookie", "--json", *options, cwd=folder)
@@ -415,7 +416,7 @@ def test_index_search_without_weight_of_embeddings_answers_by_words(plant: Plant
     folder = plant({"a.py": "cookie\n"})
     given = (f"--location={tmp_path / 'home'}", "--embedder=wordllama")
     found = output("index", "search", "cookie", *given, "--hybrid-weight=0", "--json", cwd=folder)
-    assert "without vectors: they weigh nothing" in found
+    assert "without embeddings: their weight is 0" in found
     assert "lacking: 1\n" in output("index", "status", *given, cwd=folder)
     assert "cosine" in output("index", "search", "cookie", *given, "--hybrid-weight=.5", "--json", cwd=folder)
 
@@ -498,7 +499,7 @@ def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
     assert run("search", "needle", "f", "missing", cwd=folder, code=2).stdout == b"f:1:needle\n"
     done = run("files", "f", "missing", cwd=folder, code=2)
     assert done.stdout == b"f\n"
-    assert done.stderr == b"ripwrap: rg could not read everything: missing: No such file or directory (os error 2)\n"
+    assert done.stderr == b"ripwrap: rg could not read some paths: missing: No such file or directory (os error 2)\n"
 
 
 def test_broken_link_does_not_change_the_exit_code(plant: Plant) -> None:
@@ -519,7 +520,7 @@ def test_search_warns_of_a_binary_file_as_rg_does(plant: Plant) -> None:
     folder = plant({"late": b"needle\n" + b"x\n" * 50_000 + b"\0\nneedle\n"})
     done = run("search", "needle", cwd=folder)
     assert done.stdout == b"late:1:needle\n"
-    assert b"late: taken for binary from the NUL byte at offset 100007 on; --text" in done.stderr
+    assert b"late: binary, so searched only up to the NUL byte at offset 100007; --text" in done.stderr
 
 
 def test_command_with_closed_stderr_returns_its_exit_code(folder: Path) -> None:

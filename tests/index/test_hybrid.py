@@ -46,7 +46,7 @@ from support.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, ser
 from support.parsers import parsers
 from support.waiting import until, until_blocking
 
-pytestmark = [pytest.mark.extra, pytest.mark.slow]
+pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.loops("asyncio")]
 
 Plant = Callable[..., Path]
 
@@ -128,7 +128,7 @@ def branch(root: Path, name: str) -> None:
 
 def answered_by_words(places: Sequence[RankedChunk]) -> bool:
     """Return True if the search used no vectors; check that all results give that reason, or none does."""
-    said = [any(reason.startswith("without vectors: ") for reason in place.reasons) for place in places]
+    said = [any(reason.startswith("without embeddings: ") for reason in place.reasons) for place in places]
     assert len(set(said)) == 1
     return said[0]
 
@@ -136,6 +136,7 @@ def answered_by_words(places: Sequence[RankedChunk]) -> bool:
 # Chunks at definitions
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_search_returns_a_definition_with_its_symbol(plant: Plant, home: Path) -> None:
     async with Index(plant({"shop.py": SHOP}), location=home, chunker="syntax") as index:
@@ -148,7 +149,6 @@ async def test_search_returns_a_definition_with_its_symbol(plant: Plant, home: P
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the parser is slow and independent of the event loop
 async def test_hostile_source_is_indexed_in_windows_without_affecting_others(plant: Plant, home: Path) -> None:
     async with Index(plant({"a.py": FATAL, "shop.py": SHOP}), location=home, chunker="syntax") as index:
         done = await index.refresh()
@@ -158,6 +158,7 @@ async def test_hostile_source_is_indexed_in_windows_without_affecting_others(pla
     assert parsers() == []
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_parser_process_ends_with_the_index(plant: Plant, home: Path) -> None:
     index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
@@ -182,6 +183,7 @@ async def test_one_parser_process_serves_two_refreshes(plant: Plant, home: Path)
         assert len(first) == 1 and parsers() == first
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_cancelled_refresh_ends_the_parser_and_keeps_the_old_state(plant: Plant, home: Path) -> None:
     index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
@@ -572,7 +574,7 @@ async def test_refresh_embeds_all_texts_again_if_the_vector_length_changes(
         provider.asked.clear()
         done = await index.refresh()
         assert (done.embedded, done.failed) == (9 + texts, ())
-        assert "has vectors of 5 numbers, which were 8: all texts are embedded again" in caplog.text
+        assert "returns vectors of 5 numbers, not 8 as before; all texts are embedded again" in caplog.text
         assert max(Counter(sent(provider)).values()) == 2
         status = await index.status()
         assert (status.dimension, status.lacking, rows(index)) == (5, 0, 9 + texts)
@@ -594,8 +596,8 @@ async def test_query_vector_of_another_length_falls_back_to_words(
         provider.dimension = 5
         places = await index.search("alpha")
         assert answered_by_words(places)
-        said = f"without vectors: {MODEL} has vectors of another length now; the next refresh embeds all texts again"
-        assert said in places[0].reasons
+        said = "returns vectors of another length now; the next refresh embeds all texts again"
+        assert f"without embeddings: {MODEL} {said}" in places[0].reasons
         assert rows(index) == 4  # one was removed, so that the next refresh embeds it
         async with Index(root, location=home, embedder=embedder(MODEL, limits=QUICK)) as other:
             done = await (other if later else index).refresh()
@@ -632,7 +634,7 @@ async def test_provider_that_alternates_lengths_fails_after_one_switch(
             done = await index.refresh()
         assert [one.reason for one in done.failed] == ["garbage"]
         assert "vectors of 8 numbers instead of 5" in done.failed[0].message
-        assert "goes from vectors of 5 numbers back to 8: the stored vectors stay" in caplog.text
+        assert "changed from vectors of 5 numbers back to 8; the stored vectors stay" in caplog.text
         assert Counter(sent(provider))["alpha number0\n"] == 2
 
     class ByTurns(Meaning):
@@ -709,7 +711,7 @@ async def test_search_uses_only_words_from_a_failure_of_the_provider_until_the_n
     provider.behaviours = [BAD[bad]] * 100
     async with Index(plant(files(3)), location=home, embedder=openai) as index:
         assert answered_by_words(await index.search("alpha"))
-        assert "3 texts have no vector yet: " in caplog.text
+        assert "3 texts have no embedding yet:  " in caplog.text
         asked = len(provider.asked)
         assert answered_by_words(await index.search("number1"))  # a provider that has just failed gets no request
         assert len(provider.asked) == asked
@@ -789,6 +791,7 @@ async def test_failed_embedder_is_tried_again_after_a_while(
         assert not answered_by_words(await index.search("alpha"))
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_slow_provider_blocks_no_reader_or_writer(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
@@ -809,6 +812,7 @@ async def test_slow_provider_blocks_no_reader_or_writer(
 # Interrupted refreshes
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_progress_counts_embedded_texts_and_can_end_the_refresh(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
@@ -828,6 +832,7 @@ async def test_progress_counts_embedded_texts_and_can_end_the_refresh(
         assert (await index.refresh()).embedded == 2
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_cancelled_refresh_keeps_finished_batches(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
@@ -896,6 +901,7 @@ async def test_concurrent_indexes_send_each_text_once(
         assert len(sent(provider)) == rows(one) == 20
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_search_does_not_wait_for_another_index_that_embeds(plant: Plant, home: Path) -> None:
     asked: list[bool] = []
@@ -912,7 +918,7 @@ async def test_search_does_not_wait_for_another_index_that_embeds(plant: Plant, 
             group.start_soon(one.refresh)
             await until(lambda: asked)
             (place,) = await other.search("cookie")
-            assert "2 texts have no vector yet; refresh() makes them" in place.reasons
+            assert "2 texts have no embedding yet; refresh() embeds them" in place.reasons
             with anyio.move_on_after(0.2) as scope:
                 await other.refresh()
             assert scope.cancelled_caught
@@ -930,10 +936,10 @@ async def test_search_embeds_few_texts_and_reports_how_many_are_left(plant: Plan
             places = await index.search("cookie")
             assert len(meaning.texts) == 2 * MAX_TEXTS_PER_SEARCH + 2 - left
             for place in places:
-                assert f"{left} texts have no vector yet; refresh() makes them" in place.reasons
+                assert f"{left} texts have no embedding yet; refresh() embeds them" in place.reasons
         assert (await index.refresh()).embedded == 2
         places = await index.search("cookie")
-        assert not any("no vector yet" in reason for place in places for reason in place.reasons)
+        assert not any("no embedding yet" in reason for place in places for reason in place.reasons)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
@@ -1109,7 +1115,7 @@ async def test_new_dimension_of_a_model_embeds_all_texts_again(
             assert (await index.refresh()).embedded == 2
             assert [place.path for place in await index.search("cookie")] == ["a.py"]
             assert (await index.check()).ok
-    assert "test:meaning has vectors of 5 numbers, which were 3: all texts are embedded again" in caplog.text
+    assert "test:meaning returns vectors of 5 numbers, not 3 as before; all texts are embedded again" in caplog.text
 
 
 @pytest.mark.anyio
@@ -1127,6 +1133,7 @@ async def test_prune_keeps_vectors_of_all_models_for_existing_texts(plant: Plant
         assert (await index.check()).ok
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_concurrent_tasks_send_each_text_once(plant: Plant, home: Path) -> None:
     meaning = Meaning()

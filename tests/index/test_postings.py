@@ -29,7 +29,7 @@ from ripwrap.index.storage.postings import filling_lengths, next_length
 
 Plant = Callable[..., Path]
 
-pytestmark = pytest.mark.slow  # the behaviour depends on tantivy and files, not on the Python version
+pytestmark = [pytest.mark.slow, pytest.mark.loops("asyncio")]  # about tantivy and files, not Pythons or loops
 
 QUERIES = ("cookies of number 7", "Shop7", "jar")
 
@@ -469,7 +469,7 @@ def test_read_only_directory_is_searched_through_links(plant: Plant, home: Path)
     refused, old = unprivileged(root, home, sync.resolve().path)
     folder.chmod(0o755)
     assert re.fullmatch(
-        r"RipwrapError the index .*postings-.*: Permission denied: make its folder writable, or pass another location=",
+        r"RipwrapError the index .*postings-.*: Permission denied: make its directory writable, or pass another loc",
         refused,
     )
     assert old == "['a.py']"

@@ -280,22 +280,36 @@ def test_codebase_search_text_fits_the_budget(plant: Plant) -> None:
         assert len(text) <= size
     assert texts[1].count("\n  score ") == texts[3].count("\n  score ") == 10
     assert "more lines]" in texts[1]
+    assert texts[1].index("  1: def cookie") < texts[1].index("more lines]")
     long = sync.Workspace(plant({"long.txt": f"cookie {'y' * 5000}\n"}), max_line=40).codebase_search(
         "cookie yyy", "long.txt"
     )
     assert all(len(line) < 60 for line in long.splitlines() if line.startswith("  1:"))
 
 
+@pytest.mark.parametrize(("size", "places", "whole"), [(1000, 10, 0), (3000, 10, 3), (8000, 10, 10)])
+def test_small_budget_shows_the_best_results_whole_and_names_others(
+    size: int, places: int, whole: int, plant: Plant
+) -> None:
+    lines = "".join(f"    cookie = {number}  # {'x' * 10}\n" for number in range(20))
+    root = plant({f"{number}.py": f"def cookie{number}():\n{lines}" for number in range(12)})
+    found = sync.Workspace(root, max_chars=size).codebase_search_result("cookie")
+    shown = [place.snippet.count("\n") for place in found.places]
+    assert (len(shown), sum(count >= 20 for count in shown)) == (places, whole)
+    assert shown == sorted(shown, reverse=True)
+    assert len(str(found)) <= size
+
+
 def test_blank_lines_that_are_left_out_are_not_announced(plant: Plant) -> None:
     """Issue 19, line 14: `[2 more lines]` stands for lines that are all blank, and `BM25 0.0` says nothing."""
-    root = plant({"jar.py": "def cookie():\n    return 1\n\n\n", "x.py": "cookie = 1\n" + "x = 2\n" * 70})
+    root = plant({"jar.py": "def cookie():\n    return 1\n\n\n", "x.py": "cookie = 1\n" + "x\n" * 110})
     asked = sync.Workspace(root)
     assert asked.codebase_search("cookie", path="jar.py").splitlines()[:-2] == [
         *("jar.py:1-4 in cookie", '  score 2.55: defines "cookie"', "  1: def cookie():", "  2:     return 1"),
     ]
     (result,) = asked.codebase_search_result("cookie", path="jar.py").places
     assert result.snippet == "def cookie():\n    return 1\n\n"
-    assert "\n  60: x = 2\n  [11 more lines]\n" in asked.codebase_search("cookie", path="x.py")
+    assert "\n  100: x\n  [11 more lines]\n" in asked.codebase_search("cookie", path="x.py")
 
 
 @pytest.mark.parametrize(
@@ -377,6 +391,7 @@ def test_codebase_search_lists_no_files_until_one_changes(
 async def test_closed_workspace_watches_nothing_until_it_is_used_again(
     shop: Path, home: Path, plant: Plant, anyio_backend: str
 ) -> None:
+    gc.collect()  # what other tests left
     async with Workspace(shop, index=home) as workspace:
         await workspace.index_codebase()
         assert inotify_instances() == 1
@@ -454,7 +469,7 @@ def test_index_codebase_removes_branches_that_are_gone_and_keeps_vectors(shop: P
     workspace.index_codebase()
     (shop / ".git/refs/heads/feature").unlink()
     health = workspace.index_health_check_result()
-    expected = f"These branches or folders are gone: feature in {shop}; index_codebase removes their content."
+    expected = f"Branches or directories are gone: feature in {shop}; index_codebase removes their content."
     assert health.roots[0].ok and health.roots[0].messages == (expected,)
     made = workspace.index_codebase_result()
     assert made.roots[0].pruned == ("feature",)

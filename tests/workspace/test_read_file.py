@@ -170,6 +170,7 @@ def test_several_roots_give_and_take_absolute_paths(plant: Plant) -> None:
         asked.read_file_result(str(root / "three"))
 
 
+@pytest.mark.slow
 def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
     with (tmp_path / "a").open("wb") as file:
         file.truncate(1 << 40)  # a hole of a tebibyte: one line, without an end
@@ -181,6 +182,7 @@ def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
     assert said == "Error: the first line was not read within 0.5 seconds; search the file with grep_content"
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     text=st.text(st.sampled_from("ab\n\r\u2028é"), max_size=60),

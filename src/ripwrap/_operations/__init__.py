@@ -1,1 +1,1 @@
-"""Operations, one in a module, each with the request that its async and its blocking function share."""
+"""Operations, one per module. Each module has the request class that its async and its blocking function share."""

@@ -1,4 +1,4 @@
-"""Commands that search only the candidates of an index, and return what a search of all files returns: pure, no I/O."""
+"""Commands that search only the candidates of an index, with the same answer as a search of all files; no I/O."""
 
 import os
 import re
@@ -20,17 +20,18 @@ _MAX_GLOBS = 200
 
 @dataclass(frozen=True)
 class Candidates:
-    """Files that may have a match.
+    """Files of an index that may have a match.
 
-    At a NUL, rg goes on in a file that is given by name, but stops in a file that it finds in a folder (rg-facts 20).
-    So only files without a NUL are given by name.
+    If a file is named on the command line, rg searches it past a NUL byte; if rg finds it in a directory, rg stops at
+    the NUL (rg-facts 20). So only files without a NUL are named.
 
     Attributes:
         total: Number of files of the index.
-        named: Text files, which rg gets by name; `None` if rg searches all files of the folder.
-        unsure: Files that rg may take for binary, or without trigrams in the index. rg finds them in their folders.
+        named: Files without a NUL, which the command line names; `None` if rg searches all files of the directory.
+        unsure: Files that rg may take for binary, and files without trigrams in the index. The command line names their
+            directories.
         errors: Paths that could not be read when the files were listed.
-        own: Pattern of the paths of the index's own files; `None` if none is in the folder.
+        own: Regular expression that matches the paths of the index's own files; `None` if none is in the directory.
         follow: True if links are followed.
         iglob: Globs of the option `iglob` of the index, which rg applies to the unsure files.
     """
@@ -53,9 +54,9 @@ class Candidates:
         return frozenset((*(self.named or ()), *self.unsure))
 
     def path_filter(self) -> PathFilter | None:
-        """Return a function that says if the matches of a file count, for one search; `None` if all matches count.
+        """Return a function that tells if the matches of a file count, for one search; `None` if all matches count.
 
-        In the folder of an unsure file, rg also finds files that it gets by name. They count once.
+        In the directory of an unsure file, rg also finds files that the command line names. They count once.
         """
         if self.named is None:
             own = self.own
@@ -77,7 +78,7 @@ class Candidates:
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
-        """Return the candidates in a folder; `None` if it has none, as a folder that is not in the index."""
+        """Return the candidates in a directory; `None` if there are none, as for a directory outside of the index."""
         if self.named is None or folder == os.curdir:
             return self
         start = os.path.join(folder, "")
@@ -95,8 +96,8 @@ class Candidates:
             yield command
             return
         others = {name: value for name, value in options.items() if name not in _FILE_NAMES}
-        # rg maps files into memory if it gets few of them, which `mmap=False` turns off. The folder itself is among the
-        # paths so that at least one path exists, and rg always checks the pattern.
+        # rg maps files into memory if the command line names few of them; `mmap=False` turns that off. The directory
+        # itself is among the paths so that at least one path exists, and rg always checks the pattern.
         paths = (*self.named, os.curdir)
         yield _command(command, paths, {"mmap": False, **others, "max_depth": 0}, mode)
         if self.unsure:
@@ -104,7 +105,7 @@ class Candidates:
             yield _command(command, tuple(folders), {**others, **self._files_of_folders()}, mode)
 
     def _files_of_folders(self) -> FileOptions:
-        """Return options with which rg finds the unsure files in their folders, and few others."""
+        """Return options with which rg finds the unsure files in their directories, and few others."""
         options: FileOptions = {"max_depth": 1, "follow": self.follow, "include_git": True, "no_ignore": True}
         if self.iglob:
             options["iglob"] = self.iglob
@@ -120,6 +121,6 @@ def _command(command: Command, paths: tuple[str, ...], options: Mapping[str, obj
 
 
 def _glob(name: str) -> str:
-    """Return a glob for the extension of a name, or the name if it has none; the globs of many names are few."""
+    """Return a glob for the extension of a name, or the name if it has none, so that few globs cover many names."""
     extension = os.path.splitext(name)[1]
     return f"*{extension}" if extension else name

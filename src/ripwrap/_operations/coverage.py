@@ -134,13 +134,13 @@ class CoverageRequest:
     """A checked call of `coverage()` or `why()`.
 
     Attributes:
-        command: Command that names the files; that of `coverage()` also says whether they have a NUL byte.
+        command: Command that lists the searched files; for `coverage()`, it also tells which of them have a NUL byte.
         options: Options of the search.
         timeout: Seconds for everything; `None` is no limit.
         path: Argument of `why()`; empty for `coverage()`.
         inside: Real path of the directory that ignore files must be in, links resolved; empty allows any.
-        read: True if rg reads the files, and directories that are left out are walked, too. Else such a directory
-            counts as one entry, and is not opened, and examples have no hints.
+        read: True if rg reads the files, and the walk also enters directories that are left out. Otherwise such a
+            directory is not opened and counts as one entry, and examples have no hints.
     """
 
     command: Command
@@ -240,7 +240,7 @@ async def run_coverage(run: Runner, request: CoverageRequest) -> Coverage:
 
 
 async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
-    """Return the file types that rg knows, with those of the options; none if no option chooses by type."""
+    """Return the file types that rg knows, with those of the options; empty if no option chooses by type."""
     if not (request.options.get("type") or request.options.get("type_not")):
         return {}
     collector = await run.collect(Step(request.command.types(), lambda: TypesCollector(None), None))
@@ -248,8 +248,8 @@ async def _types(run: Runner, request: CoverageRequest) -> FileTypes:
 
 
 def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector, deadline: float) -> Coverage:
-    """Count the files that rg read, and walk through all files for the others."""
-    # pathspec, only now
+    """Count the files that rg read, and walk through all directories to count the others."""
+    # late: it imports pathspec
     from ripwrap._ignore.selection import Selection, walk_left_out
 
     cancelled, stopped = CANCELLED.get(), found.timed_out
@@ -262,7 +262,7 @@ def _count(request: CoverageRequest, types: FileTypes, found: _SearchedCollector
     tally, unreadable = _Tally(), {error.path or "": error.message for error in found.errors if error.kind != "other"}
     named = set(map(found.key, request.command.paths))
     for path, has_nul in found.searched.items():
-        if has_nul and request.may_be_binary and path not in named:  # in a named file rg reads on (rg-facts 20)
+        if has_nul and request.may_be_binary and path not in named:  # rg searches a named file past a NUL (rg-facts 20)
             tally.add(_relative(request.command.cwd, path), "binary")
         else:
             tally.searched += 1
@@ -315,7 +315,7 @@ class _Tally:
 
 
 def _outermost(command: Command) -> list[str]:
-    """Return the searched paths without those that are in another one of them."""
+    """Return the searched paths, without those that are inside another searched path."""
     absolute = {path: os.path.normpath(os.path.join(command.cwd, path)) for path in command.paths}
     first = {real: path for path, real in reversed(absolute.items())}
     return [path for real, path in first.items() if not any(parent in first for parent in _folders_above(real))]
@@ -346,7 +346,7 @@ def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKi
     """Return the reason for a file that was left out; `error` is rg's, if it could not read the file."""
     if kind == "binary":
         return Reason(path=path, kind=kind, matched=path, offset=_nul_offset(request, path), hints=(_TEXT,))
-    # A hint is given only after a check, which may follow links. So there are none without `read`.
+    # Each hint is tried before it is given, which may follow links. So there are no hints without `read`.
     if kind == "other" or (kind == "unreadable" and error) or not request.read:
         return Reason(path=path, kind=kind, matched=path, detail=error)
     return _reason(request, types, path)
@@ -355,7 +355,7 @@ def _example(request: CoverageRequest, types: FileTypes, path: str, kind: SkipKi
 async def run_why(run: Runner, request: CoverageRequest) -> Reason:
     """Check the rules for one path, and let rg look for a NUL byte if it would read the file."""
     run, cwd, path = DeadlineRunner(run, request.timeout), request.command.cwd, request.path
-    # Lists nothing: rg checks the directory, the globs and the types.
+    # This run lists no files. It makes rg check the directory, the globs and the types.
     checked = files_command(cwd, (), {**_file_options(request.options), "max_depth": 0})
     await run.collect(Step(checked, lambda: ListingCollector(PathDecoder(), 0), request.timeout))
     types = await _types(run, request)
@@ -391,7 +391,7 @@ def _reason_by_rules(request: CoverageRequest, types: FileTypes) -> tuple[Reason
 
 
 def _is_named(request: CoverageRequest) -> bool:
-    """Return whether the path of `why()` is one of the searched paths; there rg reads on after a NUL (rg-facts 20)."""
+    """Return whether the path of `why()` is one of the searched paths; rg searches those past a NUL (rg-facts 20)."""
     return any(_parts_below(request, path) == [] for path in request.command.paths)
 
 
@@ -464,7 +464,7 @@ def _reason_for(request: CoverageRequest, path: str, matched: str, cause: "Cause
 
 
 def _relative(cwd: str, file: str) -> str:
-    """Return a path relative to a directory if it is below that."""
+    """Return a path relative to `cwd` if it is below `cwd`; otherwise return it unchanged."""
     for start in (cwd, os.path.realpath(cwd)):
         if file.startswith(os.path.join(start, "")):
             return os.path.relpath(file, start)

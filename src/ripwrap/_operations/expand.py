@@ -21,13 +21,13 @@ from ripwrap.results import Expansion, NumberedLine, RankedChunk
 ExpandTo: TypeAlias = Literal["definition", "block"]
 
 EXPAND_LINES = 100
-"""Lines of an expansion, if the caller does not say otherwise."""
+"""Default of the maximum number of lines of an expansion."""
 
 MAX_SOURCE_BYTES = 2_000_000
-"""Bytes of the largest file in which definitions are found; that takes a quarter of a second."""
+"""Maximum size in bytes of a file in which definitions are searched; that takes a quarter of a second."""
 
 _NEAR_LINES = 10_000
-"""Lines before and after a place that are read of a larger file."""
+"""Number of lines before and after the match that are read of a larger file."""
 
 _MAX_QUOTED_CHARS = 60
 
@@ -44,9 +44,9 @@ async def expand(
 
     Definitions are found by patterns for thirty languages and formats, without a parser. In unusual code, a definition
     may be missed, or its end may be wrong. A definition begins with its decorators and the comments directly above it.
-    Outside of definitions, and in files of more than two million bytes, the block is shown. A block is indented below a
-    line, or is in brackets over several lines; its first line opens it, its last one closes it. Outside of blocks, the
-    lines up to the next blank ones are shown.
+    Outside of definitions, and in files of more than two million bytes, the block is shown. A block is a line with the
+    lines indented below it, or a pair of brackets that spans lines. It includes the line that opens it and the line
+    that closes it. Outside of blocks, the lines up to the next blank ones are shown.
 
     The call reads the file, and decodes it as rg does: by its byte order mark, or as UTF-8. The lines of the match must
     still have the same text.
@@ -77,8 +77,8 @@ async def expand(
             `Index.search()`. For a result, the definition that it names is shown.
         to: `definition` or `block`; `None` is `definition`, unless `lines` is given.
         lines: Number of lines before and after the match to show, in place of `to`.
-        max_lines: Maximum number of lines; in a longer definition or block, lines in the middle are left out. The match
-            is shown with the lines around it, then the head, then the tail. `None` shows all lines.
+        max_lines: Maximum number of lines; in a longer definition or block, lines in the middle are left out. The lines
+            around the match are kept first, then the first lines, then the last ones. `None` shows all lines.
         cwd: Directory that was searched; the path of the match is relative to it (`GrepResult.root`).
 
     Raises:
@@ -216,7 +216,7 @@ class Source:
 
     Attributes:
         lines: Texts of consecutive lines without terminators, as `text_of()` returns them.
-        start: Number of the first of them, from 1.
+        start: Number of the first of these lines, from 1.
         complete: True if these are all lines of the file, and few enough to look for definitions.
     """
 
@@ -226,7 +226,7 @@ class Source:
 
 
 def _read_source(request: ExpandRequest) -> Source:
-    """Read a file, or of a large one the lines near the match."""
+    """Read a file; if it is large, read only the lines near the match."""
     place, near = request.place, request.around
     with _open_text(request.cwd, request.path) as (text, size):
         if near is None and size <= MAX_SOURCE_BYTES:
@@ -257,7 +257,7 @@ def read_lines(folder: str, path: str, *, follow: bool, roots: Sequence[str]) ->
 def _open_text(
     folder: str, path: str, *, follow: bool = True, roots: Sequence[str] = (os.curdir,)
 ) -> Generator[tuple[TextIOWrapper, int]]:
-    """Open a file as text in the encoding that rg takes it for, and yield it with its size in bytes."""
+    """Open a file as text in the encoding that rg assumes for it, and yield it with its size in bytes."""
     with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.peek(4)

@@ -32,7 +32,7 @@ class Probe:
     narrower: tuple["Probe", ...] = ()
 
     def in_options(self) -> str:
-        """Return the options that the caller of an operation passes or leaves out."""
+        """Return a text that names the options to pass or to leave out."""
         without = "without " if any(hint.kind == "omit" for hint in self.hints) else ""
         return without + ", ".join(map(str, self.hints))
 

@@ -18,7 +18,7 @@ from ripwrap.results import FileMatches, GrepMatch
 Records: TypeAlias = Sequence[tuple[bool, bytes]]
 
 _CHECKPOINT_INTERVAL = 200
-"""Matches that are decoded before other tasks run."""
+"""Number of matches that are decoded before other tasks may run."""
 
 _MODELS: dict[str, type[BaseModel]] = {"match": GrepMatch, "context": Context, "end": End}
 
@@ -50,7 +50,7 @@ def make_page_request(
 
 
 async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[Block]) -> tuple[FileMatches, ...]:
-    """Decode the page from blocks in path order; other tasks run in between.
+    """Decode the page from blocks in path order; other tasks may run in between.
 
     Raises:
         DecodeError: A record is not what rg writes.
@@ -72,7 +72,7 @@ async def files_in_path_order(run: Runner, page: PageRequest, blocks: Iterable[B
 
 
 async def files_round_robin(run: Runner, page: PageRequest, found: RoundRobinCollector) -> tuple[FileMatches, ...]:
-    """Decode the page from matches taken round robin, and name the files beyond it.
+    """Decode a page of matches taken from all files in rotation, and add the files that have no match on it.
 
     Raises:
         DecodeError: A record is not what rg writes.
@@ -97,7 +97,7 @@ async def _file(
 ) -> FileMatches:
     positions = [index for index, (is_match, _) in enumerate(block.records) if is_match][skip : skip + taken]
     # Each line of context goes to one match. Between two matches, lines belong to the first as far as its context
-    # reaches, and the others to the second. Matches of other pages around this one are its context.
+    # reaches, and the others to the second. Matches of other pages that are next to a match become its context.
     ends = [*positions[1:], len(block.records)]
     head = block.records[max(positions[0] - page.before, 0) : positions[0]]
     matches: list[GrepMatch] = []

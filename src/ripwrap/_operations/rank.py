@@ -31,7 +31,7 @@ RANK_LIMIT = 10
 
 _LOGGER = logging.getLogger("ripwrap")
 _POOL_DEPTH = 20
-"""Argument `depth` of `bm25_pool()`: large enough for a chunk of each file that is read."""
+"""Argument `depth` of `bm25_pool()`. It is large enough that the pool has a chunk of each file that is read."""
 
 _MAX_LINES_PER_FILE = 1_000
 """Matching lines of a file that rg prints; further ones hardly change the choice of files."""
@@ -260,7 +260,7 @@ def _decode(files: Iterable[tuple[str, bytes]]) -> Iterator[SourceText]:
 
 
 def _pool(query: Query, sources: Sequence[SourceText], deadline: Deadline) -> tuple[list[Candidate], dict[str, float]]:
-    """Return the chunks to rank, and the worth of each word."""
+    """Return the chunks to rank, and the weight of each word."""
     pieces: list[tuple[SourceText, Chunk]] = []
     files: list[int] = []
     with closing(open_memory_database()) as database:

@@ -150,7 +150,7 @@ class FileTreeCollector(BaseListingCollector[str]):
             insert_path(self.root, path, self._exclude)
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the end.
+        """Store the exit of rg.
 
         Raises:
             TimeoutError: rg was stopped before it had listed everything.

@@ -1,6 +1,7 @@
 """Commands to search, list, rank, find rg and serve MCP, with rg's flags and exit codes.
 
-A terminal gets groups and colors, a pipe plain lines with the files' own bytes. `--json` prints one model a line.
+On a terminal, results are grouped and colored; in a pipe, they are plain lines with the original bytes. `--json` prints
+one model per line.
 """
 
 import io
@@ -18,7 +19,7 @@ from cyclopts import App, CycloptsError, Parameter
 from pydantic import ValidationError
 from rich.text import Text
 
-from ripwrap import binary, sync
+from ripwrap import binary, remote, sync
 from ripwrap._text import shown
 from ripwrap.binary.platforms import current, describe
 from ripwrap.binary.probe import format_version
@@ -39,6 +40,7 @@ from ripwrap.cli.flags import (
     ListFiles,
     ListOthers,
     MaxColumns,
+    OnHost,
     ResultLimit,
     RgPath,
     drop_overridden,
@@ -85,7 +87,7 @@ Operation: TypeAlias = Callable[..., Iterable[object]]
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of each command that runs rg in a folder."""
+    """Options of the commands that run rg in a directory."""
 
     json: Json = False
     cwd: Cwd = "."
@@ -126,7 +128,7 @@ app.command(index)
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command, and return rg's exit code: 0 found, 1 nothing found, 2 an error."""
-    for stream in (sys.stdout, sys.stderr):  # A console without a character shows a question mark.
+    for stream in (sys.stdout, sys.stderr):  # a question mark for a character that the console cannot show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     if sys.stderr is None:  # closed; `print` would write errors to stdout
@@ -138,7 +140,7 @@ def run(arguments: list[str] | None = None) -> int:
         given = drop_overridden(sys.argv[1:] if arguments is None else arguments)
         code: int | None = app(given, result_action="return_value", exit_on_error=False, print_error=False)
         sys.stdout.flush()
-    except BrokenPipeError:  # The reader has closed the pipe; drop what is still buffered.
+    except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FOUND
     except CycloptsError as error:
@@ -155,13 +157,33 @@ def run(arguments: list[str] | None = None) -> int:
     return code or FOUND
 
 
-def _print_results(operation: Operation, show: Callable[[Any], None], wanted: type, run: RunOptions) -> int:
-    """Print what an operation finds, and return the exit code."""
+def _parse_on(on: str | None) -> remote.Host | None:
+    """Return the host of `--on`; errors name the flag."""
+    if on is None:
+        return None
+    try:
+        return remote.parse_host(on)
+    except ValueError as error:
+        text = spell_error(error, spell_as_flag)
+        raise ValueError(text if text.startswith("--on ") else f"--on {on}: {error}") from None
 
-    def results() -> Iterator[object]:  # a generator, so that `print_all()` prints the warnings of the operation
+
+def _print_results(operation: Operation, show: Callable[[Any], None], wanted: type, run: RunOptions) -> int:
+    """Print the results of an operation, and return the exit code."""
+
+    def results() -> Iterator[
+        object
+    ]:  # a generator: the operation then runs inside `print_all()`, which prints its warnings
         yield from operation(cwd=run.cwd, rg=run.rg)
 
     return print_all(results(), print_json if run.json else show, wanted)
+
+
+def _check_search(max_columns: int, *, coverage: bool, on: str | None) -> None:
+    if max_columns < 0:
+        raise ValueError(f"--max-columns must be a whole number, 0 or more, got {max_columns}")
+    if coverage and on is not None:
+        raise ValueError("--coverage reads files of this machine, and cannot be combined with --on; leave it out")
 
 
 @app.command(
@@ -174,6 +196,7 @@ def _print_results(operation: Operation, show: Callable[[Any], None], wanted: ty
         "ripwrap search TODO --json               # JSON lines, for programs",
         "ripwrap search TODO --coverage           # and how many files were searched",
         "ripwrap search TODO --repositories 'src/*' --per-root 5",
+        "ripwrap search TODO --on ssh:box:/srv    # on another machine",
         "ripwrap search -- --pre                  # a pattern that begins with a dash",
     ),
 )
@@ -192,6 +215,7 @@ def search(
     limit: Limit = None,
     coverage: CoverageFlag = False,
     many: ManyRoots = NO_ROOTS,
+    on: OnHost = None,
     run: RunOptions = RunOptions(),
     **options: Unpack[SearchOptions],
 ) -> int:
@@ -204,12 +228,12 @@ def search(
     paths
         Files and directories to search [default: all]
     """
-    if max_columns < 0:
-        raise ValueError(f"--max-columns must be a whole number, 0 or more, got {max_columns}")
+    _check_search(max_columns, coverage=coverage, on=on)
+    host = _parse_on(on)
     if line_number:
         options["no_line_number"] = False
     other = files_with_matches or files_without_match or count_matches
-    if many.check(paths, other_mode=other or coverage):
+    if many.check(paths, other_mode=other or coverage or on is not None):
         return search_repositories(
             pattern,
             many,
@@ -224,7 +248,9 @@ def search(
         )
 
     def ask(operation: Operation, show: Callable[[Any], None], wanted: type) -> int:
-        code = _print_results(partial(operation, pattern, paths=paths, limit=limit, **options), show, wanted, run)
+        code = _print_results(
+            partial(operation, pattern, paths=paths, limit=limit, on=host, **options), show, wanted, run
+        )
         if coverage:
             files = sync.coverage(cwd=run.cwd, paths=paths, timeout=None, rg=run.rg, **options)
             print_coverage(files, as_json=run.json)
@@ -247,7 +273,13 @@ def search(
     help_epilogue=epilogue("ripwrap files -t py src", "ripwrap files --no-hidden --max-filesize 1M --sort modified"),
 )
 @flags(FileOptions)
-def files(*paths: str, limit: Limit = None, run: RunOptions = RunOptions(), **options: Unpack[FileOptions]) -> int:
+def files(
+    *paths: str,
+    limit: Limit = None,
+    on: OnHost = None,
+    run: RunOptions = RunOptions(),
+    **options: Unpack[FileOptions],
+) -> int:
     """List the files that a search would read.
 
     Parameters
@@ -255,7 +287,8 @@ def files(*paths: str, limit: Limit = None, run: RunOptions = RunOptions(), **op
     paths
         Files and directories to list [default: all]
     """
-    listing = partial(sync.files, paths=paths, limit=limit, **options)
+    host = _parse_on(on)
+    listing = partial(sync.files, paths=paths, limit=limit, on=host, **options)
     return _print_results(listing, path_printer("never"), str, run)
 
 
@@ -367,9 +400,10 @@ def doctor(*, rg: RgPath = None) -> int:
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
         console.print(Text.assemble(mark, (place.source, "bold"), " ", shown(place.path), ": ", place.reason))
     if places[-1].source == "download" and not any(place.usable for place in places):
-        # Nothing is downloaded only to be looked at.
+        # `doctor` does not download rg only to show it.
         complain(
-            f"there is no rg yet; `ripwrap install` downloads one, or install it, for instance:\n{how_to_install()}"
+            "there is no rg yet; `ripwrap install` downloads one. "
+            f"Or install it yourself, for instance:\n{how_to_install()}"
         )
         return FAILED
     found = sync.resolve(rg)
@@ -387,13 +421,19 @@ def doctor(*, rg: RgPath = None) -> int:
 @app.command(
     sort_key=9,
     usage="ripwrap install [OPTIONS] [VERSION]",
-    help_epilogue=epilogue("ripwrap install", "ripwrap install 15.2.0 --dest /usr/local/bin", after=SETUP_EXIT_CODES),
+    help_epilogue=epilogue(
+        "ripwrap install",
+        "ripwrap install 15.2.0 --dest /usr/local/bin",
+        "ripwrap install --on ssh:build-7",
+        after=SETUP_EXIT_CODES,
+    ),
 )
 def install(
     version: str | None = None,
     /,
     *,
     dest: Annotated[str | None, Parameter(metavar="DIR")] = None,
+    on: Annotated[str | None, Parameter(metavar="HOST")] = None,
     mirror: Annotated[list[str] | None, Parameter(metavar="URL", negative=())] = None,
     sha256: Annotated[str | None, Parameter(metavar="HASH")] = None,
     allow_unpinned: Annotated[bool, Parameter(show_default=False)] = False,
@@ -407,6 +447,8 @@ def install(
         Release, e.g. 15.2.0 [default: the newest known]
     dest
         Directory to put rg into [default: ripwrap's cache]
+    on
+        Host to put rg on: ssh:HOST or docker:NAME
     mirror
         Base address in place of GitHub's; may be repeated
     sha256
@@ -416,10 +458,13 @@ def install(
     timeout
         Seconds for everything
     """
+    if dest is not None and on is not None:
+        raise ValueError("--dest is a directory of this machine, and cannot be combined with --on; leave it out")
+    host = _parse_on(on)
+    call = partial(sync.install, dest=dest) if host is None else host.install_blocking
     with DownloadBar() as progress:
-        found = sync.install(
+        found = call(
             version,
-            dest=dest,
             mirrors=mirror,
             sha256=sha256,
             allow_unpinned=allow_unpinned,
@@ -427,7 +472,8 @@ def install(
             progress=progress,
         )
     state = "installed" if found.source == "download" else "is there already"
-    print(f"rg {format_version(found.version)} {state}: {shown(found.path)}")
+    place = "" if host is None else f"{host.name}: "
+    print(f"rg {format_version(found.version)} {state}: {place}{shown(found.path)}")
     return FOUND
 
 
@@ -494,7 +540,7 @@ def mcp(
         needed = error.name
         if package == "mcp" and (
             module or not isinstance(error, ModuleNotFoundError)
-        ):  # a version of another interface
+        ):  # an installed version with another interface
             requirements = (one.partition(";")[0] for one in metadata.requires("ripwrap") or ())
             needed = next(one for one in requirements if re.match(r"mcp\W", one))
             needed += f", and mcp {metadata.version('mcp')} is installed"

@@ -51,11 +51,11 @@ from ripwrap.results import GrepResult, RankedChunk
 if TYPE_CHECKING:
     from ripwrap.index import CheckResult, Index, IndexStatus, RefreshResult
 
-Root = Annotated[str, Parameter(help="Folder of the files")]
+Root = Annotated[str, Parameter(help="Directory of the files")]
 
 index: App = App(
     name="index",
-    help="Keep an index of a folder, and search with it.",
+    help="Keep an index of a directory, and search with it.",
     usage="ripwrap index COMMAND [OPTIONS] [ARGUMENTS]",
     sort_key=6,
     group_parameters=OTHER,
@@ -75,7 +75,7 @@ class IndexOptions:
         Parameter(
             metavar="DIR",
             show_default="user's cache",
-            help="Folder of the index; `project` is .ripwrap in ROOT",
+            help="Directory of the index; `project` is .ripwrap in ROOT",
         ),
     ] = None
     chunker: Annotated[
@@ -84,22 +84,22 @@ class IndexOptions:
     ] = "auto"
 
     def of(self, root: str, options: FileOptions) -> "Index":
-        """Return the index of a folder."""
+        """Return the index of a directory."""
         from ripwrap.index import Index
 
-        with printed_warnings():  # an embedder that is left out
+        with printed_warnings():  # a warning if 'auto' leaves out an embedder
             return Index(root, **self._arguments(), **options)
 
     def existing(self, root: str, options: FileOptions) -> "Index":
-        """Return the index of an existing folder.
+        """Return the index of an existing directory.
 
         Raises:
-            ValueError: The folder does not exist.
+            ValueError: The directory does not exist.
         """
         if not os.path.isdir(root):
-            what = "is not a folder" if os.path.lexists(root) else "does not exist"
+            what = "is not a directory" if os.path.lexists(root) else "does not exist"
             raise ValueError(
-                f"ROOT must be a folder; {shown(os.path.abspath(root)) if root else 'an empty path'} {what}"
+                f"ROOT must be a directory; {shown(os.path.abspath(root)) if root else 'an empty path'} {what}"
             )
         return self.of(root, options)
 
@@ -180,7 +180,7 @@ def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json:
 
 
 def _with_flags(result: "CheckResult | IndexStatus") -> "CheckResult | IndexStatus":
-    """Return a result with the options of its views as they are typed in a shell."""
+    """Return a result with the options of its views as typed in a shell."""
     views = tuple(
         view.model_copy(update={"options": shlex.join(spell_file_flags(loads(view.options)))}) for view in result.views
     )
@@ -271,7 +271,7 @@ def grep(
         result = anyio.run(ask)
         errors = [error for error in result.errors if not error.harmless]
         failed = bool(errors)
-        if not refresh:  # which logs them
+        if not refresh:  # a refresh logs them itself
             for error in errors:
                 complain(str(error))
         if json:

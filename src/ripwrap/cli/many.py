@@ -59,8 +59,8 @@ class ManyRoots:
             raise ValueError(f"{lone[0]} needs --repositories; add it")
         if self.repositories and (paths or other_mode):
             raise ValueError(
-                "--repositories takes no PATH, --coverage, --files-with-matches, --files-without-match or "
-                "--count-matches; leave them out"
+                "--repositories takes no PATH, --coverage, --files-with-matches, --files-without-match, "
+                "--count-matches or --on; leave them out"
             )
         return bool(self.repositories)
 

@@ -19,7 +19,7 @@ from anyio.lowlevel import RunVar
 from ripwrap._code.treesitter.chunker import chunker_version
 from ripwrap._code.treesitter.parser import is_available
 from ripwrap._code.treesitter.worker import SyntaxChunker
-from ripwrap._code.windows import window_chunks
+from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._ranking.query import Query, parse_query
@@ -37,15 +37,16 @@ from ripwrap.index.branches import key_of, view_of
 from ripwrap.index.embeddings.hybrid import HybridSearch
 from ripwrap.index.embeddings.protocol import Embedder
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
-from ripwrap.index.refresh import Chunker, refresh
+from ripwrap.index.refresh import refresh
 from ripwrap.index.search import Found, search
+from ripwrap.index.splitting import TOKENIZER, Chunker
 from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
-from ripwrap.index.storage.postings import TOKENIZER
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
 from ripwrap.index.trigrams import FoundFiles, Trigrams
+from ripwrap.index.workers import Splitter
 from ripwrap.models import PathError
 from ripwrap.options import (
     EXCLUDED,
@@ -65,21 +66,25 @@ if TYPE_CHECKING:
     from ripwrap.index.journal import Journal, Position
 
 DEFAULT_LIMIT = 10
-WINDOW_CHUNKER = Chunker("windows 2", lambda _, text: window_chunks(text))
+WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
 """Chunker that splits at lines."""
 
 _TOKENIZER = f"{TOKENIZER} 2"
-"""The tokenizer of full-text search, and the version of the rule that splits identifiers."""
+"""Tokenizer of full-text search, and version of the rule that splits identifiers."""
 
 _FILES_VERSION = "2"
-"""Version of the default choice of files. Version 1 had hidden files and followed links; their text is removed."""
+"""Version of the default choice of files. Version 1 had hidden files and followed links, so an index of that version is
+rebuilt.
+"""
 
 _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # while other processes refresh, too
 _UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
-"""Seconds for which a journal is trusted, because some changes have no event; see `journal.py`."""
-_ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg")
+"""Seconds after which the files are listed even if the journal has no change: some changes have no event; see
+`journal.py`.
+"""
+_ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg", "workers")
 _GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explain", "refresh", "max_age")
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 _ORDER_FLAGS = ("--sort=", "--sortr=", "--threads=")  # do not affect which files are listed
@@ -109,7 +114,7 @@ class _FinishedRefresh:
 
 
 class BaseIndex:
-    """Base class of the async and the blocking `Index`: the index of the files of a folder."""
+    """Base class of the async and the blocking `Index`: the index of the files of a directory."""
 
     def __init__(
         self,
@@ -120,32 +125,38 @@ class BaseIndex:
         embedder: str | Embedder | None = None,
         hybrid_weight: float | None = None,
         rg: Rg = None,
+        workers: int | None = None,
         **options: Unpack[FileOptions],
     ) -> None:
         """Configure the index; nothing is read or written yet.
 
         Args:
-            root: The folder.
-            location: The folder of the index: `None` for one below the user's cache, the same for all worktrees of a
-                repository; `"project"` for `.ripwrap` in `root`, which git and rg ignore; or a path.
+            root: The directory.
+            location: The directory of the index. `None` is a directory in the user's cache, the same for all worktrees
+                of a repository; `"project"` is `.ripwrap` in `root`, which git and rg ignore. Otherwise a path.
             chunker: How files are split: `"syntax"` at definitions, `"windows"` by lines, `"auto"` at definitions if
                 the extra `syntax` is installed. `"syntax"` needs that extra, and parses in a process of its own,
                 because hostile source may crash a parser. With another chunker, the index is rebuilt.
-            embedder: The model for vectors: `"wordllama"` runs on this machine, without a network; `"provider:model"`,
-                e.g. `"openai:text-embedding-3-small"`, is sent the text of every chunk and query; `"auto"` is the first
-                usable provider of `detect()`, or else wordllama; or an `Embedder`. With `None`, words alone are
-                searched. Needs the extra `vectors`; Google's models need the extra `google`.
-            hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is .34. Up to .5, words have 1 beside it;
-                with 1, they have 0. `search()` can override it for a query. With 0, searches send nothing.
-            rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
+            embedder: The embedding model. `"wordllama"` runs on this machine, without a network. `"provider:model"`,
+                e.g. `"openai:text-embedding-3-small"`, sends the text of every chunk and query to that provider.
+                `"auto"` is the first usable provider of `detect()`, or else wordllama. An `Embedder` is used as it is.
+                With `None`, the index searches words only. Embedders need the extra `vectors`; Google's models need the
+                extra `google`.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. Words have the weight 1 if
+                this is at most 0.5; above that, their weight falls, down to 0 if this is 1. `search()` can override it
+                for a query. With 0, searches send nothing.
+            rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+            workers: Maximum number of processes that read and split the files of a refresh of 4 MB or more; they end
+                with it. 0 is none, `None` as many as there are CPUs, up to 4, and none if there is only one. Where they
+                cannot be started, this process does all work.
             **options: rg's flags, which choose the files; see `FileOptions`. Hidden files (such as `.env`) are left out
                 and links are not followed, unless `hidden=True` and `follow=True` are given.
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
             ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` is
-                out of range.
-            TypeError: `hybrid_weight` is not an int or float.
+                or `workers` is out of range.
+            TypeError: `hybrid_weight` is not an int or float, or `workers` is not an int.
             RipwrapError: tantivy, which the extra `index` installs, is missing; or `chunker="syntax"`, and the extra
                 `syntax` is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
@@ -153,12 +164,14 @@ class BaseIndex:
         if not has_engine():
             raise RipwrapError(HintedText("an index needs tantivy: ", Hint(kind="install", target="ripwrap[index]")))
         check_weight(hybrid_weight)
+        check_workers(workers)
         self._file_options: FileOptions = {**VISIBLE_FILES, **options}
         self._command = files_command(os.path.realpath(root), (), self._file_options, _ARGUMENTS)
         self._root = Path(self._command.cwd)
         self._rg = rg
         self._lock_of_loop: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_INDEX_NUMBERS)}")
         self._chunker = _make_chunker(chunker)
+        self._splitter = Splitter(self._chunker, workers)
         self._options = json.dumps(_choosing_flags(self._command))
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER, "files": _FILES_VERSION}
         self._location = location
@@ -173,7 +186,7 @@ class BaseIndex:
         self._watches = 0
         self._journal: Journal | None = None
         self._is_excluded: Callable[[str], bool] | None = None
-        """Function that returns True for a path that is never listed; that of a folder ends in a separator."""
+        """Function that returns True for a path that is never listed; the path of a directory ends in a separator."""
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
@@ -185,12 +198,12 @@ class BaseIndex:
 
     @property
     def root(self) -> Path:
-        """Folder that is indexed, as a real path."""
+        """Directory that is indexed, as a real path."""
         return self._root
 
     @property
     def location(self) -> Path:
-        """Folder of the index."""
+        """Directory of the index."""
         return self._store.folder
 
     def _current_view(self) -> View:
@@ -248,11 +261,11 @@ class BaseIndex:
         return lock
 
     def _limited(self, runner: Runner, timeout: float | None = None, *, lock: bool = True) -> Runner:
-        """Return a runner with a time limit for all that it runs.
+        """Return a runner with one time limit for everything that it runs.
 
         Args:
-            runner: Runs.
-            timeout: Seconds; `None` is for ever.
+            runner: Runner without a time limit.
+            timeout: Seconds; `None` is no limit.
             lock: Hold the lock of the event loop during each call.
         """
         return DeadlineRunner(runner, check_timeout(timeout), self._lock if lock else None)
@@ -272,7 +285,7 @@ class BaseIndex:
         return found.model_copy(update={"messages": tuple(kept + notes)})
 
     def _notes_of_others(self) -> Iterator[HintedText]:
-        """Yield a note if there is an index of this folder in the other usual location."""
+        """Yield a note if there is an index of this directory in the other usual location."""
         with suppress(RipwrapError):  # the cache cannot be trusted
             if self._location in (None, "project"):
                 other = "project" if self._location is None else None
@@ -292,7 +305,7 @@ class BaseIndex:
 
     def _delete(self) -> None:
         self._last_refresh = None
-        if self._root.is_dir():  # if not, the index cannot be made again
+        if self._root.is_dir():  # otherwise the index could not be rebuilt
             self._store.delete()
 
     async def _refresh(self, run: Runner, progress: ProgressCallback | None, *, rebuild: bool) -> RefreshResult:
@@ -319,7 +332,7 @@ class BaseIndex:
         return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
 
     async def _refresh_files(self, run: Runner, progress: ProgressCallback | None) -> RefreshResult:
-        """List the files with rg and write what differs; again if another process has done so meanwhile."""
+        """List the files with rg and index those that differ; start over if another process did so meanwhile."""
         begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
@@ -334,7 +347,7 @@ class BaseIndex:
             if done is not None:
                 result, generation = done
                 if listing.errors or any(left_out.reason == "unreadable" for left_out in result.skipped):
-                    position = None  # there is no event when these become readable
+                    position = None  # there is no event when one of them becomes readable
                 self._last_refresh = _FinishedRefresh(view, listed_at, generation, position)
                 return result.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
@@ -361,7 +374,7 @@ class BaseIndex:
         try:
             done = self._store.run(
                 lambda database: refresh(
-                    database, self._store.postings, view, paths, self._chunker, generation, progress, insist=insist
+                    database, self._store.postings, view, paths, self._splitter, generation, progress, insist=insist
                 )
             )
         except BaseException:  # a cancelled caller may never close this index
@@ -371,7 +384,7 @@ class BaseIndex:
         return done if insist or self._current_view() == view else None
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
-        """Return the paths without those of the index itself, which may share its folder with others."""
+        """Return the paths without the index's own files, which may share a directory with other files."""
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
@@ -436,7 +449,7 @@ class BaseIndex:
         *,
         embed: bool,
     ) -> VectorSearch:
-        """Embed texts without a vector, if wanted, and the query, unless its vectors are known."""
+        """Embed the query, unless its embedding is `known`; with `embed`, first embed texts that have no embedding."""
 
         async def ask() -> VectorSearch:
             if embed:
@@ -454,7 +467,7 @@ class BaseIndex:
         """Refresh, unless nothing has changed since the last refresh, or it is younger than `max_age`.
 
         Args:
-            run: Runs the calls.
+            run: Runner of the calls.
             max_age: Maximum age of the last refresh by this object, in seconds; `None` accepts only an index that is up
                 to date.
             retry: Refresh in any case, because the index is gone or a file has changed since the last refresh.
@@ -579,7 +592,7 @@ def _choosing_flags(command: Command) -> list[str]:
 
 
 def check_weight(weight: float | None) -> None:
-    """Check the weight of vectors.
+    """Check the weight of embeddings.
 
     Raises:
         ValueError: It is out of range.
@@ -593,8 +606,24 @@ def check_weight(weight: float | None) -> None:
         raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {weight}"))
 
 
+def check_workers(workers: int | None) -> None:
+    """Check a maximum number of processes.
+
+    Raises:
+        ValueError: It is negative.
+        TypeError: It is not an int.
+    """
+    if workers is None:
+        return
+    option = Hint("workers", kind="correct")
+    if not isinstance(workers, int) or isinstance(workers, bool):
+        raise TypeError(HintedText(option, f" must be an int from 0, or None; got {workers!r}"))
+    if workers < 0:
+        raise ValueError(HintedText(option, f" must be 0 or more, got {workers}"))
+
+
 def weight_without_embedder_error() -> ValueError:
-    """Return the error for a weight of vectors that has no embedder."""
+    """Return the error for `hybrid_weight` without an embedder."""
     return ValueError(HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder")))
 
 
@@ -618,7 +647,7 @@ def _make_chunker(wanted: ChunkerName) -> Chunker:
 
 
 def _index_folder(root: Path, location: Location) -> Path:
-    """Return the folder of an index.
+    """Return the directory of an index.
 
     Raises:
         RipwrapError: The user's cache cannot be trusted.
@@ -626,7 +655,7 @@ def _index_folder(root: Path, location: Location) -> Path:
     if location == "project":
         return root / FOLDER
     if location is not None and not os.fspath(location):
-        raise ValueError(HintedText(Hint("location", kind="correct"), " must name a folder, got ''"))
+        raise ValueError(HintedText(Hint("location", kind="correct"), " must name a directory, got ''"))
     if location is not None:
         return Path(os.path.realpath(location))
     folder = cache.folder()

@@ -1,8 +1,8 @@
-"""The branch of a folder, which names its view in the index; read from `.git` without git.
+"""Read the branch of a directory from `.git`, without running git. The branch is the name of a view in the index.
 
-The layout of `.git` is that of https://git-scm.com/docs/gitrepository-layout. A folder from elsewhere may have a
-hostile `.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. A file that
-cannot be read counts as empty.
+The layout of `.git` is that of https://git-scm.com/docs/gitrepository-layout. A downloaded directory may have a hostile
+`.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. A file that cannot be
+read counts as empty.
 """
 
 import os
@@ -28,12 +28,12 @@ _OPEN_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getatt
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Repository that a folder belongs to.
+    """Git repository that a directory belongs to.
 
     Attributes:
-        top: Folder that has `.git`.
-        git: Folder that has `HEAD`: `.git`, or in a worktree a folder of that worktree.
-        common: Folder that has the branches, the same for all worktrees.
+        top: Directory that has `.git`.
+        git: Directory that has `HEAD`: `.git`, or in a worktree a directory of that worktree.
+        common: Directory that has the branches, the same for all worktrees.
     """
 
     top: Path
@@ -42,7 +42,7 @@ class Repository:
 
 
 def repository_of(root: Path) -> Repository | None:
-    """Return the repository that a folder, a real path, belongs to; `None` if there is none."""
+    """Return the repository that a directory, a real path, belongs to; `None` if there is none."""
     for top in (root, *root.parents):
         git = _git_of(top / ".git")
         if git is not None:
@@ -51,13 +51,13 @@ def repository_of(root: Path) -> Repository | None:
 
 
 def view_of(root: Path) -> str:
-    """Return the name of the current view of a folder: its branch, or a name that says that there is none."""
+    """Return the name of the current view of a directory: its branch, or one of the names above if there is none."""
     repository = repository_of(root)
     return NO_REPOSITORY if repository is None else _read_branch(repository.git)
 
 
 def key_of(root: Path) -> str:
-    """Return the key of the index of a folder, the same in all worktrees of a repository."""
+    """Return the key of the index of a directory, the same in all worktrees of a repository."""
     repository = repository_of(root)
     if repository is None:
         return str(root)
@@ -65,10 +65,10 @@ def key_of(root: Path) -> str:
 
 
 def is_gone(root: Path, name: str) -> bool:
-    """Return whether the folder or the branch of a view is gone; false if the branches cannot be read.
+    """Return whether the directory or the branch of a view is gone; false if the branches cannot be read.
 
     Args:
-        root: Folder of the view.
+        root: Directory of the view.
         name: Name of the view.
     """
     if not root.is_dir():
@@ -87,7 +87,7 @@ def is_gone(root: Path, name: str) -> bool:
 
 
 def _git_of(path: Path) -> Path | None:
-    """Return the folder that has HEAD: `.git` itself, or the folder that a `.git` file names; `None` without one."""
+    """Return the directory that contains HEAD: `.git`, or the one that a `.git` file names; `None` if there is none."""
     # Functions of os.path return false for a path that is too long, has a NUL, or is forbidden. Those of Path raise.
     git: Path | None = path
     if not os.path.isdir(path):
@@ -104,7 +104,7 @@ def _common_of(git: Path) -> Path:
 
 
 def resolve_link(folder: Path, text: str, *, windows: bool = IS_WINDOWS) -> Path | None:
-    """Return the folder that a `.git` or `commondir` file names; `None` if it is on another computer than `folder`."""
+    """Return the directory that a `.git` or `commondir` file names; `None` if it is on another computer."""
     if windows and is_foreign_path(text, [folder.anchor]):
         return None
     with suppress(OSError, ValueError):  # ValueError: the path has a NUL
@@ -167,7 +167,7 @@ def _read(path: Path, max_bytes: int) -> bytes:
     _check_regular(os.stat(path))  # first, because to open a device may have an effect
     descriptor = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
     with open(descriptor, "rb") as file:
-        _check_regular(os.fstat(descriptor))  # the path may name another file by now
+        _check_regular(os.fstat(descriptor))  # another file may be at the path by now
         content = file.read(max_bytes + 1) or b""  # `None` if the read would block
     if len(content) > max_bytes:
         raise ValueError("too large")

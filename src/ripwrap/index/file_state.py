@@ -5,11 +5,11 @@ import os
 import stat
 import time
 from array import array
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import compress
-from operator import attrgetter
-from typing import NamedTuple, TypeAlias
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple, TypeAlias
 
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source
 from ripwrap._safe_open import open_regular_file
@@ -17,19 +17,21 @@ from ripwrap._text import is_binary
 
 _CLOCK_STEP_NS = 50_000_000
 _COARSE_CLOCK_STEP_NS = 2_000_000_000
-"""Nanoseconds, in which a file may change twice and keep its times.
+"""Nanoseconds within which a file may change twice and keep the same times.
 
-The clock of a file system goes in steps: of some milliseconds on Linux, of two seconds on FAT. Times in whole
-milliseconds are taken for those of a coarse clock. Git has the same problem: https://git-scm.com/docs/racy-git.
+The clock of a file system goes in steps: of some milliseconds on Linux, of two seconds on FAT. If a time is a whole
+number of milliseconds, the clock is assumed to be coarse. Git has the same problem: https://git-scm.com/docs/racy-git.
 """
 
 MAX_WHOLE_BYTES = 16_000_000
 """Maximum size of a file that is read as a whole, in bytes. A larger file has no trigrams, and a change after its
 indexed part is not noticed."""
 
-_BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in them
+_BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in their first 8 KiB
 _DIGEST_BYTES = 16
-_STATE = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_mode")
+_STAMP = tuple(map(attrgetter, ("st_size", "st_mtime_ns", "st_ctime_ns")))
+_MODE = attrgetter("st_mode")
+_FILES_PER_STEP = 256
 
 _SMALL_FILE_BYTES = 65_536
 """Maximum size of a file that is read as a whole for one chunk, because further chunks may follow."""
@@ -43,12 +45,12 @@ class FileContent:
     """Content of a file.
 
     Attributes:
-        stamp: Stamp of the file before it was read; of an unknown size if the file may change without a new stamp.
+        stamp: Stamp of the file before it was read; its size is -1 if the file may change without a new stamp.
         raw: Bytes that are indexed.
         whole: All bytes; `None` if the file is larger than `MAX_WHOLE_BYTES`.
         digest: Digest of `whole`, or of `raw` if the file is larger than `MAX_WHOLE_BYTES`.
         source: Text; `None` if the file is binary.
-        cut: The file is longer than its text here.
+        cut: True if the file is longer than the part that is indexed.
     """
 
     stamp: Stamp
@@ -73,9 +75,11 @@ class Stamps:
 
     @classmethod
     def of(cls, paths: list[str], stamps: Iterable[tuple[int, ...]]) -> "Stamps":
-        """Return the stamps of sorted paths; drop values after the three numbers of a stamp."""
-        columns = tuple(zip(*stamps, strict=True)) or ((), (), ())
-        return cls(paths, tuple(map(_column, columns[:3])))
+        """Return the stamps of sorted paths."""
+        found, rows = cls(paths, (array("q"), array("q"), array("q"))), list(stamps)
+        for number, column in enumerate(found.columns):
+            _extend(column, itemgetter(number), rows)
+        return found
 
     def digest(self) -> bytes:
         """Return a digest that is the same only for the same files with the same stamps."""
@@ -94,40 +98,54 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
     """Return the stamps of the files that exist, and the reasons for those that the system refuses, by path.
 
     Args:
-        root: Folder of the paths.
+        root: Directory of the paths.
         paths: Paths, relative to the root.
         follow: Follow links. If false, links are left out.
     """
     prefix, get_state = os.path.join(root, ""), os.stat if follow else os.lstat
     ordered = sorted(paths)
+    found = Stamps([], (array("q"), array("q"), array("q")))
     unreadable_paths: dict[str, str] = {}
-    states: list[tuple[int, int, int, int]] = []
-    try:
-        # `map()` runs no line of Python for each file, which halves the time spent outside of the system.
-        states = list(map(_STATE, map(get_state, [prefix + path for path in ordered])))
-    except OSError:  # rare: a file is gone, or the system refuses access
-        listed, ordered = ordered, list[str]()
-        for path in listed:
-            try:
-                states.append(_STATE(get_state(prefix + path)))
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as error:
-                unreadable_paths[path] = str(error.strerror)
-                continue
-            ordered.append(path)
-    if not all(map(stat.S_ISREG, {state[3] for state in states})):  # to open a pipe would wait for its writer
-        kept = [stat.S_ISREG(state[3]) for state in states]
-        ordered, states = list(compress(ordered, kept)), list(compress(states, kept))
-    return Stamps.of(ordered, states), unreadable_paths
+    # `map()` runs no line of Python for each file, which halves the time spent outside of the system. With more files
+    # at a time, their states do not stay in the CPU's cache, which takes a third longer for 80,000 files.
+    for at in range(0, len(ordered), _FILES_PER_STEP):
+        some = ordered[at : at + _FILES_PER_STEP]
+        try:
+            states = list(map(get_state, [prefix + path for path in some]))
+        except OSError:  # rare: a file is gone, or the system refuses access
+            some, states = _readable_states(prefix, some, get_state, unreadable_paths)
+        if not all(map(stat.S_ISREG, set(map(_MODE, states)))):  # to open a pipe would wait for its writer
+            kept = [stat.S_ISREG(state.st_mode) for state in states]
+            some, states = list(compress(some, kept)), list(compress(states, kept))
+        found.paths.extend(some)
+        for column, get in zip(found.columns, _STAMP, strict=True):
+            _extend(column, get, states)
+    return found, unreadable_paths
 
 
-def _column(numbers: Collection[int]) -> "array[int]":
-    """Return numbers as a column; see `_in_64_bits()`."""
+def _readable_states(
+    prefix: str, paths: Iterable[str], get_state: Callable[[str], os.stat_result], unreadable_paths: dict[str, str]
+) -> tuple[list[str], list[os.stat_result]]:
+    """Return the files that exist, and their states; add the reasons for those that the system refuses."""
+    found: list[tuple[str, os.stat_result]] = []
+    for path in paths:
+        try:
+            found.append((path, get_state(prefix + path)))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            unreadable_paths[path] = str(error.strerror)
+    return [path for path, _ in found], [state for _, state in found]
+
+
+def _extend(column: "array[int]", get: Callable[[Any], int], rows: Iterable[object]) -> None:
+    """Add a number of each row to a column; see `_in_64_bits()`."""
+    before = len(column)
     try:
-        return array("q", numbers)
+        column.extend(map(get, rows))
     except OverflowError:
-        return array("q", map(_in_64_bits, numbers))
+        del column[before:]
+        column.extend(_in_64_bits(get(row)) for row in rows)
 
 
 def _in_64_bits(number: int) -> int:
@@ -152,13 +170,13 @@ def why_unreadable(root: str, path: str, *, follow: bool) -> str | None:
 
 
 def is_replaced(root: str, path: str, *, follow: bool) -> bool:
-    """Return whether a path is gone or no file any more, such as a link that may lead out of the root."""
+    """Return whether a path is gone or is no longer a regular file, but for example a link out of the root."""
     try:
         os.close(open_regular_file(root, path, follow=follow))
     except FileNotFoundError:
         return True
     except OSError:
-        return False  # rg says why it cannot be read
+        return False  # rg reports why it cannot be read
     return False
 
 
@@ -166,7 +184,7 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     """Read the part of a file that is indexed.
 
     Args:
-        root: Folder of the path.
+        root: Directory of the path.
         path: Path, relative to the root.
         follow: Follow links.
 
@@ -178,7 +196,7 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
         stamp = _stamp(os.fstat(file.fileno()))
         raw = file.read(_BINARY_CHECK_BYTES)
         if not is_binary(raw):
-            while len(raw) <= MAX_WHOLE_BYTES and (more := file.read(MAX_WHOLE_BYTES + 1 - len(raw))):
+            while len(raw) <= MAX_WHOLE_BYTES and (more := file.read(_read_size(stamp[0], len(raw)))):
                 raw += more
     if max(stamp[1:]) > started - (_CLOCK_STEP_NS if stamp[2] % 1_000_000 else _COARSE_CLOCK_STEP_NS):
         stamp = (-1, *stamp[1:])  # no file has this size, so the next refresh reads it again
@@ -186,6 +204,11 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     whole = raw if len(raw) <= MAX_WHOLE_BYTES else None
     digest = hashlib.blake2b(indexed if whole is None else whole, digest_size=_DIGEST_BYTES).digest()
     return FileContent(stamp, indexed, whole, digest, decode_source(path, indexed), len(indexed) < len(raw))
+
+
+def _read_size(size: int, done: int) -> int:
+    """Return how many bytes to read next; a buffer of `MAX_WHOLE_BYTES` for each file takes longer than reading it."""
+    return min(max(size - done + 1, _BINARY_CHECK_BYTES), MAX_WHOLE_BYTES + 1 - done)
 
 
 class Span(NamedTuple):
@@ -205,7 +228,7 @@ class Span(NamedTuple):
 class IndexedFile:
     """A file as it was indexed. It is read when the text of one of its chunks is needed.
 
-    A file with the stamp that the index has is taken as unchanged. Any other file is read and hashed.
+    A file that still has the stamp stored in the index counts as unchanged. Any other file is read and hashed.
 
     Attributes:
         path: Path, relative to the root.
@@ -214,12 +237,12 @@ class IndexedFile:
     """
 
     def __init__(self, root: str, path: str, stamp: Stamp, digest: bytes, *, follow: bool) -> None:
-        """Read nothing yet.
+        """Set up; nothing is read yet.
 
         Args:
-            root: Folder of the path.
+            root: Directory of the path.
             path: Path, relative to the root.
-            stamp: Stamp that the index has.
+            stamp: Stamp that is stored in the index.
             digest: Digest of the content; see `FileContent`.
             follow: Follow links.
         """

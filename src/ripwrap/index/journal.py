@@ -1,12 +1,12 @@
-"""A journal of a folder says whether a file may have changed between two calls, without listing any files.
+"""A journal of a directory tells whether a file may have changed between two calls, without listing any files.
 
 Linux queues the event of a change before the call that makes the change returns (inotify(7)). So if there is no event,
-no call that has returned has changed a file. watchfiles cannot say that: it reads the events in a thread, at an unknown
-time, and does not say when the system dropped some. It also subscribes to the event of each file that is opened:
-80,000 for a search of Linux.
+no call that has returned has changed a file. watchfiles cannot tell that: it reads the events in a thread, at an
+unknown time, and does not report that the system dropped some. It also subscribes to the event of each file that is
+opened: 80,000 for a search of Linux.
 
-There are no events for changes through a memory mapping (mmap(2)), through a hard link in another folder, or below a
-folder that is mounted later. So a caller has to list the files from time to time.
+There are no events for changes through a memory mapping (mmap(2)), through a hard link in another directory, or below a
+directory that is mounted later. So a caller has to list the files from time to time.
 
 All journals of a process share one inotify instance, because a user may have only 128. A journal has no position where
 changes may have no event: on other systems than Linux, on network file systems, and below links.
@@ -29,14 +29,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ripwrap._ignore.git import config_files, global_ignore_files
 from ripwrap.index.branches import repository_of
 from ripwrap.index.storage.database import check
 
 _RETRY_SECONDS = 300.0
-"""Seconds before a folder that could not be watched is tried again."""
+"""Seconds before a directory that could not be watched is tried again."""
 
 _MAX_FOLDERS = 30_000
-"""Maximum number of folders of a journal; to watch so many takes about two seconds."""
+"""Maximum number of directories of a journal; to watch so many takes about two seconds."""
 
 _UNWATCHED = (".git", ".ripgrep")  # as in `EXCLUDED`
 _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
@@ -55,7 +56,7 @@ _CONTENT_CHANGES = _MODIFY | _CLOSE_WRITE | _ATTRIB
 _NAME_CHANGES = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
 _WATCH_MASK = _CONTENT_CHANGES | _NAME_CHANGES | _ONLY_FOLDER | _NO_FOLLOW
 _GONE_ERRNOS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG}
-"""Errors for a folder that is gone, or that rg cannot read either."""
+"""Errors for a directory that is gone, or that rg cannot read either."""
 
 _NUMBERS = itertools.count()
 
@@ -66,7 +67,7 @@ journals.
 
 
 class Journal:
-    """Journal of a folder, for any number of threads.
+    """Journal of a directory, for any number of threads.
 
     The first call of `position()` starts the system's watches. `close()` ends them, and so does the garbage collector.
     """
@@ -83,16 +84,18 @@ class Journal:
         """Set up; nothing is watched yet.
 
         Args:
-            root: Folder, as a real path.
+            root: Directory, as a real path.
             own: Pattern of the relative paths whose changes do not count.
-            ignore_files: Further files whose changes count.
+            ignore_files: Further files whose changes count, outside of `root`.
             is_excluded: Function that returns True for a relative path whose changes do not count, and that is not
-                opened; the path of a folder ends in a separator.
+                opened; the path of a directory ends in a separator.
             clock: Function that returns the time in seconds.
         """
         self._number = next(_NUMBERS)
         self._watched = _Watched(str(root), own, is_excluded)
         self._outside = [*_outside_files(root), *ignore_files]
+        self._settings: list[tuple[str, tuple[int, ...] | None]] = []
+        self._global: list[str] = []
         self._clock = clock
         self._retry_at = 0.0
         weakref.finalize(self, _INOTIFY.remove_soon, self._watched).atexit = False
@@ -115,7 +118,16 @@ class Journal:
         if found is None:
             return None
         changes, inside = found
-        return (self._number, changes, *map(_state, (*self._outside, *inside)))
+        return (self._number, changes, *map(_state, (*self._outside, *inside)), *self._global_states())
+
+    def _global_states(self) -> Iterator[object]:
+        """Yield the states of git's settings and of the global ignore files, which these name."""
+        found = [(path, _state(path)) for path in config_files()]
+        if found != self._settings:
+            self._global = [os.path.join(self._watched.root, path) for path in global_ignore_files()]
+            self._settings = found
+        yield from found
+        yield from map(_state, self._global)
 
     def close(self) -> None:
         """Stop watching; the next call of `position()` starts again, and returns another position."""
@@ -123,7 +135,7 @@ class Journal:
 
 
 class _Watched:
-    """Folders of a journal.
+    """Directories of a journal.
 
     Attributes:
         root: Path of the root.
@@ -131,9 +143,9 @@ class _Watched:
         is_excluded: See `Journal`.
         identity: Device and inode of the root; `None` if it is not watched yet, or if its watches may be incomplete.
         changes: Number of changes so far.
-        folders: Relative path of each folder, by the number of its watch.
-        new: Relative paths of folders to watch.
-        outside: Paths of git's own ignore files of repositories in the root.
+        folders: Relative path of each directory, by the number of its watch.
+        new: Relative paths of directories to watch.
+        outside: Paths of `.git/info/exclude` of the repositories in the root.
     """
 
     def __init__(
@@ -149,7 +161,7 @@ class _Watched:
         self.outside: set[str] = set()
 
     def note(self, number: int, mask: int, name: str) -> None:
-        """Count an event of a folder, and collect new folders."""
+        """Count an event of a directory, and collect new directories."""
         folder = self.folders[number]
         path = os.path.join(folder, name)
         if self._is_left_out(path, folder=bool(mask & _IS_FOLDER)):
@@ -163,10 +175,10 @@ class _Watched:
             self.new.add(path)
 
     def subfolders(self, path: str) -> list[str]:
-        """Return those subfolders of a folder that are to be watched.
+        """Return those subfolders of a directory that are to be watched.
 
         Raises:
-            OSError: The folder cannot be read.
+            OSError: The directory cannot be read.
         """
         found: list[str] = []
         with os.scandir(os.path.join(self.root, path)) as entries:
@@ -191,7 +203,7 @@ class _Watched:
 
 
 class _Inotify:
-    """The inotify instance of this process; it is open while a folder is watched."""
+    """The inotify instance of this process; it is open while a directory is watched."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -203,7 +215,7 @@ class _Inotify:
         """Return the number of changes so far, and the paths in `outside`; `None` if a change may have been missed.
 
         Raises:
-            OSError: The folder is gone, not local or too large, or the system's limit of watches is reached.
+            OSError: The directory is gone, not local or too large, or the system's limit of watches is reached.
             AttributeError: The C library has no inotify.
             TimeoutError: The caller is cancelled.
         """
@@ -231,11 +243,11 @@ class _Inotify:
             watched.identity = identity
         while watched.new:
             self._watch(watched, watched.new.pop())
-            self._read()  # events of folders that were made since their parent is watched
+            self._read()  # events of directories that were made since their parent is watched
         return (watched.changes, sorted(watched.outside)) if watched.identity == identity else None
 
     def _invalidate_all(self) -> None:
-        """Make all journals start again, because they may lack events or folders."""
+        """Make all journals start again, because they may lack events or directories."""
         for watched in set[_Watched]().union(*self._watchers.values()):
             watched.identity = None
 
@@ -285,7 +297,7 @@ class _Inotify:
         self.__init__()  # type: ignore[misc]  # the lock may be held by a thread that the child does not have
 
     def _watch(self, watched: _Watched, path: str) -> None:
-        """Watch a folder and all below it."""
+        """Watch a directory and all below it."""
         libc = _libc()
         if self._descriptor < 0:
             flags = os.O_NONBLOCK | os.O_CLOEXEC  # type: ignore[attr-defined, unused-ignore]  # Windows has neither
@@ -294,14 +306,14 @@ class _Inotify:
         while pending:
             check()
             if len(watched.folders) >= _MAX_FOLDERS:
-                raise OSError(errno.ENOSPC, f"more than {_MAX_FOLDERS:,} folders", watched.root)
+                raise OSError(errno.ENOSPC, f"more than {_MAX_FOLDERS:,} directories", watched.root)
             folder = pending.pop()
             name = os.fsencode(os.path.join(watched.root, folder))
             try:
                 number = _checked(libc.inotify_add_watch(self._descriptor, name, _WATCH_MASK))
                 if watched.folders.get(number) == folder:
                     continue  # it was watched and read before
-                pending += watched.subfolders(folder)  # read after it is watched, so that none is missed
+                pending += watched.subfolders(folder)  # read after it is watched, so that no subdirectory is missed
             except OSError as error:
                 if error.errno not in _GONE_ERRNOS or not folder:
                     raise
@@ -310,7 +322,7 @@ class _Inotify:
                 self._watchers.setdefault(number, set()).add(watched)
 
     def _read(self) -> None:
-        """Read the queued events, and pass each one to the journals of its folder."""
+        """Read the queued events, and pass each one to the journals of its directory."""
         while self._descriptor >= 0:
             try:
                 events = os.read(self._descriptor, _READ_BYTES)
@@ -328,7 +340,7 @@ class _Inotify:
             return
         for watched in self._watchers.get(number, ()):
             watched.note(number, mask, name)
-        if mask & _IGNORED:  # the folder is gone
+        if mask & _IGNORED:  # the directory is gone
             for watched in self._watchers.pop(number, ()):
                 watched.folders.pop(number, None)
 
@@ -352,7 +364,7 @@ def _checked(result: int) -> int:
 
 
 def _identity(root: str) -> tuple[int, int]:
-    """Return the device and inode of a folder.
+    """Return the device and inode of a directory.
 
     Raises:
         OSError: It is gone.
@@ -370,36 +382,32 @@ def _state(path: str) -> tuple[int, ...] | None:
 
 
 def _outside_files(root: Path) -> Iterator[str]:
-    """Yield the paths of the ignore files outside of a folder that rg applies in it.
+    """Yield the paths of the ignore files outside of a directory that rg applies to the files in it.
 
-    A file that git's setting `core.excludesFile` names is not among them.
+    Git's global ones are not included.
     """
     for folder in root.parents:
         yield from (os.path.join(folder, name) for name in _IGNORE_FILES)
     repository = repository_of(root)
     if repository is not None:
         yield str(repository.common / "info" / "exclude")
-    home = os.path.expanduser("~")
-    settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    yield os.path.join(home, ".gitconfig")
-    yield from (os.path.join(settings, "git", name) for name in ("config", "ignore"))
 
 
 def _check_local(root: str) -> None:
-    """Check that no other machine can write to a folder.
+    """Check that no other machine can write to a directory.
 
     Raises:
-        OSError: One can.
+        OSError: Another machine can write to it.
     """
     if not is_local(root, os.fsdecode(Path("/proc/self/mountinfo").read_bytes())):
         raise OSError(errno.ENOTSUP, "a network file system", root)
 
 
 def is_local(root: str, mounts: str) -> bool:
-    """Return whether all file systems in a folder are local: pure.
+    """Return whether all file systems in a directory are local: pure.
 
     Args:
-        root: Folder, as a real path.
+        root: Directory, as a real path.
         mounts: Text of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
     """
     own, kinds = "", set[str]()

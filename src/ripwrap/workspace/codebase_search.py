@@ -1,7 +1,8 @@
-"""Tool `codebase_search`: ranked results for a question, with an index or without, that fit the budget."""
+"""Tool `codebase_search`: ranked results for a question, found with an index or without, that fit the budget."""
 
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from ripwrap.models import PathError
 from ripwrap.results import RankedChunk
 from ripwrap.workspace.anchors import line_hashes
 from ripwrap.workspace.arguments import CodebaseSearchArguments
-from ripwrap.workspace.budget import notes_of, shortened, snippet
+from ripwrap.workspace.budget import NAMES_SHARE, notes_of, shortened, snippet
 from ripwrap.workspace.expansion import MAX_DEFINITION_LINES, SourceFile, expand_chunks, read_source_file
 from ripwrap.workspace.grep_content import spell_as_argument
 from ripwrap.workspace.redact import redact
@@ -25,8 +26,8 @@ from ripwrap.workspace.scope import Scope, Settings, open_scope
 if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import IndexAnswer, Indexes
 
-SNIPPET_LINES = (60, 25, 10, 4, 1, 0)
-"""Maximum numbers of lines of a result, in the order in which they are tried until all results fit."""
+SNIPPET_LINES = (50, 25, 10, 4, 1)
+"""Numbers of lines of a result without room for all, in the order in which they are tried until the answer fits."""
 
 
 RANKED: Mapping[Ranking, str] = {
@@ -42,7 +43,7 @@ async def run_codebase_search(
     """Find the best chunks for a question.
 
     Raises:
-        ValueError: There is no word in the query.
+        ValueError: The query has no word.
     """
     query, limit = arguments.query, arguments.limit
     with open_scope(settings, arguments.path, hidden=False, ignored=False) as scope:
@@ -53,7 +54,7 @@ async def run_codebase_search(
                 answer = await indexes.search(run, scope, query, limit + 1)
             except (SearchError, BinaryError):
                 raise
-            except RipwrapError as error:  # the files can still be ranked without the index
+            except RipwrapError as error:  # the files can be ranked without the index
                 notes.append(f"The index could not be used: {spell_error(error, spell_as_argument)}.")
             except TimeoutError:
                 if scope.timeout is None:
@@ -112,9 +113,12 @@ def _fit_to_budget(
     ranking: Ranking,
     notes: list[str],
 ) -> CodebaseSearchResult:
-    """Return the answer, with as much of each chunk as the budget has room for, and then with whole definitions."""
+    """Return the answer with whole definitions, the best first, as far as the budget has room.
 
-    def answer(places: Sequence[RankedChunk], lines: int, left_out: int) -> CodebaseSearchResult:
+    The next result has its first lines; the others have only path, symbol and score.
+    """
+
+    def answer(places: Sequence[RankedChunk], lines: Sequence[int], left_out: int) -> CodebaseSearchResult:
         count = len(places)
         much = f"The {plural(count, 'best result')}" if count else "No result shown" if chunks else "No result found"
         room = len(chunks) - left_out < most
@@ -126,25 +130,18 @@ def _fit_to_budget(
             path=scope.location.name,
             query=query,
             ranking=ranking,
-            places=tuple(_code_place(chunk, scope, lines, settings) for chunk in places),
+            places=tuple(
+                _code_place(chunk, scope, limit, settings) for chunk, limit in zip(places, lines, strict=True)
+            ),
             truncated=bool(left_out),
             next_offset=None,
             message=f"{much}, ranked {RANKED[ranking]}.{way}",
             notes=tuple(notes),
         )
 
-    most = min(len(chunks), limit)
-    best, left_out = chunks[:most], len(chunks) - most
-    for lines in SNIPPET_LINES:
-        fitted = answer(best, lines, left_out)
-        if len(str(fitted)) <= settings.max_chars:
-            break
-    else:
-        return shortened(
-            lambda count: answer(chunks[:count], SNIPPET_LINES[-1], len(chunks) - count), most, settings.max_chars
-        )
-    if lines != SNIPPET_LINES[0]:
-        return fitted
+    def named(count: int) -> CodebaseSearchResult:
+        return answer(chunks[:count], [0] * count, len(chunks) - count)
+
     deadline = math.inf if scope.timeout is None else time.monotonic() + scope.timeout
 
     def read(path: str) -> SourceFile | None:
@@ -153,11 +150,21 @@ def _fit_to_budget(
             return None
         return read_source_file(settings, scope.location, path, settings.redactor(scope.location, path))
 
-    def fits(grown: Sequence[RankedChunk]) -> bool:
-        return len(str(answer(grown, MAX_DEFINITION_LINES, left_out))) <= settings.max_chars
+    most = min(len(chunks), limit)
+    count = len(shortened(named, most, int(settings.max_chars * NAMES_SHARE)).places)
+    if count < min(most, 1):
+        return shortened(named, most, settings.max_chars)
 
-    grown = expand_chunks(best, read, fits)
-    return fitted if grown == best else answer(grown, MAX_DEFINITION_LINES, left_out)
+    def filled(places: Sequence[RankedChunk], whole: int, next_lines: int = 0) -> CodebaseSearchResult:
+        lines = [*[MAX_DEFINITION_LINES] * whole, next_lines, *[0] * count]
+        return answer(places, lines[: len(places)], len(chunks) - count)
+
+    def fits(places: Sequence[RankedChunk], whole: int, next_lines: int = 0) -> bool:
+        return len(str(filled(places, whole, next_lines))) <= settings.max_chars
+
+    best = expand_chunks(chunks[:count], read, fits)
+    whole = bisect_left(range(1, len(best) + 1), True, key=lambda number: not fits(best, number))
+    return filled(best, whole, next((lines for lines in SNIPPET_LINES if fits(best, whole, lines)), 0))
 
 
 def _code_place(chunk: RankedChunk, scope: Scope, lines: int, settings: Settings) -> CodePlace:

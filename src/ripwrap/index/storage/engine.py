@@ -1,6 +1,6 @@
-"""Directories of tantivy, the engine of full-text search: open, check, write and remove them; errors of tantivy.
+"""Directories of tantivy, the engine of full-text search: open, check, write and remove them, and translate errors.
 
-A directory has a random name, which only the database of the index has, so that a directory from another source is
+A directory has a random name, which only the database of the index knows, so that a directory from another source is
 never opened. Segments never change, and each file ends with a checksum of its content
 (https://docs.rs/tantivy/latest/tantivy/directory/footer/). A process compares the checksum when it first opens a file,
 and again if the size or time of the file has changed, because tantivy reads damaged files without an error.
@@ -44,7 +44,7 @@ _NO_WRITING = {errno.EACCES, errno.EPERM, errno.EROFS}
 _TRANSIENT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
 
 _DESCRIPTORS = "/proc/self/fd"
-"""Folder of links to the open files of this process, on Linux (proc(5))."""
+"""Directory of links to the open files of this process, on Linux (proc(5))."""
 
 _HEAP_BYTES = 64_000_000
 """Memory that a thread of tantivy fills before it writes a segment, in bytes; tantivy needs 15,000,000 or more."""
@@ -52,11 +52,13 @@ _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
 """Maximum number of tantivy's threads. One keeps up with the thread that splits files; see the architecture page."""
 _LOCK_PATIENCE = 30.0
-"""Seconds to wait for tantivy's own lock, which is free soon after another process has released the database's."""
+"""Seconds to wait for tantivy's own lock, which becomes free soon after another process has released the database's
+lock.
+"""
 
 _Stamp: TypeAlias = tuple[int, int]
 OTHER_LOCATION = HintedText("pass another ", Hint("location"))
-"""Way out in most errors about the files of an index."""
+"""Hint in most errors about the files of an index."""
 
 
 class RebuildError(Exception):
@@ -76,7 +78,7 @@ class EngineFolder:
     """
 
     def __init__(self, path: Path, schema: "Callable[[], Schema]", analyzers: "dict[str, TextAnalyzer]") -> None:
-        """Name the directory; nothing is opened.
+        """Set up; nothing is opened yet.
 
         Args:
             path: Path of the directory.
@@ -317,7 +319,7 @@ def files_in(path: Path) -> Iterator[os.DirEntry[str]]:
 
 @contextmanager
 def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
-    """Raise errors and panics of tantivy as those of an index.
+    """Translate errors and panics of tantivy into errors of an index.
 
     Args:
         folder: The directory.
@@ -369,7 +371,7 @@ def _unwritable_error(folder: Path, number: int | None, why: str) -> RipwrapErro
     advice = HintedText(
         "free some space, or "
         if number in _FULL
-        else "make its folder writable, or "
+        else "make its directory writable, or "
         if number in _NO_WRITING
         else "try again, or ",
         OTHER_LOCATION,
