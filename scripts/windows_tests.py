@@ -257,6 +257,7 @@ def test(arguments: Sequence[str]) -> int:
         "PYTHONPATH": ";".join(map(windows_path, paths)),
         "PYTHONPYCACHEPREFIX": windows_path(HOME / "compiled"),
         "RIPWRAP_WINDOWS_PROGRAMS": windows_path(programs),
+        "RIPWRAP_RGS": "15.2.0",
     }
     command = [
         "-m",
