@@ -144,7 +144,7 @@ __all__ = [
     "why",
 ]
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of these
+if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         if name == "Index":  # loaded when it is first used
@@ -204,22 +204,20 @@ TARGETS = (
         head='"""The blocking twin of `ripwrap.index.Index`, which is `ripwrap.sync.Index`."""\n',
         sources={"ripwrap.index.core": ["Index"]},
         untimed=frozenset({"aclose"}),
-        timeout_line="timeout: Seconds that this may take, waiting included; `None` is for ever.",
+        timeout_line="timeout: Seconds for the call, including all waits; `None` is no limit.",
         words={
-            "Without one, which is the default, nothing leaves the machine.": (
-                "Without one, which is the default, nothing leaves the machine.\n\n"
+            "By default there is none, and nothing leaves the machine.": (
+                "By default there is none, and nothing leaves the\n    machine.\n\n"
                 "    Each method takes a `timeout` in seconds, after which it raises `TimeoutError`. An embedder runs"
                 " in an event\n    loop of its own, in a thread that ends with the call."
             ),
-            "Cancelled, it ends": "Interrupted, it ends",
-            "Called in a worker thread, one call after another: at first, after every few files, after the last one,"
-            " and after every batch of texts.": (
-                "Called in this thread, at first, after every few files and after the last one, and in another\n"
-                "                thread after every batch of texts."
+            "If it is cancelled, it stops": "If it is interrupted, it stops",
+            "Function that is called in a worker thread, one call at a time: at the start, after every few files, after"
+            " the last file, and after every batch of texts.": (
+                "Function that is called in this thread at the start, after every few files and after the last\n"
+                "                file, and in another thread after every batch of texts."
             ),
-            "calls of other tasks that are using the file, also when it is cancelled.": (
-                "calls of other threads that are using the file."
-            ),
+            "calls of other tasks have ended, even if it is cancelled.": "calls of other threads have ended.",
         },
         bodies={
             "aclose": "self._close()",
@@ -236,8 +234,8 @@ TARGETS = (
         sources={"ripwrap.workspace.core": ["Tool", "Workspace"]},
         timeout=False,  # a workspace has one for all its tools
         words={
-            "calls of other tasks that are using an index, also when it is cancelled.": (
-                "calls of other threads that are using an index."
+            "calls of other tasks that use an index have ended, even if it is cancelled.": (
+                "calls of other threads that use an index have ended."
             )
         },
         bodies={"aclose": "self._tools.close()"},
@@ -269,7 +267,9 @@ def main(arguments: Sequence[str] | None = None, formatted: Callable[[str, Path]
     """
     parser = argparse.ArgumentParser(description="Generate the blocking twins of async modules.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a module would change")
-    parser.add_argument("--root", type=Path, default=Path(__file__).parent.parent / "src", help="folder of the package")
+    parser.add_argument(
+        "--root", type=Path, default=Path(__file__).parent.parent / "src", help="directory of the package"
+    )
     given = parser.parse_args(arguments)
     stale = False
     for target in TARGETS:
@@ -290,6 +290,9 @@ def main(arguments: Sequence[str] | None = None, formatted: Callable[[str, Path]
 def generate(target: Target, root: Path) -> str:
     """Return the source of a generated module, not formatted."""
     modules = [Module(name, root) for name in target.sources]
+    for phrase in target.words:
+        if not any(_phrase_pattern(phrase).search(module.source) for module in modules):
+            raise SystemExit(f"{target.path}: no docstring has the phrase {phrase!r} any more; change `words`")
     own = {name for names in target.sources.values() for name in names}
     pieces = [module.translate(name, target) for module in modules for name in target.sources[module.name]]
     body = "\n\n\n".join(pieces)
@@ -341,13 +344,14 @@ class Module:
 
     Attributes:
         name: Its name, as imported.
+        source: Its text.
     """
 
     def __init__(self, name: str, root: Path) -> None:
         self.name = name
-        self._text = (root / Path(*name.split("."))).with_suffix(".py").read_text("utf-8")
-        self._tree = ast.parse(self._text)
-        self._lines = self._text.splitlines(keepends=True)
+        self.source: str = (root / Path(*name.split("."))).with_suffix(".py").read_text("utf-8")
+        self._tree = ast.parse(self.source)
+        self._lines = self.source.splitlines(keepends=True)
         self._starts = [0]
         for line in self._lines:
             self._starts.append(self._starts[-1] + len(line))
@@ -376,11 +380,11 @@ class Module:
         first = min([node.lineno, *(one.lineno for one in decorators)]) - 1
         start, end = self._starts[first], self._starts[node.end_lineno or 0]
         edits = [*self._token_edits(start, end, target), *self._node_edits(node, target)]
-        return _apply(self._text, start, end, edits).rstrip()
+        return _apply(self.source, start, end, edits).rstrip()
 
     def _token_edits(self, start: int, end: int, target: Target) -> Iterator[Edit]:
         renamed = {**RENAMED, **target.renamed}
-        for token in tokenize.generate_tokens(io.StringIO(self._text).readline):
+        for token in tokenize.generate_tokens(io.StringIO(self.source).readline):
             at = self._starts[token.start[0] - 1] + token.start[1]
             if not start <= at < end:
                 continue
@@ -442,7 +446,7 @@ class Module:
         return at, at, f", {separator}{TIMEOUT_ARGUMENT}"
 
     def _source(self, node: ast.AST) -> str:
-        return self._text[self._start(node) : self._end(node)]
+        return self.source[self._start(node) : self._end(node)]
 
     def _start(self, node: ast.AST) -> int:
         return self._offset(getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
@@ -491,9 +495,14 @@ def translate_docstring(text: str, target: Target, *, timed: bool) -> str:
     """Translate a docstring, including its quotes, for the blocking twin."""
     text = re.sub(r"(?m)^( *)```python\n(?:.*\n)*?\1```", lambda block: _translate_example(block[0], target), text)
     for old, new in {**WORDS, **target.words}.items():
-        text = re.sub(r"\s+".join(map(re.escape, old.split())), new, text)
+        text = _phrase_pattern(old).sub(new, text)
     text = re.sub(r"\n(?: *\n){2,}", "\n\n", text)
     return _with_timeout(text, target.timeout_line) if timed else text
+
+
+def _phrase_pattern(phrase: str) -> re.Pattern[str]:
+    """Return a pattern that matches a phrase, which may be broken over lines."""
+    return re.compile(r"\s+".join(map(re.escape, phrase.split())))
 
 
 def _with_timeout(text: str, timeout_line: str) -> str:

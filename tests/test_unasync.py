@@ -46,6 +46,16 @@ def test_check_passes_until_a_source_changes_and_then_shows_each_difference(
         assert re.search(rf"^\+.*{re.escape(line)}", shown, re.MULTILINE), line
 
 
+@pytest.mark.slow
+def test_phrase_that_no_docstring_has_is_an_error(root: Path) -> None:
+    path = root / "ripwrap" / "index" / "core.py"
+    source, phrase = path.read_text(), "If it is cancelled, it stops"
+    assert phrase in source
+    path.write_text(source.replace(phrase, "When cancelled, it stops"))
+    with pytest.raises(SystemExit, match=f"index/blocking.py: no docstring has the phrase '{phrase}'"):
+        run(root)
+
+
 @pytest.mark.parametrize("name", [name for name in sync.__all__ if name[0].islower()])
 def test_blocking_docstring_has_no_async_words(name: str) -> None:
     text = getattr(sync, name).__doc__

@@ -79,7 +79,7 @@ __all__ = [
     "why",
 ]
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of these
+if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         if name == "Index":  # loaded when it is first used

@@ -360,7 +360,7 @@ def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: 
     assert done.stderr == warning
     assert re.fullmatch(
         r"3 added, 0 changed, 0 removed, 0 unchanged; \d+ chunks in \d\.\d seconds; left out: 1 binary; "
-        r"1 file of more than a million bytes cut there\n",
+        r"1 file longer than a million bytes indexed up to there\n",
         done.stdout.decode(),
     )
     done = run("index", "search", "cookie", "--json", *options, cwd=folder)
@@ -415,7 +415,7 @@ def test_index_search_without_weight_of_embeddings_answers_by_words(plant: Plant
     folder = plant({"a.py": "cookie\n"})
     given = (f"--location={tmp_path / 'home'}", "--embedder=wordllama")
     found = output("index", "search", "cookie", *given, "--hybrid-weight=0", "--json", cwd=folder)
-    assert "without vectors: they weigh nothing" in found
+    assert "without embeddings: their weight is 0" in found
     assert "lacking: 1\n" in output("index", "status", *given, cwd=folder)
     assert "cosine" in output("index", "search", "cookie", *given, "--hybrid-weight=.5", "--json", cwd=folder)
 
@@ -519,7 +519,7 @@ def test_search_warns_of_a_binary_file_as_rg_does(plant: Plant) -> None:
     folder = plant({"late": b"needle\n" + b"x\n" * 50_000 + b"\0\nneedle\n"})
     done = run("search", "needle", cwd=folder)
     assert done.stdout == b"late:1:needle\n"
-    assert b"late: taken for binary from the NUL byte at offset 100007 on; --text" in done.stderr
+    assert b"late: binary, so searched only up to the NUL byte at offset 100007; --text" in done.stderr
 
 
 def test_command_with_closed_stderr_returns_its_exit_code(folder: Path) -> None:

@@ -176,7 +176,7 @@ def test_search_falls_back_to_words_and_says_so_when_the_provider_fails(
     found = asked.codebase_search_result("biscuit")
     assert [place.file for place in found.places] == ["src/biscuits.py"]
     assert (found.ranking, found.notes) == ("index", (f"Ranked without embeddings: {MODEL} does not answer.",))
-    assert not any("without vectors" in reason for reason in found.places[0].why)
+    assert not any("without embeddings" in reason for reason in found.places[0].why)
     text = asked.codebase_search("biscuit")
     assert text.endswith(f"ranked with the index. Ranked without embeddings: {MODEL} does not answer.)")
     provider.behaviours.clear()
@@ -193,8 +193,8 @@ def test_index_is_made_and_says_why_texts_were_not_embedded(
     provider.behaviours += [FAILS] * 2
     text = asked.index_codebase()
     assert f"2 new, 0 changed, 0 removed, 0 unchanged, 0 left out\n  2 texts not embedded: {MODEL} failed: " in text
-    assert text.endswith("Words alone find the texts that were not embedded; index_codebase tries them again.)")
-    assert "  without an embedding: 2 texts; index_codebase makes them" in asked.index_status()
+    assert text.endswith("Texts that were not embedded are found by words only; index_codebase tries them again.)")
+    assert "  without an embedding: 2 texts; index_codebase embeds them" in asked.index_status()
     found = asked.codebase_search_result("biscuit")
     assert (found.ranking, found.notes) == ("index", (f"Ranked without embeddings: {MODEL} does not answer.",))
     assert asked.index_codebase_result().roots[0].embedded == 2

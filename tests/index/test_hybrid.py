@@ -128,7 +128,7 @@ def branch(root: Path, name: str) -> None:
 
 def answered_by_words(places: Sequence[RankedChunk]) -> bool:
     """Return True if the search used no vectors; check that all results give that reason, or none does."""
-    said = [any(reason.startswith("without vectors: ") for reason in place.reasons) for place in places]
+    said = [any(reason.startswith("without embeddings: ") for reason in place.reasons) for place in places]
     assert len(set(said)) == 1
     return said[0]
 
@@ -572,7 +572,7 @@ async def test_refresh_embeds_all_texts_again_if_the_vector_length_changes(
         provider.asked.clear()
         done = await index.refresh()
         assert (done.embedded, done.failed) == (9 + texts, ())
-        assert "has vectors of 5 numbers, which were 8: all texts are embedded again" in caplog.text
+        assert "returns vectors of 5 numbers, not 8 as before; all texts are embedded again" in caplog.text
         assert max(Counter(sent(provider)).values()) == 2
         status = await index.status()
         assert (status.dimension, status.lacking, rows(index)) == (5, 0, 9 + texts)
@@ -594,8 +594,8 @@ async def test_query_vector_of_another_length_falls_back_to_words(
         provider.dimension = 5
         places = await index.search("alpha")
         assert answered_by_words(places)
-        said = f"without vectors: {MODEL} has vectors of another length now; the next refresh embeds all texts again"
-        assert said in places[0].reasons
+        said = "returns vectors of another length now; the next refresh embeds all texts again"
+        assert f"without embeddings: {MODEL} {said}" in places[0].reasons
         assert rows(index) == 4  # one was removed, so that the next refresh embeds it
         async with Index(root, location=home, embedder=embedder(MODEL, limits=QUICK)) as other:
             done = await (other if later else index).refresh()
@@ -632,7 +632,7 @@ async def test_provider_that_alternates_lengths_fails_after_one_switch(
             done = await index.refresh()
         assert [one.reason for one in done.failed] == ["garbage"]
         assert "vectors of 8 numbers instead of 5" in done.failed[0].message
-        assert "goes from vectors of 5 numbers back to 8: the stored vectors stay" in caplog.text
+        assert "changed from vectors of 5 numbers back to 8; the stored vectors stay" in caplog.text
         assert Counter(sent(provider))["alpha number0\n"] == 2
 
     class ByTurns(Meaning):
@@ -709,7 +709,7 @@ async def test_search_uses_only_words_from_a_failure_of_the_provider_until_the_n
     provider.behaviours = [BAD[bad]] * 100
     async with Index(plant(files(3)), location=home, embedder=openai) as index:
         assert answered_by_words(await index.search("alpha"))
-        assert "3 texts have no vector yet: " in caplog.text
+        assert "3 texts have no embedding yet:  " in caplog.text
         asked = len(provider.asked)
         assert answered_by_words(await index.search("number1"))  # a provider that has just failed gets no request
         assert len(provider.asked) == asked
@@ -912,7 +912,7 @@ async def test_search_does_not_wait_for_another_index_that_embeds(plant: Plant, 
             group.start_soon(one.refresh)
             await until(lambda: asked)
             (place,) = await other.search("cookie")
-            assert "2 texts have no vector yet; refresh() makes them" in place.reasons
+            assert "2 texts have no embedding yet; refresh() embeds them" in place.reasons
             with anyio.move_on_after(0.2) as scope:
                 await other.refresh()
             assert scope.cancelled_caught
@@ -930,10 +930,10 @@ async def test_search_embeds_few_texts_and_reports_how_many_are_left(plant: Plan
             places = await index.search("cookie")
             assert len(meaning.texts) == 2 * MAX_TEXTS_PER_SEARCH + 2 - left
             for place in places:
-                assert f"{left} texts have no vector yet; refresh() makes them" in place.reasons
+                assert f"{left} texts have no embedding yet; refresh() embeds them" in place.reasons
         assert (await index.refresh()).embedded == 2
         places = await index.search("cookie")
-        assert not any("no vector yet" in reason for place in places for reason in place.reasons)
+        assert not any("no embedding yet" in reason for place in places for reason in place.reasons)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
@@ -1109,7 +1109,7 @@ async def test_new_dimension_of_a_model_embeds_all_texts_again(
             assert (await index.refresh()).embedded == 2
             assert [place.path for place in await index.search("cookie")] == ["a.py"]
             assert (await index.check()).ok
-    assert "test:meaning has vectors of 5 numbers, which were 3: all texts are embedded again" in caplog.text
+    assert "test:meaning returns vectors of 5 numbers, not 3 as before; all texts are embedded again" in caplog.text
 
 
 @pytest.mark.anyio

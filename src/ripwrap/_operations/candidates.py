@@ -78,7 +78,7 @@ class Candidates:
         return tuple(dict.fromkeys((*self.errors, *found)))
 
     def below(self, folder: str) -> "Candidates | None":
-        """Return the candidates in a directory; `None` if there are none, e.g. if the index does not have it."""
+        """Return the candidates in a directory; `None` if there are none, as for a directory outside of the index."""
         if self.named is None or folder == os.curdir:
             return self
         start = os.path.join(folder, "")

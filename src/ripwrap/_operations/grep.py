@@ -375,8 +375,8 @@ def result_message(
         sentences.append(f"{plural(found.dropped_records, 'line')} left out, longer than 20 MiB in rg's JSON{where}")
     if found.binary:
         sentences.append(
-            f"{plural(found.binary, 'file')} taken for binary from the first NUL byte on, so matches may be "
-            "missing; text=True searches all"
+            f"{plural(found.binary, 'file')} taken for binary, searched up to the first NUL byte; matches may be "
+            "missing; text=True searches them whole"
         )
     return ". ".join(sentences) + "."
 

@@ -1,6 +1,7 @@
 """Commands to search, list, rank, find rg and serve MCP, with rg's flags and exit codes.
 
-A terminal gets groups and colors, a pipe plain lines with the files' own bytes. `--json` prints one model a line.
+On a terminal, results are grouped and colored; in a pipe, they are plain lines with the original bytes. `--json` prints
+one model per line.
 """
 
 import io
@@ -84,7 +85,7 @@ Operation: TypeAlias = Callable[..., Iterable[object]]
 @Parameter(name="*")
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of each command that runs rg in a directory."""
+    """Options of the commands that run rg in a directory."""
 
     json: Json = False
     cwd: Cwd = "."
@@ -125,7 +126,7 @@ app.command(index)
 
 def run(arguments: list[str] | None = None) -> int:
     """Run a command, and return rg's exit code: 0 found, 1 nothing found, 2 an error."""
-    for stream in (sys.stdout, sys.stderr):  # A console without a character shows a question mark.
+    for stream in (sys.stdout, sys.stderr):  # a question mark for a character that the console cannot show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     if sys.stderr is None:  # closed; `print` would write errors to stdout
@@ -137,7 +138,7 @@ def run(arguments: list[str] | None = None) -> int:
         given = drop_overridden(sys.argv[1:] if arguments is None else arguments)
         code: int | None = app(given, result_action="return_value", exit_on_error=False, print_error=False)
         sys.stdout.flush()
-    except BrokenPipeError:  # The reader has closed the pipe; drop what is still buffered.
+    except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FOUND
     except CycloptsError as error:
@@ -155,9 +156,11 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _print_results(operation: Operation, show: Callable[[Any], None], wanted: type, run: RunOptions) -> int:
-    """Print what an operation finds, and return the exit code."""
+    """Print the results of an operation, and return the exit code."""
 
-    def results() -> Iterator[object]:  # a generator, so that `print_all()` prints the warnings of the operation
+    def results() -> Iterator[
+        object
+    ]:  # a generator: the operation then runs inside `print_all()`, which prints its warnings
         yield from operation(cwd=run.cwd, rg=run.rg)
 
     return print_all(results(), print_json if run.json else show, wanted)
@@ -350,9 +353,10 @@ def doctor(*, rg: RgPath = None) -> int:
         mark = Text("✓ " if place.usable else "✗ ", "green" if place.usable else "dim")
         console.print(Text.assemble(mark, (place.source, "bold"), " ", shown(place.path), ": ", place.reason))
     if places[-1].source == "download" and not any(place.usable for place in places):
-        # Nothing is downloaded only to be looked at.
+        # `doctor` does not download rg only to show it.
         complain(
-            f"there is no rg yet; `ripwrap install` downloads one, or install it, for instance:\n{how_to_install()}"
+            "there is no rg yet; `ripwrap install` downloads one. "
+            f"Or install it yourself, for instance:\n{how_to_install()}"
         )
         return FAILED
     found = sync.resolve(rg)
@@ -477,7 +481,7 @@ def mcp(
         needed = error.name
         if package == "mcp" and (
             module or not isinstance(error, ModuleNotFoundError)
-        ):  # a version of another interface
+        ):  # an installed version with another interface
             requirements = (one.partition(";")[0] for one in metadata.requires("ripwrap") or ())
             needed = next(one for one in requirements if re.match(r"mcp\W", one))
             needed += f", and mcp {metadata.version('mcp')} is installed"

@@ -1,4 +1,4 @@
-"""Flags of the command line, made from the options of the library: names, groups, and their spelling in messages."""
+"""Flags of the command line, made from the options of the library: names, groups, and their form in messages."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -43,7 +43,7 @@ Json = Annotated[bool, _output("Print JSON, one value a line", show_default=Fals
 
 
 def _check_limit(_: Any, value: int | None) -> None:
-    """Check a limit before the library does: its error names `None`, which the command line does not have."""
+    """Check a limit before the library does, because the library's error mentions `None`."""
     if value is not None and value < 0:
         raise ValueError(f"must be 0 or more, got {value}")
 
@@ -76,11 +76,11 @@ _COMMANDS = {
 """Command for each function that a hint names."""
 
 _ARGUMENTS = {"path": "FILE", "paths": "PATHS"}
-"""Argument without a name for each option that is no flag."""
+"""Positional argument for each option that is not a flag."""
 
 _NO_DEFAULTS: FileOptions = {}
 _NOT_NEGATED = ("no_line_number",)
-"""Options whose negation is an option of the command line by itself, because rg has a letter for it."""
+"""Options whose negation is a separate option, because rg has a letter for it."""
 
 _OVERRIDES = (
     {"ignore_case", "smart_case", "case_sensitive"},
@@ -96,10 +96,10 @@ _OVERRIDES = (
     {"line_number", "no_line_number"},
     {"files_with_matches", "files_without_match", "count", "count_matches"},
 )
-"""Options that override each other, from the help of rg 15: the last one wins."""
+"""Groups of options of which the last one wins; from the help of rg 15."""
 
 _OWN = {"files_with_matches": "-l", "files_without_match": "", "count": "-c", "count_matches": "", "line_number": "-n"}
-"""Flags in `_OVERRIDES` that are no options of the library, with their letters."""
+"""Flags in `_OVERRIDES` that are not options of the library, with their letters."""
 
 
 def flags(options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS) -> Callable[[Function], Function]:
@@ -113,7 +113,8 @@ def flags(options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS) -> C
     def decorate(function: Function) -> Function:
         hints = get_type_hints(options, include_extras=True)
         named = {key: _parameter(key, hint, defaults) for key, hint in hints.items()}
-        # Made at run time, so no checker can see its keys; they see `Unpack[SearchOptions]` in the signature.
+        # The type is made at run time, so no type checker can see its keys. They see `Unpack[SearchOptions]` in the
+        # signature.
         flags: Any = TypedDict("flags", named, total=False)  # type: ignore[misc]  # pyright: ignore[reportArgumentType]
         function.__annotations__["options"] = Unpack[flags]
         return function
@@ -122,7 +123,7 @@ def flags(options: type[FileOptions], defaults: FileOptions = _NO_DEFAULTS) -> C
 
 
 def drop_overridden(arguments: Sequence[str]) -> list[str]:
-    """Return arguments without the flags that a later one overrides: of `-s -i` the last wins, as with rg."""
+    """Return arguments without the flags that a later one overrides: `-s -i` becomes `-i`, as in rg."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     given = list(_split(arguments[:end]))
     kept: list[list[str]] = []
@@ -132,12 +133,12 @@ def drop_overridden(arguments: Sequence[str]) -> list[str]:
             kept.append(tokens)
             later.add(option)
     if len(kept) == len(given):
-        return list(arguments)  # as it was given, for error messages
+        return list(arguments)  # unchanged, for error messages
     return [*(token for tokens in reversed(kept) for token in tokens), *arguments[end:]]
 
 
 def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each option with its tokens, and combined letters (`-in`) one by one; other tokens have an empty name."""
+    """Yield each option with its tokens, combined letters (`-in`) one by one, and other tokens with an empty name."""
     names, rest = _names(), iter(arguments)
     for token in rest:
         left = token
@@ -151,7 +152,7 @@ def _split(arguments: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
 
 @cache
 def _names() -> dict[str, tuple[str, bool]]:
-    """Map each spelling of an option of `search` to its name and whether a value follows."""
+    """Map each flag of `search`, long or short, to the name of its option, and True if a value follows."""
     names = {spelled: (key, False) for key, letter in _OWN.items() for spelled in (_flag_name(key), letter)}
     for key, hint in get_type_hints(SearchOptions, include_extras=True).items():
         for spelled in (_flag_name(key), f"-{flag_of(hint).short}"):
@@ -160,7 +161,7 @@ def _names() -> dict[str, tuple[str, bool]]:
 
 
 def spell_as_flag(hint: Hint) -> str:
-    """Return a hint as it is typed in a shell: `fixed_strings=True` as `--fixed-strings`."""
+    """Return a hint as typed in a shell: `fixed_strings=True` becomes `--fixed-strings`."""
     if hint.kind == "install":
         return str(hint)
     option = _flag(hint) if hint.option else ""
@@ -168,7 +169,7 @@ def spell_as_flag(hint: Hint) -> str:
 
 
 def invalid_options(error: ValidationError) -> Iterator[str]:
-    """Yield a line for each option with a wrong value, which says what is allowed."""
+    """Yield a line for each option with a wrong value; it says which values are allowed."""
     hints = get_type_hints(SearchOptions, include_extras=True)
     given = {str(problem["loc"][0]): problem for problem in reversed(error.errors())}
     for name, problem in reversed(given.items()):
@@ -183,7 +184,7 @@ def invalid_options(error: ValidationError) -> Iterator[str]:
 
 
 def usage_error(error: CycloptsError) -> str:
-    """Return one line that says what is wrong with the arguments of a command."""
+    """Return a line that describes the error in the arguments of a command."""
     command = " ".join(("ripwrap", *(error.command_chain or ())))
     advice = f"; see `{command} --help`"
     match error:
@@ -212,14 +213,14 @@ def usage_error(error: CycloptsError) -> str:
 
 
 def _meant(name: str, known: set[str]) -> str:
-    """Return the flag that an unknown one means; empty if there is none."""
+    """Return the flag that an unknown flag means or resembles; empty if there is none."""
     plain = {one.removeprefix("--").replace("-", "_"): one for one in known if one.startswith("--")}
     meant = suggest(name.removeprefix("--").replace("-", "_"), plain)
     return plain.get(meant, "--glob='!…'" if meant else "")
 
 
 def _allowed(kind: Any) -> str:
-    """Return a phrase for the values that an option of this type takes; empty if any text may be one."""
+    """Return a phrase for the values that an option of this type takes; empty if it takes any text."""
     if get_origin(kind) is Literal:
         *others, last = map(str, get_args(kind))
         return f"{', '.join(others)} or {last}"
@@ -262,5 +263,5 @@ def _parameter(key: str, hint: Any, defaults: FileOptions) -> Any:
 
 
 def _kind(origin: Any) -> Any:
-    """Return the type that a value is read as; the library checks it afterwards."""
+    """Return the type to which cyclopts converts a value; the library checks the value afterwards."""
     return list[str] if origin in (Strings, Paths) else str if origin == Size else origin

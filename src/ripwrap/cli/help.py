@@ -1,4 +1,4 @@
-"""Help texts, laid out as rg's and uv's: groups of options without boxes, one line for most of them."""
+"""Help texts in the layout of rg and uv: groups of options without boxes, one line for most options."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ Exit codes:
   2  an error, or a part that could not be read; stderr says which"""
 
 _NAME_COLUMN = 30
-"""Column at which descriptions start; a longer name has a line of its own."""
+"""Column at which descriptions start; a name that is longer has a line of its own."""
 
 
 def epilogue(*examples: str, after: str = EXIT_CODES) -> str:
@@ -42,14 +42,14 @@ class HelpFormatter:
         console.print(Text.assemble(("Usage: ", "bold"), str(usage).strip(), "\n"), soft_wrap=True)
 
     def render_description(self, console: "Console", options: "ConsoleOptions", description: Any) -> None:  # noqa: ARG002
-        """Print what a command does."""
+        """Print the description of a command."""
         for line in Text(_plain(description).strip()).wrap(console, console.width):
             line.rstrip()
             console.print(line)
 
 
 def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> Iterator[Text]:
-    """Yield the lines of an option: names and description side by side, or below each other if the names are long."""
+    """Yield the lines of an option: names and description side by side, or on separate lines if the names are long."""
     names = Text("  " + (_names(entry) if kind == "parameter" else ", ".join((*entry.shorts, *entry.names))), "cyan")
     width = max(console.width - _NAME_COLUMN, 20)
     description = [line.plain.rstrip() for line in _description(entry).wrap(console, width)]
@@ -63,7 +63,7 @@ def _entry_lines(console: "Console", entry: "HelpEntry", kind: str) -> Iterator[
 
 
 def _names(entry: "HelpEntry") -> str:
-    """Return the names of an option, and those of its negation unless it is simply off by default."""
+    """Return the names of an option, with those of its negation unless the option is off by default."""
     if entry.positional_label:
         return entry.positional_label
     names = [*entry.positive_shorts, *entry.positive_names]

@@ -87,7 +87,7 @@ class IndexOptions:
         """Return the index of a directory."""
         from ripwrap.index import Index
 
-        with printed_warnings():  # an embedder that is left out
+        with printed_warnings():  # a warning if 'auto' leaves out an embedder
             return Index(root, **self._arguments(), **options)
 
     def existing(self, root: str, options: FileOptions) -> "Index":
@@ -180,7 +180,7 @@ def check(root: Root = ".", /, *, settings: IndexOptions = IndexOptions(), json:
 
 
 def _with_flags(result: "CheckResult | IndexStatus") -> "CheckResult | IndexStatus":
-    """Return a result with the options of its views as they are typed in a shell."""
+    """Return a result with the options of its views as typed in a shell."""
     views = tuple(
         view.model_copy(update={"options": shlex.join(spell_file_flags(loads(view.options)))}) for view in result.views
     )
@@ -271,7 +271,7 @@ def grep(
         result = anyio.run(ask)
         errors = [error for error in result.errors if not error.harmless]
         failed = bool(errors)
-        if not refresh:  # which logs them
+        if not refresh:  # a refresh logs them itself
             for error in errors:
                 complain(str(error))
         if json:

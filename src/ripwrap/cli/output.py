@@ -42,21 +42,21 @@ FOUND, NOTHING, FAILED = 0, 1, 2
 """Exit codes, the same as rg's."""
 
 _MAX_SNIPPET_LINES = 6
-"""Number of lines of a ranked chunk that are shown."""
+"""Maximum number of lines of a ranked chunk that are shown."""
 _MAX_LINE_CHARS = 200
-"""Number of characters of each of these lines that are shown."""
+"""Maximum number of characters of each of these lines that are shown."""
 
 _MAGENTA, _GREEN, _RED, _RESET = b"\x1b[35m", b"\x1b[32m", b"\x1b[1;31m", b"\x1b[0m"
 """rg's colors of paths, line numbers and matches."""
 
 _COLOR_SYSTEMS: dict[When, Literal["auto", "standard"] | None] = {"auto": "auto", "always": "standard", "never": None}
-"""rich's word for each value of --color."""
+"""rich's name for each value of --color."""
 
 _paths = TypeAdapter[str](FsPath)
 
 
 def styled_console(color: When = "auto", *, stderr: bool = False) -> Console:
-    """Return a console for a terminal. With NO_COLOR it prints no styles at all; rich would still print bold."""
+    """Return a console for a terminal; if NO_COLOR is set, it prints no styles at all, where rich would print bold."""
     if color == "auto" and os.environ.get("NO_COLOR"):
         color = "never"
     return Console(
@@ -77,9 +77,9 @@ def print_all(
 
     Args:
         items: Items to print.
-        show: Prints one.
+        show: Function that prints an item.
         wanted: Type or types of the items that count as results.
-        lenient: Do not fail because of a warning.
+        lenient: Do not return the exit code of an error because of a warning.
     """
     found = failed = False
     with printed_warnings() as warned:
@@ -91,7 +91,7 @@ def print_all(
 
 
 def _print_errors(summary: Summary) -> bool:
-    """Print what rg could not read or report, without broken links; return whether there was any."""
+    """Print the errors in a summary, except broken links; return True if there are any."""
     errors = [error for error in summary.errors if not error.harmless]
     for error in errors:
         complain(str(error))
@@ -99,7 +99,7 @@ def _print_errors(summary: Summary) -> bool:
 
 
 class _WarningPrinter(logging.Handler):
-    """Handler that prints warnings of the library, and remembers that there was one."""
+    """Handler that prints warnings of the library, and records if there was any."""
 
     any = False
 
@@ -120,7 +120,7 @@ def printed_warnings() -> Generator[_WarningPrinter]:
 
 
 def complain(text: str) -> None:
-    """Print an error to stderr, after all that was printed to stdout so far."""
+    """Print an error to stderr, after flushing stdout."""
     if sys.stdout is not None:
         sys.stdout.flush()
     print(f"ripwrap: {text}", file=sys.stderr)
@@ -141,12 +141,12 @@ def print_types(types: Mapping[str, Sequence[str]], *, as_json: bool) -> None:
 
 
 def print_reason(reason: Reason) -> None:
-    """Print the reason why a file is searched or not, in the spelling of the command line."""
+    """Print the reason why a file is searched or not, with hints as flags."""
     print(reason.message.spell(spell_as_flag))
 
 
 def print_coverage(coverage: Coverage, *, as_json: bool) -> None:
-    """Print the number of searched files to stderr, and for each kind of other files an example; or a line of JSON."""
+    """Print to stderr how many files were searched, and an example of each kind of other files; or a line of JSON."""
     if as_json:
         print_json(coverage)
         return
@@ -157,13 +157,13 @@ def print_coverage(coverage: Coverage, *, as_json: bool) -> None:
 
 
 def path_printer(color: When) -> Callable[[str], None]:
-    """Return the printer of a path, in rg's color if it is asked for."""
+    """Return a function that prints a path, in rg's color if `color` asks for it."""
     paint = _path_painter(color)
     return lambda path: _write(paint(path) + b"\n")
 
 
 def count_printer(color: When) -> Callable[[FileCount], None]:
-    """Return the printer of a path and a number, the path in rg's color if it is asked for."""
+    """Return a function that prints a path and a number, the path in rg's color if `color` asks for it."""
     paint = _path_painter(color)
     return lambda counted: _write(b"%b:%d\n" % (paint(counted.path), counted.count))
 
@@ -180,7 +180,7 @@ def print_entry(entry: TreeEntry) -> None:
 
 
 def print_chunk(chunk: RankedChunk) -> None:
-    """Print path, symbol, score and reasons, and below that the first lines; into a pipe with the file's own bytes."""
+    """Print path, symbol, score and reasons, then the first lines; in a pipe, lines have the original bytes."""
     if not sys.stdout.isatty():
         _print_plain(chunk)
         return
@@ -213,7 +213,7 @@ def _print_plain(chunk: RankedChunk) -> None:
 
 
 def _left_out(lines: Sequence[AnyStr]) -> str:
-    """Return how many lines of a chunk are not shown; empty if all of them are blank."""
+    """Return a text that counts the lines of a chunk that are not shown; empty if all of these are blank."""
     rest = lines[_MAX_SNIPPET_LINES:]
     return f"  … {plural(len(rest), 'more line')}" if has_text(rest) else ""
 
@@ -232,7 +232,7 @@ def print_refreshed(done: "RefreshResult") -> None:
     if done.skipped:
         said += f"; left out: {', '.join(f'{one.files} {one.reason}' for one in done.skipped)}"
     if done.cut:
-        said += f"; {plural(done.cut, 'file')} of more than a million bytes cut there"
+        said += f"; {plural(done.cut, 'file')} longer than a million bytes indexed up to there"
     print(said)
 
 
@@ -246,7 +246,7 @@ def print_fields(model: BaseModel) -> None:
 
 
 def _split_models(value: object) -> tuple[object, ...]:
-    """Return the models of a tuple as separate values; any other value stays one."""
+    """Return the models of a tuple as separate values; any other value becomes a tuple of one."""
     if isinstance(value, tuple):
         items = cast("tuple[object, ...]", value)
         return items if any(isinstance(item, BaseModel) for item in items) else (items,)
@@ -309,18 +309,18 @@ def warn_of_binary(path: str | None, offset: int | None) -> None:
     """Print a warning, as rg does, if the search of a file may have ended at its first NUL byte."""
     if offset is not None:
         where = shown(path or "<stdin>")
-        complain(f"{where}: taken for binary from the NUL byte at offset {offset} on; --text searches all")
+        complain(f"{where}: binary, so searched only up to the NUL byte at offset {offset}; --text searches all of it")
 
 
 def match_printer(color: When, max_columns: int) -> Callable[[Message], None]:
-    """Return the printer of a search: groups on a terminal, else lines with their paths."""
+    """Return the printer of a search: grouped by file on a terminal, otherwise lines with their paths."""
     if sys.stdout.isatty():
         return Grouped(color, max_columns)
     return Plain(colored=color == "always", max_columns=max_columns)
 
 
 class Plain:
-    """Printer of `path:number:line`, and `path-number-line` for context, with the files' own bytes, as rg in a pipe."""
+    """Printer of `path:number:line`, or `path-number-line` for context, with the original bytes, as rg in a pipe."""
 
     def __init__(self, *, colored: bool = False, max_columns: int = 0) -> None:
         self._gaps = Gaps()
@@ -360,7 +360,7 @@ def _omitted_line(message: Match | Context, number: int | None, omitted: bytes) 
 
 
 class Grouped:
-    """Printer of a heading for each file and its lines below, in rg's colors."""
+    """Printer of a heading for each file, with its lines below, in rg's colors."""
 
     def __init__(self, color: When = "auto", max_columns: int = 0) -> None:
         self._console = styled_console(color)
@@ -389,7 +389,7 @@ class Grouped:
 
 
 class _Bar:
-    """Progress bar on stderr if that is a terminal."""
+    """Progress bar on stderr, if stderr is a terminal."""
 
     def __init__(self, *columns: ProgressColumn, transient: bool = False) -> None:
         described = TextColumn("{task.description}"), BarColumn()
@@ -412,7 +412,7 @@ class _Bar:
 
 
 class DownloadBar(_Bar):
-    """Progress bar of a download on a terminal; elsewhere a line at the start."""
+    """Progress bar of a download on a terminal; otherwise one line at the start."""
 
     def __init__(self) -> None:
         super().__init__(DownloadColumn(), TransferSpeedColumn())
@@ -425,14 +425,14 @@ class DownloadBar(_Bar):
 
 
 class IndexBar(_Bar):
-    """Progress bar of an index on a terminal; elsewhere nothing. It is called from a worker thread."""
+    """Progress bar of an index on a terminal; otherwise nothing. It is called from a worker thread."""
 
     def __init__(self) -> None:
         unit = TextColumn("{task.fields[unit]}")
         super().__init__(MofNCompleteColumn(), unit, TimeRemainingColumn(), transient=True)
 
     def __call__(self, done: "Done") -> None:
-        """Show how many files are read and how many texts embedded."""
+        """Show how many files were read and how many texts were embedded."""
         self._show("indexing", done.files, done.total, unit="files")
         if done.to_embed:
             self._show("embedding", done.embedded, done.to_embed, unit="texts")

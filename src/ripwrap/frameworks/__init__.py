@@ -1,6 +1,6 @@
 """Adapters for agent frameworks: one module each, with an extra of the same name; nothing in ripwrap imports them.
 
-Here is what they share: the schemas of the tools of a workspace, and functions that call a tool.
+This module has the code that they share: the schemas of the tools of a workspace, and functions that call a tool.
 """
 
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ def async_call(
     Args:
         workspace: Workspace of the tool.
         name: Name of the tool.
-        answer: Function that makes the framework's answer of the text and the result.
+        answer: Function that converts the text and the result to the framework's answer.
         failure: The framework's error for a mistake of the model; its argument is the text for the model.
     """
 

@@ -1,7 +1,7 @@
 """Backend of deepagents that reads and searches the files of a workspace; needs the extra `deepagents`.
 
-It is written for `BackendProtocol` of deepagents 0.7, whose docstrings say what a backend returns. The protocol has no
-errors that are raised: a result has an `error`, which the model reads.
+It implements `BackendProtocol` of deepagents 0.7, whose docstrings define what a backend returns. A backend raises no
+errors: a result has an `error`, which the model reads.
 """
 
 import base64
@@ -45,33 +45,35 @@ from ripwrap.workspace.dispatch import TOOL_ERRORS
 __all__ = ["RipwrapBackend"]
 
 MAX_MATCHES = 10_000
-"""Matches that `grep()` asks for if the caller sets no limit; the workspace's `max_chars` allows fewer."""
+"""Number of matches that `grep()` asks for if the caller sets no limit; the workspace's `max_chars` allows fewer."""
 MAX_PAGES = 20
-"""Pages of `find_files` that `glob()` reads."""
+"""Maximum number of pages of `find_files` that `glob()` reads."""
 MAX_TEXT_BYTES = 32_000_000
-"""Bytes of a text file that `read()` reads to show some of its lines."""
+"""Maximum size in bytes of a text file of which `read()` shows lines."""
 MAX_BINARY_BYTES = 500 * 1024
-"""Bytes of a binary file that `read()` returns, as the sandboxes of deepagents do."""
+"""Maximum size in bytes of a binary file that `read()` returns, as in the sandboxes of deepagents."""
 
 _PLAIN_GLOB = re.compile(r"(?:[^!,\\{}\[]|\{[^!\\{}\[]*\})+")
-"""Globs that the workspace reads as deepagents does: without lists, negation, escapes and sets (of bytes, in rg)."""
+"""Pattern of globs that mean the same to the workspace and to deepagents: without lists, negation, escapes and sets
+(which are sets of bytes in rg).
+"""
 
 
 class _RelativePathError(ValueError):
-    """A path is not absolute."""
+    """Error for a path that is not absolute."""
 
 
 class RipwrapBackend(BackendProtocol):
-    """Backend whose files are those of a workspace; it only reads.
+    """Read-only backend for the files of a workspace.
 
         agent = create_deep_agent(model=model, backend=RipwrapBackend(sync.Workspace("src")))
 
-    `grep()` and `glob()` leave out what ignore files exclude. `ls()` and `read()` take every file below the roots.
-    `write()`, `edit()` and `upload_files()` refuse. `grep()` returns as many matches as fit into `max_chars` of the
-    workspace, with lines of at most `max_line` characters; `truncated` says that there are more.
+    `grep()` and `glob()` leave out files that ignore files exclude. `ls()` and `read()` take every file below the
+    roots. `write()`, `edit()` and `upload_files()` return an error. `grep()` returns as many matches as fit into
+    `max_chars` of the workspace, with lines of at most `max_line` characters; `truncated` says that there are more.
 
-    deepagents itself writes files, such as results that are too long for the context. So route only a directory here:
-    `CompositeBackend(default=StateBackend(), routes={"/code/": RipwrapBackend(workspace)})`.
+    deepagents itself writes files, such as results that are too long for the context. So route only one directory to
+    this backend: `CompositeBackend(default=StateBackend(), routes={"/code/": RipwrapBackend(workspace)})`.
 
     Attributes:
         workspace: Workspace that reads and searches.
@@ -84,9 +86,9 @@ class RipwrapBackend(BackendProtocol):
 
         Args:
             workspace: Workspace that reads and searches.
-            virtual: Let `/` be the root of the workspace. If False, paths are those of the system, which suits an agent
-                that also has a shell.
-            hidden: Let `grep()` also search hidden files.
+            virtual: Use `/` for the root of the workspace. If False, paths are those of the system, which suits an
+                agent that also has a shell.
+            hidden: Search hidden files in `grep()`, too.
 
         Raises:
             ValueError: `virtual` is True, and the workspace has several roots.
@@ -98,7 +100,7 @@ class RipwrapBackend(BackendProtocol):
         self.hidden = hidden
 
     def ls(self, path: str) -> LsResult:
-        """List the entries of one directory, hidden and ignored ones too."""
+        """List the entries of one directory, including hidden and ignored ones."""
         try:
             entries = self.workspace.list_directory(self._inside(path))
         except TOOL_ERRORS as error:
@@ -110,7 +112,7 @@ class RipwrapBackend(BackendProtocol):
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Return lines of a text file, or a binary file in base64.
 
-        Lines end only where ripgrep ends them, so their numbers are those of `grep()`.
+        Lines are split as in ripgrep, so their numbers are those of `grep()`.
         """
         try:
             content = self.workspace.read_bytes(self._inside(file_path), max_bytes=MAX_TEXT_BYTES)
@@ -139,7 +141,8 @@ class RipwrapBackend(BackendProtocol):
             path: File or directory to search; `None` is everything.
             glob: Search only files that this glob matches, as in `glob()`.
             max_count: Maximum number of matches; `None` is as many as the workspace shows.
-            regex: Search for a regular expression. The protocol has only texts: the agent's tool `grep` never sets it.
+            regex: Search for a regular expression. The protocol searches for plain text only, so the agent's tool
+                `grep` never sets this.
         """
         where, wanted = path or "/", max(MAX_MATCHES if max_count is None else max_count, 0)
         try:
@@ -217,14 +220,14 @@ class RipwrapBackend(BackendProtocol):
         return names, False
 
     def _filter(self, glob: str, inside: str) -> Callable[[str], bool]:
-        """Return the function that tells whether deepagents' glob matches a file of an answer."""
+        """Return a function that tells if deepagents' glob matches a file of an answer."""
         matches = compile_grep_include_glob(glob)
         info = self.workspace.file_info(inside)
         start = info.path if info.is_dir else os.path.dirname(info.path) or os.curdir
         return lambda name: matches(PurePath(os.path.relpath(name, start)).as_posix())
 
     def _inside(self, path: str) -> str:
-        """Return the path as the workspace takes it."""
+        """Return a path of deepagents as a path of the workspace."""
         if not path.startswith("/"):
             raise _RelativePathError(f"{path!r} is not absolute; begin with /")
         if self.virtual:
@@ -232,7 +235,7 @@ class RipwrapBackend(BackendProtocol):
         return "." if path == "/" else path
 
     def _outside(self, name: str) -> str:
-        """Return a path of an answer as deepagents takes it: absolute, with slashes."""
+        """Return a path of an answer as a path of deepagents: absolute, with slashes."""
         if self.virtual:
             return f"/{PurePath(name).as_posix()}" if name != os.curdir else "/"
         return os.path.normpath(os.path.join(self.workspace.roots[0], name))
@@ -261,13 +264,13 @@ _CODES: dict[type[Exception], str] = {
 
 
 def _code(error: Exception) -> str | None:
-    """Return deepagents' word for an error of a path."""
+    """Return deepagents' code for an error about a path."""
     return next((code for kind, code in _CODES.items() if isinstance(error, kind)), None)
 
 
 def _coarse(glob: str) -> str:
-    """Return a glob for the workspace that matches every file which deepagents' glob matches, and maybe more."""
-    return glob.replace("?", "*") if _PLAIN_GLOB.fullmatch(glob) else "*"  # ripgrep's `?` is one byte
+    """Return a glob for the workspace that matches at least the files that deepagents' glob matches."""
+    return glob.replace("?", "*") if _PLAIN_GLOB.fullmatch(glob) else "*"  # in ripgrep, `?` is one byte
 
 
 def _lines(content: bytes, offset: int, limit: int) -> ReadResult:

@@ -24,12 +24,13 @@ class WorkspaceToolkit(BaseToolkit):
 
         tools = WorkspaceToolkit(workspace=Workspace("src")).get_tools()
 
-    The content of a `ToolMessage` is the text for the model, and its `artifact` is the result as a Pydantic model. A
-    mistake of the model, such as an unknown argument, gives a message with `status="error"` that says what to do.
+    The content of a `ToolMessage` is the text for the language model, and its `artifact` is the result as a Pydantic
+    model. A mistake of the language model, such as an unknown argument, gives a message with `status="error"` that says
+    what to do.
 
     Attributes:
-        workspace: Workspace of the tools. Tools of a `Workspace` only work with `ainvoke()`; those of a
-            `sync.Workspace` work with `invoke()`, and with `ainvoke()` in a thread.
+        workspace: Workspace of the tools. Tools of a `Workspace` work only with `ainvoke()`. Tools of a
+            `sync.Workspace` work with `invoke()`, and in a thread with `ainvoke()`.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(arbitrary_types_allowed=True)

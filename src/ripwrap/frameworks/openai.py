@@ -1,4 +1,4 @@
-"""Strict tools for OpenAI's API, and the answers to a model's calls; needs the extra `openai`."""
+"""Tools with strict schemas for OpenAI's APIs, and answers to the calls of a model; needs the extra `openai`."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -25,7 +25,7 @@ __all__ = ["BlockingStrictTools", "StrictTools"]
 
 
 class _Offers:
-    """Tools of a workspace in the forms of both APIs.
+    """Tools of a workspace in the formats of both APIs of OpenAI.
 
     Their schemas are strict (https://platform.openai.com/docs/guides/function-calling#strict-mode): all arguments are
     required, those with a default may be null, and no others are allowed.
@@ -80,13 +80,14 @@ class StrictTools(_Offers):
     async def outputs(self, items: Iterable[Any]) -> list[FunctionCallOutput]:
         """Call the tools that the items of a response ask for, and return the items of the next input.
 
-        A mistake of the model gives a text that says what to do. Calls of other functions are left to the caller.
+        A mistake of the model gives a text that says what to do. Calls of other functions are ignored; the caller
+        answers them.
         """
         calls = self._response_calls(items)
         return [_output(call, await self.workspace.call(call.name, call.arguments)) for call in calls]
 
     async def messages(self, calls: Iterable[Any] | None) -> list[ChatCompletionToolMessageParam]:
-        """Do the same for `message.tool_calls` of Chat Completions, and return messages."""
+        """Call the tools that `message.tool_calls` of Chat Completions asks for, and return the messages to add."""
         asked = [(call, call.function) for call in self._chat_calls(calls)]
         return [_message(call, await self.workspace.call(each.name, each.arguments)) for call, each in asked]
 
@@ -103,12 +104,12 @@ class BlockingStrictTools(_Offers):
         self.workspace = workspace
 
     def outputs(self, items: Iterable[Any]) -> list[FunctionCallOutput]:
-        """Do what `StrictTools.outputs()` does."""
+        """Call the tools and return items of the next input; see `StrictTools.outputs()`."""
         calls = self._response_calls(items)
         return [_output(call, self.workspace.call(call.name, call.arguments)) for call in calls]
 
     def messages(self, calls: Iterable[Any] | None) -> list[ChatCompletionToolMessageParam]:
-        """Do what `StrictTools.messages()` does."""
+        """Call the tools and return messages; see `StrictTools.messages()`."""
         asked = [(call, call.function) for call in self._chat_calls(calls)]
         return [_message(call, self.workspace.call(each.name, each.arguments)) for call, each in asked]
 

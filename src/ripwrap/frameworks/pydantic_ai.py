@@ -1,4 +1,4 @@
-"""Toolset, search and workspace of pydantic-ai over the files of a workspace; needs the extra `pydantic-ai`."""
+"""Toolset, search capability and workspace backend for pydantic-ai; needs the extra `pydantic-ai`."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -45,14 +45,14 @@ class WorkspaceToolset(FunctionToolset[AgentDepsT]):
         agent = Agent(model, toolsets=[WorkspaceToolset(Workspace("src"))])
 
     The model reads the text of an answer; `ToolReturnPart.metadata` is the result as a Pydantic model. A mistake of the
-    model, such as an unknown argument, is a failed tool call whose text says what to do; it takes no retry.
+    model, such as an unknown argument, is a failed tool call whose text says what to do; it does not count as a retry.
 
     Attributes:
         workspace: Workspace of the tools.
     """
 
     def __init__(self, workspace: Workspace | sync.Workspace, *, id: str = PROVIDER) -> None:  # noqa: A002 - pydantic-ai's name
-        """Make a tool of each of `workspace.tools`.
+        """Make a tool for each of `workspace.tools`.
 
         Args:
             workspace: Workspace of the tools; with a `sync.Workspace` they run in threads.
@@ -78,15 +78,15 @@ def _answer(text: str, result: ToolResult) -> ToolReturn:
 
 @dataclass
 class WorkspaceSearch(AbstractCapability[AgentDepsT]):
-    """Capability with tools that search the workspace which the run works in.
+    """Capability with tools that search the pydantic-ai workspace of a run.
 
         agent = Agent(model, capabilities=[LocalWorkspace("src"), WorkspaceSearch()])
 
-    The workspace must be on this machine: `LocalWorkspace`, or `ReadOnlyFiles`, whose own `Workspace` is then searched,
-    with its roots, denied files and limits.
+    That workspace must be on this machine: a `LocalWorkspace`, or a `ReadOnlyFiles`. For a `ReadOnlyFiles`, its own
+    `Workspace` is searched, with its roots, denied files and limits.
 
     Attributes:
-        make: Function that makes the `Workspace` of the directory of another workspace, for example with other limits.
+        make: Function that makes a `Workspace` for the directory of the run, for example with other limits.
     """
 
     make: Callable[[str], Workspace] = Workspace
@@ -154,7 +154,7 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
             raise OSError(f"{error}") from error
 
     async def stat(self, path: str) -> FileEntry:
-        """Return what a path is, and its size."""
+        """Return the kind and size of a file or directory."""
         try:
             return _entry(path, await self.workspace.file_info(path))
         except ValueError as error:

@@ -1,7 +1,7 @@
-"""Ranked search with a stored index: `Index`. It needs nothing but Python's own SQLite.
+"""Ranked search with a stored index: `Index`. It needs the extra `index`, which installs tantivy.
 
-With the extra `syntax`, files are split at definitions. With `vectors` and an embedder, chunks are also found by
-meaning.
+With the extra `syntax`, files are split at definitions. With the extra `vectors` and an embedder, chunks are also found
+by meaning.
 
 async with ripwrap.index.Index("src") as index:
     for result in await index.search("how are cookies stored"):
@@ -56,7 +56,7 @@ _RENAMED = {
 }
 
 
-if not TYPE_CHECKING:  # a type checker would take any name for one of these
+if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any name
 
     def __getattr__(name: str) -> Any:
         if name in _RENAMED:
@@ -64,7 +64,7 @@ if not TYPE_CHECKING:  # a type checker would take any name for one of these
             message = f"ripwrap.index.{name} is deprecated; use ripwrap.index.{new.__name__}"
             warnings.warn(message, DeprecationWarning, stacklevel=2)
             return new
-        if name not in ("DetectedProvider", "detect", "embedder"):  # which load an HTTP client
+        if name not in ("DetectedProvider", "detect", "embedder"):  # these load an HTTP client
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
         from ripwrap.index.embeddings import registry
 

@@ -69,16 +69,20 @@ WINDOW_CHUNKER = Chunker("windows 2", lambda _, text: window_chunks(text))
 """Chunker that splits at lines."""
 
 _TOKENIZER = f"{TOKENIZER} 2"
-"""The tokenizer of full-text search, and the version of the rule that splits identifiers."""
+"""Tokenizer of full-text search, and version of the rule that splits identifiers."""
 
 _FILES_VERSION = "2"
-"""Version of the default choice of files. Version 1 had hidden files and followed links; their text is removed."""
+"""Version of the default choice of files. Version 1 had hidden files and followed links, so an index of that version is
+rebuilt.
+"""
 
 _INDEX_NUMBERS = itertools.count()
 _REFRESH_ATTEMPTS = 3  # while other processes refresh, too
 _UNLIMITED = 2**62
 _TRUST_SECONDS = 60.0
-"""Seconds for which a journal is trusted, because some changes have no event; see `journal.py`."""
+"""Seconds after which the files are listed even if the journal has no change: some changes have no event; see
+`journal.py`.
+"""
 _ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg")
 _GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explain", "refresh", "max_age")
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
@@ -126,18 +130,20 @@ class BaseIndex:
 
         Args:
             root: The directory.
-            location: The directory of the index: `None` for one below the user's cache, the same for all worktrees of a
-                repository; `"project"` for `.ripwrap` in `root`, which git and rg ignore; or a path.
+            location: The directory of the index. `None` is a directory in the user's cache, the same for all worktrees
+                of a repository; `"project"` is `.ripwrap` in `root`, which git and rg ignore. Otherwise a path.
             chunker: How files are split: `"syntax"` at definitions, `"windows"` by lines, `"auto"` at definitions if
                 the extra `syntax` is installed. `"syntax"` needs that extra, and parses in a process of its own,
                 because hostile source may crash a parser. With another chunker, the index is rebuilt.
-            embedder: The model for vectors: `"wordllama"` runs on this machine, without a network; `"provider:model"`,
-                e.g. `"openai:text-embedding-3-small"`, is sent the text of every chunk and query; `"auto"` is the first
-                usable provider of `detect()`, or else wordllama; or an `Embedder`. With `None`, words alone are
-                searched. Needs the extra `vectors`; Google's models need the extra `google`.
-            hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is .34. Up to .5, words have 1 beside it;
-                with 1, they have 0. `search()` can override it for a query. With 0, searches send nothing.
-            rg: Which rg to run: a path, or a bare name to find in PATH; `None` finds one.
+            embedder: The embedding model. `"wordllama"` runs on this machine, without a network. `"provider:model"`,
+                e.g. `"openai:text-embedding-3-small"`, sends the text of every chunk and query to that provider.
+                `"auto"` is the first usable provider of `detect()`, or else wordllama. An `Embedder` is used as it is.
+                With `None`, the index searches words only. Embedders need the extra `vectors`; Google's models need the
+                extra `google`.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34. Words have the weight 1 if
+                this is at most 0.5; above that, their weight falls, down to 0 if this is 1. `search()` can override it
+                for a query. With 0, searches send nothing.
+            rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
             **options: rg's flags, which choose the files; see `FileOptions`. Hidden files (such as `.env`) are left out
                 and links are not followed, unless `hidden=True` and `follow=True` are given.
 
@@ -173,7 +179,7 @@ class BaseIndex:
         self._watches = 0
         self._journal: Journal | None = None
         self._is_excluded: Callable[[str], bool] | None = None
-        """Function that returns True for a path that is never listed; that of a directory ends in a separator."""
+        """Function that returns True for a path that is never listed; the path of a directory ends in a separator."""
         self._hybrid: HybridSearch | None = None
         if embedder is not None:
             from ripwrap.index.embeddings.registry import embedder as make_embedder  # loads an HTTP client
@@ -248,11 +254,11 @@ class BaseIndex:
         return lock
 
     def _limited(self, runner: Runner, timeout: float | None = None, *, lock: bool = True) -> Runner:
-        """Return a runner with a time limit for all that it runs.
+        """Return a runner with one time limit for everything that it runs.
 
         Args:
-            runner: Runs.
-            timeout: Seconds; `None` is for ever.
+            runner: Runner without a time limit.
+            timeout: Seconds; `None` is no limit.
             lock: Hold the lock of the event loop during each call.
         """
         return DeadlineRunner(runner, check_timeout(timeout), self._lock if lock else None)
@@ -292,7 +298,7 @@ class BaseIndex:
 
     def _delete(self) -> None:
         self._last_refresh = None
-        if self._root.is_dir():  # if not, the index cannot be made again
+        if self._root.is_dir():  # otherwise the index could not be rebuilt
             self._store.delete()
 
     async def _refresh(self, run: Runner, progress: ProgressCallback | None, *, rebuild: bool) -> RefreshResult:
@@ -319,7 +325,7 @@ class BaseIndex:
         return done.model_copy(update={"embedded": outcome.embedded, "failed": outcome.failed, "seconds": seconds})
 
     async def _refresh_files(self, run: Runner, progress: ProgressCallback | None) -> RefreshResult:
-        """List the files with rg and write what differs; again if another process has done so meanwhile."""
+        """List the files with rg and index those that differ; start over if another process did so meanwhile."""
         begun = time.monotonic()
         for attempt in range(_REFRESH_ATTEMPTS):
             listed_at = time.monotonic()
@@ -334,7 +340,7 @@ class BaseIndex:
             if done is not None:
                 result, generation = done
                 if listing.errors or any(left_out.reason == "unreadable" for left_out in result.skipped):
-                    position = None  # there is no event when these become readable
+                    position = None  # there is no event when one of them becomes readable
                 self._last_refresh = _FinishedRefresh(view, listed_at, generation, position)
                 return result.model_copy(update={"seconds": time.monotonic() - begun})
         raise AssertionError("unreachable: the last attempt returns a result")
@@ -371,7 +377,7 @@ class BaseIndex:
         return done if insist or self._current_view() == view else None
 
     def _without_own(self, paths: Sequence[str]) -> Sequence[str]:
-        """Return the paths without those of the index itself, which may share its directory with others."""
+        """Return the paths without the index's own files, which may share a directory with other files."""
         own = own_files(self._store.folder, self._root)
         return paths if own is None else [path for path in paths if own.fullmatch(path) is None]
 
@@ -436,7 +442,7 @@ class BaseIndex:
         *,
         embed: bool,
     ) -> VectorSearch:
-        """Embed texts without a vector, if wanted, and the query, unless its vectors are known."""
+        """Embed the query, unless its embedding is `known`; with `embed`, first embed texts that have no embedding."""
 
         async def ask() -> VectorSearch:
             if embed:
@@ -454,7 +460,7 @@ class BaseIndex:
         """Refresh, unless nothing has changed since the last refresh, or it is younger than `max_age`.
 
         Args:
-            run: Runs the calls.
+            run: Runner of the calls.
             max_age: Maximum age of the last refresh by this object, in seconds; `None` accepts only an index that is up
                 to date.
             retry: Refresh in any case, because the index is gone or a file has changed since the last refresh.
@@ -579,7 +585,7 @@ def _choosing_flags(command: Command) -> list[str]:
 
 
 def check_weight(weight: float | None) -> None:
-    """Check the weight of vectors.
+    """Check the weight of embeddings.
 
     Raises:
         ValueError: It is out of range.
@@ -594,7 +600,7 @@ def check_weight(weight: float | None) -> None:
 
 
 def weight_without_embedder_error() -> ValueError:
-    """Return the error for a weight of vectors that has no embedder."""
+    """Return the error for `hybrid_weight` without an embedder."""
     return ValueError(HintedText(_HYBRID_WEIGHT, " needs an embedder; pass ", Hint("embedder")))
 
 

@@ -15,23 +15,24 @@ from ripwrap.results import GrepResult, RankedChunk
 
 
 class Index(BaseIndex):
-    """An index of a folder's files that answers as `rank()` does, and faster.
+    """Index of the files of a directory, which answers as `rank()` does, but faster.
 
-    The index is a directory, which the first refresh makes. It needs tantivy, which the extra `index` installs. Each
-    search refreshes the index first: changed files are read again, so that no answer is stale. Each branch has a view
-    of its own, and content that several branches have is stored once. A damaged index, or one of another version, is
-    rebuilt automatically.
+    The index is stored in a directory of its own, which the first refresh makes. It needs tantivy, which the extra
+    `index` installs. Each search refreshes the index first: changed files are read again, so that no answer is stale.
+    Each branch has a view of its own, and content that several branches have is stored once. A damaged index, or one of
+    another version, is rebuilt automatically.
 
     Several tasks, threads and processes may use an index of the same directory at once: one writes, the others read the
-    state before. A call that is cancelled, interrupted or killed leaves the state before.
+    previous state. A call that is cancelled, interrupted or killed leaves the previous state.
 
-    With an embedder, chunks are found by vectors, too. Without one, which is the default, nothing leaves the machine.
+    With an embedder, chunks are also found by their embeddings. By default there is none, and nothing leaves the
+    machine.
 
     Each method takes a `timeout` in seconds, after which it raises `TimeoutError`. An embedder runs in an event
     loop of its own, in a thread that ends with the call.
 
-    Use it as `with Index(root) as index:`, which closes the file in the end. Or call `close()`, or leave that to
-    the garbage collector.
+    Use it as `with Index(root) as index:`, which closes the index at the end. Or call `close()`, or leave that
+    to the garbage collector.
     """
 
     def refresh(
@@ -47,27 +48,29 @@ class Index(BaseIndex):
         A file with the same size and times as before is not read. Files that are not UTF-8 are indexed as rg reads
         them. The first million bytes of a file are indexed. Unreadable files are logged as warnings.
 
-        All of it is one transaction. Interrupted, it ends within the time that a file takes, and leaves the state
-        before. While another process refreshes the index, this call waits, and then has little or nothing to do.
+        The refresh of files is one transaction. If it is interrupted, it stops after the current file and leaves the
+        previous state. While another process refreshes the index, this call waits, and then has little or nothing to
+        do.
 
-        With an embedder, texts without a vector of its model are then embedded, equal texts once. Vectors are stored
-        batch by batch, so that only batches under way can be lost. One process at a time embeds for an index and a
-        model; the others wait. Failed texts are returned, logged as warnings, and tried again by the next refresh.
+        With an embedder, the texts that have no embedding by its model are embedded afterwards, equal texts only once.
+        Embeddings are stored batch by batch, so that only unfinished batches can be lost. One process at a time embeds
+        for an index and a model; the others wait. The result counts the texts that failed. They are logged as warnings,
+        and the next refresh tries them again.
 
         Args:
-            progress: Called in this thread, at first, after every few files and after the last one, and in another
-                thread after every batch of texts. An exception in it ends the refresh.
-            rebuild: Delete the index first, with the views of all branches and all embeddings. This fixes whatever
-                `check()` finds.
+            progress: Function that is called in this thread at the start, after every few files and after the last
+                file, and in another thread after every batch of texts. An exception in it ends the refresh.
+            rebuild: Delete the index first, with the views of all branches and all embeddings. This fixes every problem
+                that `check()` finds.
             anew: Deprecated name of `rebuild`.
-            timeout: Seconds that this may take, waiting included; `None` is for ever.
+            timeout: Seconds for the call, including all waits; `None` is no limit.
 
         Raises:
             RipwrapError: The index cannot be written, or another program's database is in its place.
             FileNotFoundError: The directory does not exist.
             NotADirectoryError: The path is not a directory.
             BinaryNotFoundError: There is no rg.
-            GlobError, UnknownTypeError, SearchError: rg cannot do this.
+            GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
             TimeoutError: It took more than `timeout` seconds.
         """
         if anew is not None:
@@ -87,34 +90,34 @@ class Index(BaseIndex):
     ) -> list[RankedChunk]:
         """Find the chunks that answer a question in words, or define a symbol, the best first.
 
-        Chunks are ranked as by `rank()`, out of all files and not only out of the 40 most promising ones. The weight of
+        Chunks are ranked as by `rank()`, but from all files and not only from the 40 most promising ones. The weight of
         a word is counted over all branches in the index; results are of the current branch alone.
 
-        With an embedder, at most 128 texts without a vector are embedded first; `refresh()` embeds all. If some have no
-        vector yet, or vectors are unavailable and words answer alone, the reasons of each result say so. An embedder
-        that does not answer is tried for a moment only, and not again for half a minute; `refresh()` has more patience.
-        The vectors of the last 64 queries are kept in this process, and such a query is not sent again.
+        With an embedder, at most 128 texts that have no embedding are embedded first; `refresh()` embeds all. If some
+        texts have no embedding yet, or if the embedder fails and only words are searched, the reasons of each result
+        say so. A search waits only briefly for an embedder, and after a failure does not ask it again for half a
+        minute; `refresh()` waits longer. The embeddings of the last 64 queries are cached in this process, so these
+        queries are not sent again.
 
         Args:
-            query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar"; "where is CookieJar defined" is
-                one.
-            limit: Maximum number of results; `None` gives all that are ranked, which are some hundred.
+            query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar" or "where is CookieJar defined".
+            limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
             refresh: Refresh first. If false, answers are as old as the last refresh, without the chunks of files that
                 have changed since: the index does not store their text.
-            max_age: Maximum age of the last refresh, in seconds. If this `Index` has listed the files of the same
-                branch less than that ago, the search does not refresh. `None` refreshes each time.
-            hybrid_weight: Weight of vectors in the score, from 0 to 1; `None` is that of the index. With 0, words alone
-                answer, and nothing is sent: neither the query nor texts without a vector.
-            timeout: Seconds that this may take, waiting included; `None` is for ever.
+            max_age: Maximum age of the last refresh, in seconds. The search does not refresh if this object listed the
+                files of the same branch less than `max_age` seconds ago. `None` refreshes each time.
+            hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is the weight of the index. With 0,
+                only words are searched, and nothing is sent: neither the query nor texts without an embedding.
+            timeout: Seconds for the call, including all waits; `None` is no limit.
 
         Raises:
-            ValueError: There is no word in the query, `limit` or `max_age` is negative, or `hybrid_weight` is out of
-                range, or above 0 without an embedder.
+            ValueError: The query has no word; `limit` or `max_age` is negative; or `hybrid_weight` is out of range, or
+                is above 0 without an embedder.
             TypeError: `limit` is not an int, or `max_age` or `hybrid_weight` is not a number.
-            RipwrapError: The index cannot be used, or with `refresh=False` was not made yet.
+            RipwrapError: The index cannot be used, or there is none yet and `refresh` is false.
             TimeoutError: It took more than `timeout` seconds.
 
-        With `refresh`, it raises what `refresh()` raises, too.
+        With `refresh`, it also raises what `refresh()` raises.
         """
         return run_blocking(
             self._search(
@@ -142,8 +145,8 @@ class Index(BaseIndex):
     ) -> GrepResult:
         """Search the files for a regular expression as `grep()` does, with the same answer, and faster.
 
-        An index of trigrams, sequences of three bytes, says which files may have a match, and rg searches only these
-        files. The first call makes that index, at about 20 MB of text a second. Each later call adds new content.
+        An index of trigrams (sequences of three bytes) tells which files may have a match, and rg searches only these
+        files. The first call builds the index of trigrams, about 20 MB of text per second. Later calls add new content.
 
         The call looks up the literals that every match contains: `foo` and `bar` for `foo.*bar`, and one of the two for
         `foo|bar`. A literal has at least three bytes, and only ASCII characters if case is ignored. A pattern such as
@@ -158,8 +161,8 @@ class Index(BaseIndex):
             limit: Maximum number of matches on the page, over all files; `None` returns all and holds them in memory.
             max_files: Maximum number of files on the page; `None` is no limit.
             offset: Number of matches before the page: the `next_offset` of the previous page.
-            timeout: Seconds that rg may take to search, without the refresh; `None` is no limit. The answer then has
-                the matches found until then.
+            timeout: Seconds that rg may take to search, without the refresh; `None` is no limit. After that time rg is
+                stopped, and the answer has the matches found so far.
             explain: See `grep()`. The further searches that it makes search all files.
             refresh: Refresh first. If false, the files are those of the last refresh, and a match may be missing in a
                 file that has changed since.
@@ -168,7 +171,7 @@ class Index(BaseIndex):
                 chooses others, by `glob` or `hidden` for example, rg searches without the index, and `candidates` and
                 `files_total` are `None`.
 
-        Raises what `grep()` and `refresh()` raise, and `RipwrapError` if there is no index yet with `refresh=False`.
+        Raises what `grep()` and `refresh()` raise, and `RipwrapError` if `refresh` is false and there is no index yet.
         """
         request = self._grep_request(pattern, limit, max_files, offset, timeout, options, explain=explain)
         return run_blocking(self._grep(self._runner(), request, refresh=refresh, max_age=max_age))
@@ -176,9 +179,9 @@ class Index(BaseIndex):
     def watch(self, *, timeout: float | None = None) -> Generator[RefreshResult]:
         """Refresh now, and again whenever files have changed, half a second after the last change.
 
-        The first item is the result of the first refresh. Another one follows for each later refresh that found a
-        difference, or another branch. Changes behind symbolic links, and of ignored files, are not reported; changes in
-        a tree that is never quiet are reported after ten seconds. Needs the extra `watch`.
+        The first item is the result of the first refresh. Another item follows for each later refresh that found
+        changed files or another branch. Changes of ignored files and behind symbolic links are not reported. If files
+        change all the time, changes are reported after ten seconds. Needs the extra `watch`.
 
         Searches do not need this: they refresh the index themselves. But on Linux, searches with this `Index` list no
         files while the generator is open and nothing has changed. A search sees each change that was made before it
@@ -195,7 +198,7 @@ class Index(BaseIndex):
             RipwrapError: watchfiles is not installed, or the system's limit of watched directories is reached.
             TimeoutError: It took more than `timeout` seconds.
 
-        It raises what `refresh()` raises, too; all of it comes from iterating.
+        It also raises what `refresh()` raises. The iteration raises all of these errors, not the call.
         """
         from ripwrap.index.watch import watch_blocking
 
@@ -209,8 +212,8 @@ class Index(BaseIndex):
     def check(self, *, timeout: float | None = None) -> CheckResult:
         """Check whether the index is sound, and say what to do if it is not.
 
-        All of the index is read, which may take a second. No lock is waited for: while another process writes, the
-        check of full-text search is left out.
+        The check reads the whole index, which may take a second. It waits for no lock: while another process writes,
+        full-text search is not checked.
         """
         return run_blocking(self._check(self._runner(lock=False, timeout=timeout)))
 
@@ -234,9 +237,9 @@ class Index(BaseIndex):
         return run_blocking(self._prune(self._runner(timeout=timeout)))
 
     def close(self) -> None:
-        """Close the file, and end the process that splits files; a later call opens them again.
+        """Close the index's files, and end the process that splits files; a later call starts both again.
 
-        It waits for calls of other threads that are using the file.
+        It waits until the calls of other threads have ended.
         """
         self._close()
 

@@ -1,8 +1,8 @@
-"""The branch of a directory, which names its view in the index; read from `.git` without git.
+"""Read the branch of a directory from `.git`, without running git. The branch is the name of a view in the index.
 
-The layout of `.git` is that of https://git-scm.com/docs/gitrepository-layout. A directory from elsewhere may have a
-hostile `.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. A file that
-cannot be read counts as empty.
+The layout of `.git` is that of https://git-scm.com/docs/gitrepository-layout. A downloaded directory may have a hostile
+`.git`. So only regular files are read, up to a maximum size. A pipe or device is never opened. A file that cannot be
+read counts as empty.
 """
 
 import os
@@ -28,7 +28,7 @@ _OPEN_FLAGS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getatt
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Repository that a directory belongs to.
+    """Git repository that a directory belongs to.
 
     Attributes:
         top: Directory that has `.git`.
@@ -51,7 +51,7 @@ def repository_of(root: Path) -> Repository | None:
 
 
 def view_of(root: Path) -> str:
-    """Return the name of the current view of a directory: its branch, or a name that says that there is none."""
+    """Return the name of the current view of a directory: its branch, or one of the names above if there is none."""
     repository = repository_of(root)
     return NO_REPOSITORY if repository is None else _read_branch(repository.git)
 
@@ -167,7 +167,7 @@ def _read(path: Path, max_bytes: int) -> bytes:
     _check_regular(os.stat(path))  # first, because to open a device may have an effect
     descriptor = os.open(path, os.O_RDONLY | _OPEN_FLAGS)
     with open(descriptor, "rb") as file:
-        _check_regular(os.fstat(descriptor))  # the path may name another file by now
+        _check_regular(os.fstat(descriptor))  # another file may be at the path by now
         content = file.read(max_bytes + 1) or b""  # `None` if the read would block
     if len(content) > max_bytes:
         raise ValueError("too large")

@@ -17,17 +17,17 @@ from ripwrap._text import is_binary
 
 _CLOCK_STEP_NS = 50_000_000
 _COARSE_CLOCK_STEP_NS = 2_000_000_000
-"""Nanoseconds, in which a file may change twice and keep its times.
+"""Nanoseconds within which a file may change twice and keep the same times.
 
-The clock of a file system goes in steps: of some milliseconds on Linux, of two seconds on FAT. Times in whole
-milliseconds are taken for those of a coarse clock. Git has the same problem: https://git-scm.com/docs/racy-git.
+The clock of a file system goes in steps: of some milliseconds on Linux, of two seconds on FAT. If a time is a whole
+number of milliseconds, the clock is assumed to be coarse. Git has the same problem: https://git-scm.com/docs/racy-git.
 """
 
 MAX_WHOLE_BYTES = 16_000_000
 """Maximum size of a file that is read as a whole, in bytes. A larger file has no trigrams, and a change after its
 indexed part is not noticed."""
 
-_BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in them
+_BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in their first 8 KiB
 _DIGEST_BYTES = 16
 _STATE = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_mode")
 
@@ -43,12 +43,12 @@ class FileContent:
     """Content of a file.
 
     Attributes:
-        stamp: Stamp of the file before it was read; of an unknown size if the file may change without a new stamp.
+        stamp: Stamp of the file before it was read; its size is -1 if the file may change without a new stamp.
         raw: Bytes that are indexed.
         whole: All bytes; `None` if the file is larger than `MAX_WHOLE_BYTES`.
         digest: Digest of `whole`, or of `raw` if the file is larger than `MAX_WHOLE_BYTES`.
         source: Text; `None` if the file is binary.
-        cut: The file is longer than its text here.
+        cut: True if the file is longer than the part that is indexed.
     """
 
     stamp: Stamp
@@ -152,13 +152,13 @@ def why_unreadable(root: str, path: str, *, follow: bool) -> str | None:
 
 
 def is_replaced(root: str, path: str, *, follow: bool) -> bool:
-    """Return whether a path is gone or no file any more, such as a link that may lead out of the root."""
+    """Return whether a path is gone or is no longer a regular file, but for example a link out of the root."""
     try:
         os.close(open_regular_file(root, path, follow=follow))
     except FileNotFoundError:
         return True
     except OSError:
-        return False  # rg says why it cannot be read
+        return False  # rg reports why it cannot be read
     return False
 
 
@@ -205,7 +205,7 @@ class Span(NamedTuple):
 class IndexedFile:
     """A file as it was indexed. It is read when the text of one of its chunks is needed.
 
-    A file with the stamp that the index has is taken as unchanged. Any other file is read and hashed.
+    A file that still has the stamp stored in the index counts as unchanged. Any other file is read and hashed.
 
     Attributes:
         path: Path, relative to the root.
@@ -214,12 +214,12 @@ class IndexedFile:
     """
 
     def __init__(self, root: str, path: str, stamp: Stamp, digest: bytes, *, follow: bool) -> None:
-        """Read nothing yet.
+        """Set up; nothing is read yet.
 
         Args:
             root: Directory of the path.
             path: Path, relative to the root.
-            stamp: Stamp that the index has.
+            stamp: Stamp that is stored in the index.
             digest: Digest of the content; see `FileContent`.
             follow: Follow links.
         """

@@ -1,9 +1,9 @@
-"""A journal of a directory says whether a file may have changed between two calls, without listing any files.
+"""A journal of a directory tells whether a file may have changed between two calls, without listing any files.
 
 Linux queues the event of a change before the call that makes the change returns (inotify(7)). So if there is no event,
-no call that has returned has changed a file. watchfiles cannot say that: it reads the events in a thread, at an unknown
-time, and does not say when the system dropped some. It also subscribes to the event of each file that is opened:
-80,000 for a search of Linux.
+no call that has returned has changed a file. watchfiles cannot tell that: it reads the events in a thread, at an
+unknown time, and does not report that the system dropped some. It also subscribes to the event of each file that is
+opened: 80,000 for a search of Linux.
 
 There are no events for changes through a memory mapping (mmap(2)), through a hard link in another directory, or below a
 directory that is mounted later. So a caller has to list the files from time to time.
@@ -85,7 +85,7 @@ class Journal:
         Args:
             root: Directory, as a real path.
             own: Pattern of the relative paths whose changes do not count.
-            ignore_files: Further files whose changes count.
+            ignore_files: Further files whose changes count, outside of `root`.
             is_excluded: Function that returns True for a relative path whose changes do not count, and that is not
                 opened; the path of a directory ends in a separator.
             clock: Function that returns the time in seconds.
@@ -133,7 +133,7 @@ class _Watched:
         changes: Number of changes so far.
         folders: Relative path of each directory, by the number of its watch.
         new: Relative paths of directories to watch.
-        outside: Paths of git's own ignore files of repositories in the root.
+        outside: Paths of `.git/info/exclude` of the repositories in the root.
     """
 
     def __init__(
@@ -301,7 +301,7 @@ class _Inotify:
                 number = _checked(libc.inotify_add_watch(self._descriptor, name, _WATCH_MASK))
                 if watched.folders.get(number) == folder:
                     continue  # it was watched and read before
-                pending += watched.subfolders(folder)  # read after it is watched, so that none is missed
+                pending += watched.subfolders(folder)  # read after it is watched, so that no subdirectory is missed
             except OSError as error:
                 if error.errno not in _GONE_ERRNOS or not folder:
                     raise
@@ -370,9 +370,9 @@ def _state(path: str) -> tuple[int, ...] | None:
 
 
 def _outside_files(root: Path) -> Iterator[str]:
-    """Yield the paths of the ignore files outside of a directory that rg applies in it.
+    """Yield the paths of the ignore files outside of a directory that rg applies to the files in it.
 
-    A file that git's setting `core.excludesFile` names is not among them.
+    The file that git's setting `core.excludesFile` names is not included.
     """
     for folder in root.parents:
         yield from (os.path.join(folder, name) for name in _IGNORE_FILES)
@@ -389,7 +389,7 @@ def _check_local(root: str) -> None:
     """Check that no other machine can write to a directory.
 
     Raises:
-        OSError: One can.
+        OSError: Another machine can write to it.
     """
     if not is_local(root, os.fsdecode(Path("/proc/self/mountinfo").read_bytes())):
         raise OSError(errno.ENOTSUP, "a network file system", root)

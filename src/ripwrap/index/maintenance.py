@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import sqlite3
     from sqlite3 import Connection
 
-MIN_FREE_BYTES = 1_000_000  # free bytes, and a quarter of all, above which the file is compacted
-_MAX_NAMES = 10  # views that a message names
+MIN_FREE_BYTES = 1_000_000  # the file is compacted if at least so many bytes and a quarter of the file are free
+_MAX_NAMES = 10  # maximum number of views that a message names
 _UNUSED_BLOBS = "SELECT id FROM blob WHERE id NOT IN (SELECT blob FROM tree WHERE blob IS NOT NULL) ORDER BY id"
 
 Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
@@ -28,7 +28,7 @@ Remedy: TypeAlias = Literal["rebuild", "refresh", "prune"]
 
 
 def get_status(store: Store, view: View, embedder: EmbedderInfo | None) -> IndexStatus:
-    """Return the status of an index, made by any chunker; one that cannot be used is not built, and has a message."""
+    """Return the status of an index, made by any chunker; for an unusable index, a message gives the reason."""
     import sqlite3
 
     none = _empty_status(store, view, embedder)
@@ -113,7 +113,7 @@ def _time_of(nanoseconds: int) -> datetime:
 
 
 def _why_outdated(store: Store, versions: Mapping[str, str]) -> Iterator[HintedText]:
-    """Yield the reason why the next refresh rebuilds an index; nothing if it does not."""
+    """Yield the reason why the next refresh rebuilds an index; yield nothing if it does not."""
     made, wanted = versions.get("chunker", ""), store.versions["chunker"]
     if made != wanted:
         name = made.partition(" ")[0]
@@ -232,7 +232,7 @@ _PRUNE = Hint(kind="call", target="prune")
 _REFRESH = Hint(kind="call", target="refresh")
 NO_INDEX = HintedText("There is no index yet; ", _REFRESH, " makes it.")
 _WRONG_SIZE_MESSAGE = HintedText(
-    "Vectors are not of the size that their model's have; searches leave them out, ",
+    "Some vectors do not have the size of their model's vectors. Searches leave them out,  ",
     _PRUNE,
     " removes them, and the next ",
     _REFRESH,
@@ -264,13 +264,13 @@ _RULES = (
 
 
 def prune(store: Store) -> PruneResult:
-    """Remove the views that are gone, and the content that no view has; make no index where there is none."""
+    """Remove the views whose branch or directory is gone, and the content that no view has; do not make an index."""
     done = store.run_if_current(lambda database: _prune(database, store, vectors=True))
     return done or PruneResult(views=(), blobs=0, chunks=0, vectors=0, bytes=0)
 
 
 def prune_views(store: Store) -> tuple[str, ...]:
-    """Remove the views that are gone, and the content that no view has; keep all vectors.
+    """Remove the views whose branch or directory is gone, and the content that no view has; keep all vectors.
 
     Returns:
         The names of the views. Nothing is written if there is nothing to remove, or if the index is read-only.

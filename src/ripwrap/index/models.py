@@ -1,4 +1,4 @@
-"""Results of an index, as frozen models, and values that modules of the index exchange."""
+"""Frozen models of the results of an index, and values that modules of the index exchange."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Progress(BaseModel, frozen=True):
         total: Number of new or changed files.
         chunks: Number of chunks written.
         embedded: Number of texts embedded.
-        to_embed: Number of texts that had no vector.
+        to_embed: Number of texts that had no embedding at the start.
     """
 
     files: int
@@ -59,7 +59,7 @@ class Skipped(BaseModel, frozen=True):
 
 
 class EmbeddingFailure(BaseModel, frozen=True):
-    """Texts that could not be embedded. The next refresh tries again. Until then words alone find them.
+    """Texts that could not be embedded; the next refresh tries them again, and until then only words find them.
 
     Attributes:
         reason: Kind of failure; see `EmbeddingError`.
@@ -83,7 +83,8 @@ class RefreshResult(BaseModel, frozen=True):
         skipped: Files that are left out, by reason. Binary files are read again when they change, unreadable ones by
             each refresh.
         cut: Number of files of which only the first million bytes are indexed.
-        chunks: Number of chunks written; content that the index had already, e.g. from another branch, is not written.
+        chunks: Number of chunks written. Content that the index already has, e.g. from another branch, is not written
+            again.
         seconds: Duration in seconds, from the listing of the files to the last text that was embedded.
         embedded: Number of texts embedded; equal chunks are one text.
         failed: Texts that could not be embedded, by reason.
@@ -126,12 +127,12 @@ class IndexView(BaseModel, frozen=True):
 
 
 class IndexedModel(BaseModel, frozen=True):
-    """Embedding model that has vectors in an index.
+    """Embedding model that has embeddings in an index.
 
     Attributes:
         name: Model, as `provider:model`.
-        dimension: Number of values in a vector.
-        vectors: Number of vectors, of all views; equal chunks share one.
+        dimension: Number of values in an embedding.
+        vectors: Number of embeddings, of all views; equal chunks share one.
     """
 
     name: str
@@ -151,15 +152,17 @@ class IndexStatus(BaseModel, frozen=True):
         bytes: Size of the index on disk, with all views.
         view: Name of the current view.
         views: All views.
-        models: All embedding models that have vectors in the index, also those that this `Index` does not use.
+        models: All embedding models that have embeddings in the index, including those that this `Index` does not use.
         location: Directory of the index.
         schema_version: Version of the tables.
-        chunker: Name and version of the index's chunker; without an index, of the chunker that would make it.
+        chunker: Name and version of the chunker that made the index; if there is no index, of the chunker that would
+            make it.
         model: Embedding model, as `provider:model`; `None` without an embedder.
         dimension: Number of values in a vector; `None` until it is known.
-        lacking: Number of texts of the current view without a vector; 0 without a model.
+        lacking: Number of texts of the current view that have no embedding; 0 without an embedder.
         changed_at: Time of the last refresh that wrote to the current view; `None` if there was none.
-        sent: Sentences that say what is sent where; empty without a model, because then nothing leaves the machine.
+        sent: Sentences that say which texts are sent to which address; empty without an embedder, because then nothing
+            leaves the machine.
         sent_texts: Number of texts and queries that were sent to the model since the index was made, by all processes;
             a retry counts again.
         sent_characters: Number of their characters.
@@ -200,7 +203,7 @@ class CheckResult(BaseModel, frozen=True):
         orphans: Number of contents that no view has; `prune()` removes them.
         chunker: Name and version of the chunker; empty if there is no index, or it cannot be read.
         views: All views.
-        models: All embedding models that have vectors.
+        models: All embedding models that have embeddings in the index.
         messages: Problems and notes, each with what to do.
     """
 
@@ -224,7 +227,7 @@ class PruneResult(BaseModel, frozen=True):
         views: Names of the removed views, whose branch or directory is gone.
         blobs: Number of removed contents of files.
         chunks: Number of removed chunks.
-        vectors: Number of removed vectors.
+        vectors: Number of removed embeddings.
         bytes: Bytes that were freed on disk.
     """
 
@@ -236,19 +239,19 @@ class PruneResult(BaseModel, frozen=True):
 
 
 Pool: TypeAlias = Sequence[tuple[int, float]]
-"""Numbers of chunks with their scores, the best first. Scores of two pools do not compare."""
+"""Numbers of chunks with their scores, the best first. Scores of different pools are not comparable."""
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSearch:
-    """The ranking of a query by vectors, and why it is missing or incomplete.
+    """Ranking of a query by embeddings, and the reason if it is missing or incomplete.
 
     Attributes:
-        search: Returns the pool of a view, with cosines, or `None` if the view has no vectors; `None` if vectors cannot
-            be searched.
-        weight: Weight of vectors in the score, from 0 to 1; `None` is the default.
-        unavailable: Reason why vectors cannot be searched; empty if they can.
-        incomplete: Sentence about the vectors that are missing; empty if none is.
+        search: Function that returns the pool of a view, with cosines, or `None` if the view has no vectors. The
+            attribute is `None` if vectors cannot be searched.
+        weight: Weight of embeddings in the score, from 0 to 1; `None` is the default.
+        unavailable: Reason why vectors cannot be searched; empty if they can be.
+        incomplete: Sentence about the texts that have no vector yet; empty if all have one.
     """
 
     search: "Callable[[Connection, int], Pool | None] | None"
@@ -264,8 +267,8 @@ class EmbedderInfo:
     Attributes:
         name: The model, as `provider:model`.
         dimension: Number of values in a vector; `None` until it is known.
-        destination: Where texts are sent, in a sentence.
-        sent: Numbers of texts and of characters that were sent, as far as the index does not have them yet.
+        destination: Sentence about the destination of texts.
+        sent: Numbers of texts and characters that were sent and are not yet counted in the index.
     """
 
     name: str

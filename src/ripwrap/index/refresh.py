@@ -1,11 +1,11 @@
 """A refresh: compare the files with their view in the index, and write the differences in one transaction.
 
-A refresh first compares a digest of the paths, sizes and times of all files. If it is that of the last refresh, it does
-nothing else. A file with the same size and times as before is not read. Any other file is read and hashed. It is split
-into chunks only if the index does not have this content under this path yet. A file that could not be read is tried by
-each refresh, because its times need not change when it becomes readable; until then its row stays. At the end, content
-that no view has is removed, because the statistics of full-text search count it. The index then ranks as a new one
-would; see `storage/postings.py`.
+A refresh first compares a digest of the paths, sizes and times of all files with that of the last refresh. If they are
+equal, the refresh is done. A file with the same size and times as before is not read. Any other file is read and
+hashed. It is split into chunks only if the index does not have this content under this path yet. Each refresh tries an
+unreadable file again, because its times may stay the same when it becomes readable; until then its row stays. At the
+end, content that no view has is removed, because the statistics of full-text search count it. The index then ranks as a
+new one would; see `storage/postings.py`.
 """
 
 import logging
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("ripwrap")
 
 _FILES_PER_PROGRESS = 64
-_CHUNKS_PER_CHECKPOINT = 2_000  # after as many chunks, the write-ahead log is large
+_CHUNKS_PER_CHECKPOINT = 2_000  # after so many chunks, the write-ahead log is large
 _PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # of a `Row`
 _UNKNOWN_STAMP = (-1, 0, 0)  # equals no stamp of a file, so that the next refresh reads the file
 
@@ -60,9 +60,9 @@ class Chunker:
 
     Attributes:
         version: Name and version; an index that was made with another one is rebuilt.
-        chunks_of: Returns the chunks of a file, given its path and text. They cover all of the text, in the order of
-            their start. They may overlap.
-        close: Frees resources; `chunks_of` may be called again afterwards.
+        chunks_of: Function that returns the chunks of a file, given its path and text. They cover all of the text, in
+            the order of their start. They may overlap.
+        close: Function that frees resources; `chunks_of` may be called again afterwards.
     """
 
     version: str
@@ -80,7 +80,7 @@ class _Counts:
         chunks: Number of chunks written.
         unreadable: Reasons why files cannot be read, by path.
         touched: Paths of new and changed files.
-        released: Numbers of contents that a file had before.
+        released: Numbers of contents that files no longer have.
     """
 
     added: int = 0
@@ -102,16 +102,16 @@ def refresh(
     *,
     insist: bool = False,
 ) -> tuple[RefreshResult, int | None] | None:
-    """Make a view agree with the files that are listed.
+    """Update a view to the listed files.
 
     Args:
         database: The index.
         postings: Its full-text search.
         view: The view.
         paths: Files of the view, relative to its root.
-        chunker: Splits files.
+        chunker: Chunker of the files.
         expected: Generation of the view before the files were listed.
-        progress: Called in this thread, after every few files.
+        progress: Function that is called in this thread, after every few files.
         insist: Write although another process has refreshed the view since the files were listed.
 
     Returns:
@@ -124,7 +124,7 @@ def refresh(
     # another process. The generation of the view tells whether another process has refreshed it meanwhile. In that case
     # the list of paths may be stale: the caller lists again, and on the last attempt writes anyway, so the loop ends.
     # All rows are written in one transaction (https://sqlite.org/isolation.html): searches see the state before or
-    # after it, also if this process is killed.
+    # after the transaction, even if this process is killed.
     found, unreadable_paths = read_stamps(view.root, paths, follow=view.follows)
     counts = _Counts(unreadable=unreadable_paths)
     with postings.reading(database) as reader:
@@ -226,7 +226,7 @@ def _write_differences(
     for blob in sorted(counts.released):
         check()
         remove_unused(database, blob)
-    # A row that the next refresh must check has a stamp that no file has, so that refresh finds another digest.
+    # A row that the next refresh must check has a stamp that no file has, so the next refresh finds another digest.
     rows = sorted(known.values(), key=_PATH)
     set_stamps_digest(database, number, Stamps.of([*map(_PATH, rows)], map(_STAMP, rows)).digest())
     if progress is not None:

@@ -1,4 +1,4 @@
-"""Search in an index: join the chunks that words and vectors find, then rank them as without an index."""
+"""Search in an index: join the chunks found by words with those found by embedding, and rank them as `rank()` does."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _NAMES: dict[tuple[str, bytes, int], str] = {}
-"""Names of definitions around lines, by path, digest and line: a cache, because finding one is slow."""
+"""Cache of the names of definitions around lines, by path, digest and line, because finding a name is slow."""
 _MAX_NAMES = 20_000
 
 VECTOR_WEIGHT = 0.34
-"""Weight of vectors in the score, where words have 1."""
+"""Default weight of embeddings in the score; the weight of words is 1."""
 
-# Chunks that a view has, with path and start. CROSS JOIN keeps SQLite to this order of the tables, so that it starts
+# Chunks that a view has, with path and start. CROSS JOIN makes SQLite join the tables in this order, so that it starts
 # from the few chunks of the list: https://sqlite.org/optoverview.html, 'Manual Control of Query Plans'.
 _IN_VIEW = (
     " FROM chunk CROSS JOIN blob ON blob.id = chunk.blob"
@@ -46,9 +46,9 @@ class Found:
     Attributes:
         chunks: Results, the best first.
         changed: True if files have changed since they were indexed, so that their chunks are missing in `chunks`.
-        by_vectors: True if the chunks were ranked by vectors, too.
-        unavailable: Reason why vectors were not searched; empty if they were, or without an embedder.
-        incomplete: Sentence about the vectors that are missing; empty if none is.
+        by_vectors: True if the ranking used embeddings.
+        unavailable: Reason why embeddings were not used; empty if they were, or if there is no embedder.
+        incomplete: Sentence about the texts that have no embedding yet; empty if all have one.
     """
 
     chunks: list[RankedChunk]
@@ -58,8 +58,8 @@ class Found:
     incomplete: str = ""
 
     def explained(self) -> list[RankedChunk]:
-        """Return the results; their reasons also say which vectors are missing."""
-        note = f"without vectors: {self.unavailable}" if self.unavailable else f"{self.incomplete}"
+        """Return the results; their reasons also say if embeddings were not used, or if some are missing."""
+        note = f"without embeddings: {self.unavailable}" if self.unavailable else f"{self.incomplete}"
         if not note:
             return self.chunks
         return [chunk.model_copy(update={"reasons": (*chunk.reasons, note)}) for chunk in self.chunks]
@@ -82,8 +82,8 @@ def search(
         view: The view.
         number: Its number.
         query: The query.
-        limit: Maximum number of results; `None` gives all that are ranked.
-        vectors: Ranking of the query by vectors; `None` without an embedder.
+        limit: Maximum number of results; `None` returns all ranked chunks.
+        vectors: Ranking of the query by embeddings; `None` without an embedder.
     """
     log_remark(query)
     similar = vectors.search(database, number) if vectors is not None and vectors.search is not None else None
@@ -91,7 +91,7 @@ def search(
     if vectors is not None and similar is not None:
         weight, incomplete = VECTOR_WEIGHT if vectors.weight is None else vectors.weight, vectors.incomplete
     elif vectors is not None:
-        unavailable = vectors.unavailable or "no chunk has one"
+        unavailable = vectors.unavailable or "no chunk has an embedding"
     match = postings.match(query.words)
     defined = _find_definitions(database, query.symbols)
     words = _word_pool(database, match, number, defined) if weight < 1 else ()
@@ -107,7 +107,7 @@ def search(
 
 
 def _word_pool(database: "Connection", match: WordMatches, view: int, defined: Collection[int]) -> Pool:
-    """Return the chunks of a view that are best by BM25, and those among the chunks in `defined`.
+    """Return the chunks of a view with the highest BM25, and the chunks in `defined` that have a word of the query.
 
     The weight of a word is counted over all views. Chunks of other views are dropped afterwards. Chunks with the same
     score are in the order of path and start, so that the order in which files were indexed does not matter.
@@ -139,7 +139,7 @@ def _select(database: "Connection", statement: str, values: Sequence[Any]) -> It
 
 
 def _keep_in_view(database: "Connection", view: int, rows: Collection[int]) -> dict[int, tuple[bytes, int]]:
-    """Map the chunks that a view has to the path and start by which they are ordered; drop the others."""
+    """Map each chunk that a view has to its path and start, by which chunks are sorted; drop other chunks."""
     check()
     order: dict[int, tuple[bytes, int]] = {}
     for some in batches(list(rows)):
@@ -156,7 +156,7 @@ class _StoredChunk:
     Attributes:
         file: The file.
         span: Position in the file.
-        symbol: Definition that the chunk is or is in, if known.
+        symbol: Name of the definition that the chunk is, or that contains it; `None` if unknown.
         names: Symbols of the query that the chunk defines.
     """
 
@@ -194,7 +194,7 @@ def _read_candidates(
         view: The view.
         number: Its number.
         defined: Symbols of the query that chunks define, by chunk.
-        files: Where the files are added.
+        files: Map to which the files are added.
         words: BM25 of chunks.
         similar: Cosines of chunks.
     """

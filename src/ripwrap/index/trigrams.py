@@ -1,9 +1,9 @@
-"""Trigrams of files, for `Index.grep()`: find the files that may have some literals.
+"""Trigrams of files, for `Index.grep()`: find the files that may contain given literals.
 
-A document in a directory of tantivy has the number of a content and its trigrams. They are those of its bytes, each
-read as a character of Latin-1, with folded case (`_ripgrep/literals.py`). A file that has a literal has all trigrams of
-the literal.
-The column `trigrams` of the table `blob` says which contents have a document. Any other file is always a candidate:
+A document in a directory of tantivy has the number of a content and its trigrams. The trigrams are sequences of three
+bytes, each byte read as a character of Latin-1, with folded case (`_ripgrep/literals.py`). A file that contains a
+literal has all trigrams of the literal. The column `trigrams` of the table `blob` tells which contents have a document.
+Any other file is always a candidate:
 
 - a file without a text in the index: binary or unreadable;
 - a file that is larger than `MAX_WHOLE_BYTES`, or has a NUL after the part that is indexed as text, or after a byte
@@ -50,7 +50,7 @@ _MIN_WASTE = 2_000
 _ATTEMPTS = 3
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ANYTHING = b"any"
-"""Any literal, to index the new contents of a view."""
+"""An arbitrary literal; looking it up indexes the new contents of a view."""
 _INDEXED, _NEVER = 1, 0
 """Values of the column `trigrams`; it is NULL for a content that has not been read yet."""
 
@@ -69,7 +69,7 @@ _SELECT_PATHS = "SELECT path FROM tree WHERE view = ? AND blob IN ({})"
 
 
 class TrigramState(NamedTuple):
-    """Row of the database about its directory of trigrams.
+    """Row of the database that describes its directory of trigrams.
 
     Attributes:
         folder: Name of the directory.
@@ -84,7 +84,7 @@ class TrigramState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
-    """Files of a view that may have some literals.
+    """Files of a view that may contain given literals.
 
     Attributes:
         total: Number of files of the view.
@@ -97,7 +97,7 @@ class FoundFiles:
     unsure: tuple[str, ...]
 
     def without_replaced(self, view: View) -> "FoundFiles":
-        """Return the paths that are still regular files: a link would be followed by rg, and a pipe waited for.
+        """Return the paths that are still regular files, because rg would follow a link and wait for a pipe.
 
         Raises:
             TimeoutError: The caller is cancelled.
@@ -113,7 +113,7 @@ class Trigrams:
     """Trigrams of the files of an index; one thread at a time may use it."""
 
     def __init__(self, store: Store) -> None:
-        """Name the index; nothing is opened."""
+        """Set up; nothing is opened yet."""
         self._store = store
         self._opened: EngineFolder | None = None
 
@@ -271,7 +271,7 @@ class Trigrams:
             _change_count(database, engine.searcher().num_docs - state.documents)
 
     def _reset(self, database: "Connection", why: str) -> None:
-        """Forget all trigrams, unless another process has done so."""
+        """Delete all trigrams, unless another process has done so."""
         damaged = None if self._opened is None else self._opened.path.name
         with write_transaction(database):
             state = _state_of(database)
@@ -399,7 +399,7 @@ def _not_replaced(view: View, paths: Iterable[str]) -> Iterator[str]:
 def _read(view: View, path: str, digest: bytes) -> bytes | None:
     """Return the bytes of a file; `None` if they no longer have that digest.
 
-    For a file that is too large for trigrams, return a NUL, as of a binary file.
+    For a file that is too large for trigrams, return a NUL byte, so that it counts as binary.
     """
     with suppress(OSError):
         found = read_file(view.root, path, follow=view.follows)

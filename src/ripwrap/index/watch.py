@@ -1,7 +1,7 @@
 """Watch a directory, and keep its index up to date while files change; needs the extra `watch` (watchfiles).
 
-A worker thread waits for changes, and only while the consumer waits for the next item. Across a `yield`, only the
-system's handle is open, and the thread inside watchfiles that reads it. Closing the generator ends both.
+A worker thread waits for changes, but only while the consumer waits for the next item. Across a `yield`, only the
+system's handle and watchfiles' own thread, which reads the handle, stay open. Closing the generator ends both.
 """
 
 import math
@@ -27,14 +27,14 @@ from ripwrap.index.storage.files import own_files
 QUIET_SECONDS = 0.5
 """Seconds without a change before a refresh: an editor, or git, changes several files at once."""
 
-_MAX_DELAY_SECONDS = 10.0  # after the first change, although files still change
-_GROUPING_MS = 50  # watchfiles collects changes for so long, and then looks at the stop event
-_POLL_INTERVAL_MS = 100  # watchfiles waits so long for a first change
+_MAX_DELAY_SECONDS = 10.0  # limit after the first change, even if files are still changing
+_GROUPING_MS = 50  # time for which watchfiles collects changes before it checks the stop event
+_POLL_INTERVAL_MS = 100  # time for which watchfiles waits for a first change
 _NO_CHANGES: set[Any] = set()
 
 
 class Refresh(Protocol):
-    """Refresh within a time limit, in seconds."""
+    """Function that refreshes the index within a time limit, in seconds."""
 
     def __call__(self, *, timeout: float | None) -> RefreshResult: ...  # noqa: D102
 
@@ -78,13 +78,13 @@ def watch_blocking(
     timeout: float | None,
     watched: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Generator[RefreshResult]:
-    """Do the same as `watch_folder()`, blocking.
+    """Refresh and watch as `watch_folder()` does, blocking.
 
     Args:
         root: Directory, as a real path.
         own: Directory of the index; changes of its files are ignored.
-        refresh: Refreshes the index within `timeout` seconds.
-        timeout: Seconds, counted from the request for the first item; `None` is for ever.
+        refresh: Function that refreshes the index within `timeout` seconds.
+        timeout: Seconds, counted from the request for the first item; `None` is no limit.
         watched: Function that returns a context manager to hold while the directory is watched.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The workspace of a client: over the directories given to the server, or over the roots that the client names."""
+"""The workspace of a client, with the directories given to the server, or with the roots that the client names."""
 
 import logging
 import os
@@ -55,11 +55,11 @@ class WorkspaceOptions(TypedDict, total=False):
 
 
 class NoRootsError(ValueError):
-    """Error of a call when no directory is named."""
+    """Error of a call when neither the server nor the client names a directory."""
 
 
 class _Root(BaseModel):
-    uri: str  # The SDK's own model has `FileUrl`, and rejects all roots if one is not a file:// address.
+    uri: str  # not the SDK's model: its `FileUrl` rejects all roots if one is not a file:// address
 
 
 class _Roots(BaseModel):
@@ -67,21 +67,21 @@ class _Roots(BaseModel):
 
 
 class Params(types.RequestParams):
-    """Parameters of a request that needs the workspace; the answers of a client are not checked.
+    """Parameters of a request that needs the workspace; the answers of a client are not validated.
 
-    A client of protocol 2026-07-28 sends answers if it was asked for them; see `Client.workspace()`.
+    A client of protocol 2026-07-28 sends answers if the server asked for them; see `Client.workspace()`.
     """
 
     input_responses: dict[str, Any] | None = None
 
 
 class Client:
-    """Workspace of a client: over the directories that the server was given, or over the roots that were last read.
+    """Workspace of a client, with the directories given to the server, or with the roots that were last read.
 
     Attributes:
         has_index: True if the workspace has an index.
         has_anchors: True if the workspace has anchors.
-        sends_texts: True if the index sends texts to another machine, or ripwrap cannot tell.
+        sends_texts: True if the index sends texts to another machine, or if ripwrap cannot tell.
     """
 
     def __init__(self, given: Workspace | None, options: WorkspaceOptions) -> None:
@@ -115,7 +115,8 @@ class Client:
             raise NoRootsError(NO_ROOTS_MESSAGE)
         if context.session.can_send_request:
             return await self._ask_for_roots(context.session)
-        # From protocol 2026-07-28 on a server sends no requests: it answers with one, and is called again.
+        # From protocol 2026-07-28 on, a server sends no requests. It returns a request as its answer, and is called
+        # again.
         if params.input_responses is None:
             return types.InputRequiredResult(input_requests={"roots": types.ListRootsRequest()})
         return self._of(_Roots.model_validate(params.input_responses.get("roots") or {"roots": []}))
@@ -165,14 +166,14 @@ def file_path(uri: str) -> tuple[str, str]:
 
 
 def as_utf8(text: str) -> str:
-    """Return a text without lone surrogates, which a path that is not UTF-8 has, and which would end the server."""
+    """Return a text without lone surrogates, which stand for bytes that are not UTF-8 and would end the server."""
     return raw_bytes(text).decode("utf-8", "replace")
 
 
 def _sends_texts(embedder: "str | Embedder | None") -> bool:
-    if embedder is None or isinstance(embedder, str):  # `server()` replaces a name by an embedder
+    if embedder is None or isinstance(embedder, str):  # a name: `server()` replaces it by an embedder
         return embedder is not None
-    from ripwrap.index.embeddings.protocol import describe  # SQLite, only now
+    from ripwrap.index.embeddings.protocol import describe  # late: it imports SQLite
 
     return describe(embedder).leaves_machine is not False
 

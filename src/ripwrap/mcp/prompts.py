@@ -1,4 +1,4 @@
-"""Prompts: texts that a person chooses in a client, usually as `/search`, and that tell a model which tools to use."""
+"""Prompts: texts that tell a model which tools to use. A person chooses one in a client, usually as `/search`."""
 
 import json
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ class _Prompt:
 
     Attributes:
         title: Title, as clients show it.
-        description: What it does.
-        text: Its text, with the arguments in braces; `{where}` is an argument `path=…` for a tool, or empty.
+        description: Purpose of the prompt.
+        text: Text of the prompt, with the arguments in braces; `{where}` is the argument `path=…` of a tool, or empty.
         arguments: Its arguments.
         needs_index: True if only a server with an index has it.
     """

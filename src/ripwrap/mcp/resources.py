@@ -1,7 +1,7 @@
-"""Resources: the files in the directories, as `read_file` shows them, and completion of their paths.
+"""Resources: the files in the directories of the server, as `read_file` shows them, and completion of their paths.
 
-A client that attaches a file sends its address. There are too many files to list, so there is a template for their
-addresses, and completion proposes paths. Both go through the tools, and so show nothing that the tools do not show.
+A client that attaches a file sends its URI. There are too many files to list, so there is a template for their URIs,
+and completion proposes paths. Both use the tools, so they show only what the tools show.
 """
 
 import os
@@ -17,14 +17,14 @@ from ripwrap.workspace.dispatch import TOOL_ERRORS
 from ripwrap.workspace.results import ListResult
 
 TEMPLATE = "file:///{+path}{?start_line,end_line,ranges}"
-"""Addresses of files (RFC 6570); the query has the arguments of `read_file`."""
+"""Template for the URIs of files (RFC 6570); the query has the arguments of `read_file`."""
 
 RANGES = ("start_line", "end_line", "ranges")
 MAX_COMPLETIONS = 100
-"""Maximum number of values in a completion, by the protocol."""
+"""Maximum number of values in a completion, set by the protocol."""
 
 MAX_ENTRIES = 1000
-"""Maximum number of entries of a directory of which a completion is chosen."""
+"""Maximum number of entries of a directory from which a completion is chosen."""
 
 
 class ReadParams(Params):
@@ -57,7 +57,7 @@ async def read_resource(context: Context, params: ReadParams) -> types.ReadResou
     """Return the lines of a file, through `read_file`.
 
     Raises:
-        MCPError: The address is wrong, or the file cannot be read; with the text that `read_file` answers.
+        MCPError: The URI is wrong, or the file cannot be read. The message is that of `read_file`.
     """
     try:
         path, query = file_path(params.uri)
@@ -86,7 +86,7 @@ def _unreadable(uri: str, text: str) -> MCPError:
 
 
 async def complete(context: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-    """Propose paths for the argument `path` of a prompt, or of the template; nothing for other arguments."""
+    """Propose paths for the argument `path` of a prompt or of the template; propose nothing for other arguments."""
     ref = params.ref
     if isinstance(ref, types.PromptReference):
         absolute = False
@@ -99,7 +99,7 @@ async def complete(context: Context, params: types.CompleteRequestParams) -> typ
             workspace = await context.lifespan_context.workspace(context, Params())
             if isinstance(workspace, Workspace):
                 values = await _paths(workspace, params.argument.value, absolute=absolute)
-        except TOOL_ERRORS:  # the path is outside, or not a directory: nothing to propose
+        except TOOL_ERRORS:  # the path is outside of the roots, or not a directory: nothing to propose
             pass
     completion = types.Completion(
         values=values[:MAX_COMPLETIONS], total=len(values), has_more=len(values) > MAX_COMPLETIONS
@@ -108,7 +108,7 @@ async def complete(context: Context, params: types.CompleteRequestParams) -> typ
 
 
 async def _paths(workspace: Workspace, begun: str, *, absolute: bool) -> list[str]:
-    """Return the paths that begin with a text, one level further; directories end in a slash.
+    """Return the paths that begin with a text, without their subdirectories; directories end in a slash.
 
     Args:
         workspace: The workspace.

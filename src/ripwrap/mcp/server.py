@@ -43,7 +43,8 @@ READ_ONLY = types.ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
 WRITES_CACHE = READ_ONLY.model_copy(update={"read_only_hint": False})
-"""Annotations of a tool that writes the index: a cache, which with `index="project"` is a directory in the project."""
+"""Annotations of a tool that writes the index, which is a cache, or with `index="project"` a directory in the project.
+"""
 SENDS_TEXTS = WRITES_CACHE.model_copy(update={"open_world_hint": True})
 """Annotations of a tool that sends texts to another machine, to be embedded."""
 
@@ -59,11 +60,11 @@ class _Call(Params):
 
 
 def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
-    """Return a server of the SDK, to run over any transport or to pass to a `Client` of the SDK.
+    """Return a `Server` of the SDK, to run over any transport or to pass to a `Client` of the SDK.
 
     Args:
-        roots: Directories that may be searched. Without any: the roots that the client names, unless it comes over
-            HTTP.
+        roots: Directories that may be searched. If there are none, the server uses the roots that the client names, but
+            not over HTTP.
         options: Options of the `Workspace`.
 
     Raises:
@@ -71,7 +72,7 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
         ValueError: An option of the `Workspace` is invalid.
         EmbeddingError: The embedder is unknown, or its package or key is missing.
     """
-    DenyRules(options.get("deny", ()))  # raises now, and not when the client has named its roots
+    DenyRules(options.get("deny", ()))  # so that an invalid glob raises now, and not when the client names its roots
     options = _with_embedder(options)
     given = Workspace(*roots, **options) if roots else None
 
@@ -103,11 +104,11 @@ def server(*roots: StrPath, **options: Unpack[WorkspaceOptions]) -> Server[Any]:
 
 
 def _with_embedder(options: WorkspaceOptions) -> WorkspaceOptions:
-    """Return the options with the embedder that they name; a wrong name fails at once, not in the first call."""
+    """Replace the name of an embedder in the options by the embedder; so a wrong name fails before the first call."""
     named, weight = options.get("embedder"), options.get("hybrid_weight")
     if named is None and weight is None:
         return options
-    from ripwrap.workspace.index_tools import check_index_options  # SQLite, only now
+    from ripwrap.workspace.index_tools import check_index_options  # late: it imports SQLite
 
     return {**options, "embedder": check_index_options(options.get("index", False), named, weight)}
 
@@ -166,12 +167,12 @@ def _error_result(text: str) -> types.CallToolResult:
 
 
 def _content(text: str) -> list[types.ContentBlock]:
-    # A path that is not UTF-8 has lone surrogates, and one of those in a message would end the server.
+    # A path that is not UTF-8 has lone surrogates, and a message with a lone surrogate would end the server.
     return [types.TextContent(text=as_utf8(text))]
 
 
 class _RunningCall:
-    """Call that is running: number of matches or files so far, the noun for that number, and the result."""
+    """Running call: the number of matches or files so far, the noun for that number, and the result."""
 
     def __init__(self, noun: str) -> None:
         self.found = 0
@@ -187,7 +188,7 @@ class _RunningCall:
             self.result = _error_result(workspace.error_text(error))
 
     async def report(self, session: ServerSession) -> None:
-        """Report progress until cancelled; the protocol wants each number to be larger than the one before."""
+        """Report progress until cancelled; in the protocol, each number must be larger than the one before."""
         reported = -1
         while True:
             await anyio.sleep(PROGRESS_INTERVAL)

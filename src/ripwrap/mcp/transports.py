@@ -43,12 +43,13 @@ def serve(
     """Serve until the client disconnects or a signal arrives; log to stderr.
 
     Args:
-        roots: Directories that may be searched. Without any: the roots that the client names, over stdio only.
+        roots: Directories that may be searched. If there are none, the server uses the roots that the client names,
+            over stdio only.
         transport: `"stdio"`, or `"http"` for streamable HTTP at `http://HOST:PORT/mcp`.
-        host: Address to listen at.
-        port: Port to listen at; 0 takes any free port.
+        host: Address to listen on.
+        port: Port to listen on; 0 takes any free port.
         allowed_hosts: Further host names of the server, e.g. behind a proxy. Requests for other hosts are refused,
-            because a web page could have bound its name to this address (DNS rebinding).
+            because a web page could point its host name at this address (DNS rebinding).
         options: Options of the `Workspace`.
 
     Raises:
@@ -69,7 +70,7 @@ def serve(
 
 
 class _OnceFilter(logging.Filter):
-    """Filter that drops repeated messages: roots may be read with every call, and each workspace warns without rg."""
+    """Filter of repeated messages: roots may be read in every call, and each workspace warns if there is no rg."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +106,7 @@ async def _serve_stdio(made: Server[Any]) -> None:
             group.start_soon(_note_signals, received, group.cancel_scope.cancel)
             await made.run(read, write, made.create_initialization_options())
             group.cancel_scope.cancel()
-        _raise_first(received)  # Not after stdio_server(): its exit waits for a thread that reads stdin.
+        _raise_first(received)  # not after stdio_server(), whose exit waits for a thread that reads stdin
 
 
 def serve_http(made: Server[Any], host: str, port: int, allowed_hosts: Sequence[str]) -> None:
@@ -134,7 +135,7 @@ async def _serve_http(app: Starlette, listening: socket.socket) -> list[signal.S
     """Serve until a signal arrives, and return the signal."""
     import uvicorn
 
-    # Without this, an open stream would delay the shutdown for ever.
+    # Without the timeout, an open stream would delay the shutdown for ever.
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
     web = uvicorn.Server(config)
     received: list[signal.Signals] = []
@@ -143,7 +144,7 @@ async def _serve_http(app: Starlette, listening: socket.socket) -> list[signal.S
         web.should_exit = True
 
     async with anyio.create_task_group() as group:
-        # uvicorn would raise the signal again before the calls that it has cancelled have ended.
+        # uvicorn would raise the signal again before the calls that it cancelled have ended.
         group.start_soon(_note_signals, received, end)
         await web.serve([listening])
         group.cancel_scope.cancel()
@@ -160,14 +161,14 @@ async def _note_signals(received: list[signal.Signals], act: Callable[[], None])
 
 
 def _raise_first(received: Sequence[signal.Signals]) -> None:
-    """Raise the first signal with its default action, after every rg has ended."""
+    """Raise the first signal with its default action; called after every rg has ended."""
     for number in received[:1]:
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
 
 
 def _security_settings(host: str, address: str, allowed_hosts: Sequence[str]) -> TransportSecuritySettings:
-    """Return the hosts and origins that requests may name, on any port, because a port may be forwarded."""
+    """Return the hosts and origins that requests may name. Any port is allowed, because a port may be forwarded."""
     bound = ipaddress.ip_address(address)
     names = {_bracket_ipv6(name) for name in (host, *allowed_hosts)}
     if bound.is_loopback or bound.is_unspecified:

@@ -1,4 +1,4 @@
-"""Agent tools over a set of directories: plain typed methods that any framework can register."""
+"""Agent tools over a set of directories: plain methods with type annotations, which any framework can register."""
 
 from ripwrap._code.outline import (
     Section,

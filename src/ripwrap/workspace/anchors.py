@@ -1,10 +1,10 @@
-"""Anchors: numbers of lines with a short hash of the text, such as `42·k7q`, to check that a line is still the same.
+"""Anchors such as `42·k7q`: the number of a line and a short hash of its text, to check that the line is unchanged.
 
 The hash is the CRC-32 (that of zlib) of the first 1,000 characters of the line in UTF-8, without white space at the
 end. Its lowest 15 bits are written as three digits in Crockford's base 32: digits and lowercase letters without i, l, o
 and u (https://www.crockford.com/base32.html). Two different lines have the same hash with a probability of 1 in 32,768.
 In the standard library of CPython 3.11, 3.7 % of the lines have the hash of a different line in their file (160 files
-with 790 lines on average). Pure.
+with 790 lines on average). This module does no I/O.
 """
 
 import re
@@ -15,19 +15,19 @@ from typing import NamedTuple
 from ripwrap._text import cut_text
 
 HASHED_CHARS = 1_000
-"""Characters of a line that the hash depends on."""
+"""Maximum number of characters of a line that are hashed."""
 
 MAX_QUOTED_CHARS = 80
-"""Characters of a wrong value that an error message quotes."""
+"""Maximum number of characters of a wrong value that an error message quotes."""
 
 SEPARATOR = "·"
 """Character between the number of a line and its hash (U+00B7)."""
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _READ_AS = str.maketrans("ilo", "110")
-"""Digits that are read for letters that look like them, as Crockford's base 32 does."""
+"""Table that replaces letters by the digits that they look like, as in Crockford's base 32."""
 _ANCHOR = re.compile(r"\s*([1-9]\d{0,9})\s*[·•⋅∙]\s*([0-9a-tv-zA-TV-Z]{3})\s*[:-]?\s*")
-"""An anchor as answers have it, also with a similar dot."""
+"""Pattern of an anchor as in answers; similar dots are accepted."""
 
 
 class Anchor(NamedTuple):
@@ -37,12 +37,12 @@ class Anchor(NamedTuple):
     hash: str
 
     def __str__(self) -> str:
-        """Return the anchor as answers have it."""
+        """Return the anchor as answers show it."""
         return f"{self.line}{SEPARATOR}{self.hash}"
 
 
 def line_hash(text: str) -> str:
-    """Return the hash of a line, given with or without its end; three digits and lowercase letters."""
+    """Return the hash of a line, with or without its line end; it has three digits or lowercase letters."""
     number = zlib.crc32(text[:HASHED_CHARS].rstrip().encode("utf-8", "surrogatepass"))
     return _ALPHABET[number >> 10 & 31] + _ALPHABET[number >> 5 & 31] + _ALPHABET[number & 31]
 
@@ -73,11 +73,11 @@ def parse_place(text: str) -> tuple[str, Anchor]:
 
 
 def labels(first: int, hashes: Sequence[str], count: int) -> list[str]:
-    """Return the label of each of some consecutive lines: its anchor if its hash is known, else its number.
+    """Return the label of each line of a range: its anchor if its hash is known, otherwise its number.
 
     Args:
         first: Number of the first line.
-        hashes: Hashes of the lines; empty for numbers alone.
+        hashes: Hashes of the lines; empty for labels that are only numbers.
         count: Number of lines.
     """
     numbers = range(first, first + count)

@@ -1,11 +1,12 @@
-"""Arguments of the tools: a Pydantic model for each tool, and the reading of what an LLM sends into it. Pure.
+"""Arguments of the tools: a Pydantic model for each tool, and functions that parse the arguments of an LLM; no I/O.
 
-Each `…Arguments` model holds the types, defaults and bounds of one tool. The methods of `Workspace` repeat all but the
-bounds, because frameworks read signatures; a test compares the two. The descriptions are in the docstrings of those
-methods alone, where `describe_tools()` and `schemas()` read them.
+Each `…Arguments` model holds the types, defaults and bounds of one tool. The methods of `Workspace` repeat types and
+defaults, because frameworks read signatures; a test compares the two. The descriptions are only in the docstrings of
+these methods, from which `describe_tools()` and `schemas()` read them.
 
-Language models send the names of rg's flags and of the tools that they were trained on, numbers as strings, and `null`.
-`parse_arguments()` understands these. What it cannot understand raises an error of one line that says what is allowed.
+Language models send the names of rg's flags, the argument names of the tools that they were trained on, numbers as
+strings, and `null`. `parse_arguments()` accepts these. For anything else it raises an error of one line that says what
+is allowed.
 """
 
 import functools
@@ -37,7 +38,7 @@ Expand: TypeAlias = Literal["none", "definition"]
 EntryType: TypeAlias = Literal["file", "directory", "any"]
 
 MAX_NUMBER = 1_000_000
-"""Largest number that a tool takes."""
+"""Largest number that a tool accepts."""
 
 MAX_LINE_NUMBER = 1_000_000_000
 """Maximum line number in the arguments of a tool."""
@@ -130,15 +131,15 @@ TOOL_NAMES = {
     "open_file": "read_file",
     "get_file_contents": "read_file",
 }
-"""Other names of the tools, in lower case."""
+"""Map other names of the tools, in lower case, to their names here."""
 
 _ENTRY_TYPES = {"f": "file", "files": "file", "d": "directory", "dir": "directory", "folder": "directory"}
-"""Other values of `entry_type`: those of find, fd and other tools."""
+"""Map the values of `entry_type` in find, fd and other tools to those here."""
 _IMPLYING = {"case_sensitive": "case_insensitive", "limit": "end_line"}
-"""Arguments of other tools, and the argument that a model of `ToolArguments` replaces each by."""
+"""Map arguments of other tools to the argument by which a `ToolArguments` model replaces them."""
 
 _IGNORED_NAMES = frozenset({"-n", "line_number", "line_numbers", "explanation"})
-"""Arguments without effect: answers always have line numbers, and an explanation is a remark of the model."""
+"""Arguments that are ignored: answers always have line numbers, and `explanation` is a comment of the model."""
 
 _ONE_SIDE = frozenset({*ALIASES["before_context"], *ALIASES["after_context"]})
 _BOTH_SIDES = frozenset({"context_lines", *ALIASES["context_lines"]})
@@ -147,7 +148,7 @@ A = TypeVar("A", bound="ToolArguments")
 
 
 def _parse_strings(value: Any) -> Any:
-    """Return the strings of a text, which is a JSON array or has commas between them."""
+    """Return the strings in a text, given as a JSON array or separated by commas."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -159,14 +160,14 @@ def _parse_strings(value: Any) -> Any:
 
 
 def _join_globs(value: Any) -> Any:
-    """Return one string of globs, given a list or the text of a JSON array."""
+    """Join globs, given as a list or as the text of a JSON array, into one string."""
     if isinstance(value, str) and value.lstrip().startswith('["'):
         value = _parse_strings(value)
     return ",".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
 
 
 def _join_ranges(value: Any) -> Any:
-    """Return a list of ranges as a string: of two numbers (-1 is the end of the file), of strings, or of pairs."""
+    """Join ranges into one string. They are given as two numbers, strings or pairs; -1 is the end of the file."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = _parse_strings(value)
     if not isinstance(value, list):
@@ -188,7 +189,7 @@ def _range_text(item: object) -> str:
 
 
 def _refuse_anchor(value: Any) -> Any:
-    """Return a value that is not an anchor; the line of an anchor may have another number now."""
+    """Return a value unless it is an anchor, which is an error: the line of an anchor may have another number now."""
     anchor = parse_anchor(value) if isinstance(value, str) else None
     if anchor is not None:
         raise PydanticCustomError("anchor", "a number; resolve gives the number that the line has now", {})
@@ -219,7 +220,7 @@ class ToolArguments(
     @model_validator(mode="before")
     @classmethod
     def _lift_limit(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Take `head_limit=0` for the largest number: in the tool that models know it from, 0 is no limit."""
+        """Replace `head_limit=0` by the largest number: in the tool that models know it from, 0 means no limit."""
         no_limit = str(given.get("head_limit")).strip() == "0"
         return {**given, "head_limit": MAX_NUMBER} if no_limit else given
 
@@ -249,7 +250,7 @@ class GrepContentArguments(ToolArguments, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _read_flags(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Read what rg's own flags imply: `-A` and `-B` alone show one side, `case_sensitive` is the opposite flag."""
+        """Apply what rg's flags imply: `-A` or `-B` alone shows one side, `case_sensitive` is the opposite flag."""
         values = dict(given)
         if _ONE_SIDE & values.keys() and not _BOTH_SIDES & values.keys():
             values["context_lines"] = 0
@@ -304,14 +305,14 @@ class LineRange(NamedTuple):
 
     Attributes:
         start: Number of the first line, from 1.
-        end: Number of the last line; `None` is that of the file.
+        end: Number of the last line; `None` is the last line of the file.
     """
 
     start: int
     end: int | None
 
     def __str__(self) -> str:
-        """Return the range as `ranges` takes it."""
+        """Return the range in the format of the argument `ranges`."""
         return f"{self.start}-{self.end or ''}"
 
 
@@ -334,7 +335,7 @@ class ReadFileArguments(ToolArguments, frozen=True):
             try:
                 values["end_line"] = max(int(start), 1) + int(limit) - 1
             except (TypeError, ValueError):
-                values["end_line"] = limit  # refused, with the value that was given
+                values["end_line"] = limit  # validation refuses it, and quotes the value that was given
         return values
 
     def line_ranges(self) -> list[LineRange]:
@@ -393,7 +394,7 @@ class IndexHealthCheckArguments(ToolArguments, frozen=True):
 
 
 def tool_name(name: str, known: tuple[str, ...]) -> str:
-    """Return the tool that a name means.
+    """Return the name of the tool that a model means by a name.
 
     Raises:
         ValueError: No tool has that name.
@@ -445,7 +446,7 @@ def schema_of(model: type[ToolArguments], descriptions: Mapping[str, str], *, st
 
 
 def _strict_property(about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an argument as strict modes take it: without default and bounds, and null for a default."""
+    """Return the schema of an argument for strict modes: without default and bounds, and with null for the default."""
     value = {key: about[key] for key in ("type", "items", "enum") if key in about}
     if "default" not in about:
         return {"description": about["description"], **value}
@@ -481,7 +482,7 @@ def _mapping(arguments: Mapping[str, Any] | str) -> Mapping[str, Any]:
 
 
 def _known(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments that have an effect, each by a name that the model of the tool knows."""
+    """Return the arguments that have an effect, with names that the model of the tool knows."""
     known: dict[str, Any] = {}
     for name, value in given.items():
         plain = name if name in names else _snake_case(name)

@@ -1,4 +1,4 @@
-"""Fit a page of matches or paths into `max_chars`, and say what is left out: pure."""
+"""Fit a page of matches or paths into `max_chars`, and say what is left out; no I/O."""
 
 import os
 import re
@@ -19,10 +19,10 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import FOLLOW_NOTE, Scope
 
 NAMES_SHARE = 2 / 3
-"""Part of the budget that names of files may take."""
+"""Largest part of the budget for names of files."""
 
 MAX_ERROR_CHARS = 200
-"""Characters of the error of a path that could not be read."""
+"""Maximum number of characters of the error about an unreadable path."""
 
 CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)")
 
@@ -36,10 +36,10 @@ class Page:
     Attributes:
         files: Files, with their matches on the page.
         offset: Number of matches before the page.
-        reachable: Number of matches that an offset can reach: those of `max_files` files.
+        reachable: Number of matches that the pages show in total: those of the first `max_files` files.
         total_matches: Number of all matches.
         files_matched: Number of files with matches.
-        exact: True if the two numbers are final.
+        exact: True if both numbers are final.
         names: Number of files to name without showing a match; 0 on later pages.
     """
 
@@ -78,10 +78,10 @@ def content_matches(
 
 
 def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tuple[str, ...]:
-    """Return the hash of each line as it is shown, but whole: with secrets masked, so that it tells nothing of them."""
+    """Return the hash of each whole line. Secrets are masked first, so that a hash reveals nothing about them."""
     texts: list[str] = []
     for line in lines:
-        # Of a long line as much is masked as read_file and resolve read of it, which also takes less time.
+        # Of a long line, only the part that read_file and resolve read is masked, which also saves time.
         for number, text in enumerate(line.lines.rstrip("\r\n").split("\n"), line.line_number or 1):
             texts.append(redactor(text[: HASHED_CHARS + MAX_SECRET_CHARS], number).text if redactor else text)
     return line_hashes(texts)
@@ -90,11 +90,11 @@ def _hashes(lines: Iterable[Match | Context], redactor: Redactor | None) -> tupl
 def fit_to_budget(
     page: Page, found: Mapping[str, Sequence[ContentMatch]], answer: GrepContentResult, max_chars: int
 ) -> GrepContentResult:
-    """Return the answer with as many matches as the budget has room for, and with at least one.
+    """Return the answer with as many matches as fit into the budget, but at least one.
 
     Args:
         page: Page of the search.
-        found: Matches on the page of each file, by its name.
+        found: Matches on the page, by name of their file.
         answer: Answer without its matches, but with all files.
         max_chars: Maximum length of the text, in characters.
     """
@@ -107,7 +107,7 @@ def fit_to_budget(
 
 
 def shortened(answer_of: Callable[[int], R], most: int, max_chars: int) -> R:
-    """Return the answer with as many items as the budget has room for.
+    """Return the answer with as many items as fit into the budget.
 
     Args:
         answer_of: Function that makes the answer with the first N items.
@@ -147,13 +147,13 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, match
 
 
 def notes_of(errors: Iterable[PathError], ended_after: float | None, location: Location) -> Iterator[str]:
-    """Yield notes about the end of a search: it was stopped at its time limit, or could not read a path.
+    """Yield a note if a search was stopped at its time limit, and one if paths could not be read.
 
     Args:
         errors: Paths that could not be read, relative to the directory that rg runs in, in any order.
         ended_after: Time limit in seconds, if it was reached.
-        location: Location of the search. Errors about other paths are left out: rg reads ignore files above a root and
-            quotes lines that it cannot parse.
+        location: Location of the search. Errors about paths outside of it are left out: rg reads ignore files above a
+            root, and quotes lines that it cannot parse.
     """
     if ended_after is not None:
         seconds = in_seconds(ended_after)
@@ -166,7 +166,7 @@ def notes_of(errors: Iterable[PathError], ended_after: float | None, location: L
 
 
 def scope_notes(scope: Scope, errors: Iterable[PathError], *, timed_out: bool, engine: Engine) -> tuple[str, ...]:
-    """Return the notes of a listing: its end, what could not be read, and what its scope says."""
+    """Return the notes of a listing: about its time limit, about unreadable paths, and those of its scope."""
     ended_after = scope.timeout if timed_out else None
     notes = [
         "Links were not followed, because that needs rg." if note == FOLLOW_NOTE and engine == "python" else note
@@ -183,14 +183,14 @@ def denied_note(number: int) -> Iterator[str]:
 
 
 def _path_error_text(error: PathError) -> str:
-    """Return the text of an error without quoted lines: an ignore file may be a link to a file outside of the roots."""
+    """Return the text of an error without quoted lines of ignore files, which may be links out of the roots."""
     line = re.match(r"line \d{1,10}(?=: )", error.message)
     said = f"{_text.shown(error.path or '')}: {line[0]} is not a rule that rg can read" if line else str(error)
     return printable(said)[:MAX_ERROR_CHARS]
 
 
 def snippet(text: str, lines: int, max_line: int) -> str:
-    """Return the first lines of a text, or all if the rest is blank; long lines are cut."""
+    """Return the first lines of a text, or all lines if the rest is blank; long lines are cut."""
     parts = text.removesuffix("\n").split("\n")
     if lines and not has_text(parts[lines:]):
         lines = len(parts)
@@ -198,7 +198,7 @@ def snippet(text: str, lines: int, max_line: int) -> str:
 
 
 def _room_for_names(page: Page, answer: GrepContentResult, max_chars: int) -> int:
-    """Return the number of files to name, so that there is room left for some matches."""
+    """Return the number of files to name that leaves room for some matches."""
 
     def named(count: int) -> GrepContentResult:
         return _with_matches(page, answer, (), count)
@@ -267,7 +267,7 @@ def _round_robin(page: Page, files: Sequence[Sequence[ContentMatch]]) -> list[Co
 
 
 def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) -> str:
-    """Return the text of a line or of several, each cut around its first hit if it is long."""
+    """Return the text of one or more lines; a long line is cut around its first submatch."""
     spans: Sequence[Span] = line.spans() if isinstance(line, Match) and len(line.lines) > max_line else ()
     parts: list[tuple[str, Span | None]] = []
     start = 0
@@ -284,14 +284,14 @@ def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) ->
 
 
 def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:
-    """Return a line with its secrets masked, of a very long one what may be shown, and where the hit is then."""
+    """Return a line with secrets masked and the hit's new position; of a very long line, only what may be shown."""
     start, end = _neighbourhood(line, hit or (0, 0), max_line)
     redacted = redactor(line[start:end], number)
     return redacted.text, hit and redacted.moved((hit[0] - start, min(hit[1], end) - start))
 
 
 def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
-    """Return the part of a line to look for secrets in: of a very long one what may be shown."""
+    """Return the part of a line in which to look for secrets; of a very long line, only what may be shown."""
     margin = max_line + MAX_SECRET_CHARS
     if len(text) <= 4 * margin:
         return 0, len(text)
@@ -299,12 +299,12 @@ def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
 
 
 def _harmless(text: str) -> str:
-    """Return the text with control characters escaped, but for line ends and tabs."""
+    """Return the text with control characters escaped, except line ends and tabs."""
     return CONTROL_CHARACTER.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def _around(text: str, hit: Span | None, max_line: int) -> str:
-    """Return the part of a line around a hit, or its beginning."""
+    """Return the part of a line around a hit, or the beginning of the line if there is none."""
     if len(text) <= max_line:
         return text.rstrip("\r")
     first, last = (max(hit[0], 0), min(hit[1], len(text))) if hit else (0, 0)

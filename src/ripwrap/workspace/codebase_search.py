@@ -1,4 +1,4 @@
-"""Tool `codebase_search`: ranked results for a question, with an index or without, that fit the budget."""
+"""Tool `codebase_search`: ranked results for a question, found with an index or without, that fit the budget."""
 
 import math
 import time
@@ -43,7 +43,7 @@ async def run_codebase_search(
     """Find the best chunks for a question.
 
     Raises:
-        ValueError: There is no word in the query.
+        ValueError: The query has no word.
     """
     query, limit = arguments.query, arguments.limit
     with open_scope(settings, arguments.path, hidden=False, ignored=False) as scope:
@@ -54,7 +54,7 @@ async def run_codebase_search(
                 answer = await indexes.search(run, scope, query, limit + 1)
             except (SearchError, BinaryError):
                 raise
-            except RipwrapError as error:  # the files can still be ranked without the index
+            except RipwrapError as error:  # the files can be ranked without the index
                 notes.append(f"The index could not be used: {spell_error(error, spell_as_argument)}.")
             except TimeoutError:
                 if scope.timeout is None:

@@ -1,11 +1,11 @@
-"""Agent tools over a set of directories: plain typed methods that any framework can register.
+"""Agent tools over a set of directories: plain methods with type annotations, which any framework can register.
 
     workspace = ripwrap.Workspace("src")
     agent = Agent(model, tools=workspace.tools)
 
-Frameworks make the schema of a tool from its signature and docstring, and each supports only a part of Python's syntax
-(docs/how-to/agents.md). So the methods that answer with a text have plain types, no `None` as default, and one line for
-each argument. `describe_tools()` copies these lines into the annotations.
+Frameworks make the schema of a tool from its signature and docstring, and each supports only a part of Python's types
+(docs/how-to/agents.md). So the methods that return a text have plain types, no `None` as default, and one line for each
+argument. `describe_tools()` copies these lines into the annotations.
 """
 
 import inspect
@@ -83,31 +83,32 @@ class Workspace:
     """Tools with which agents search and list files in some directories.
 
     There are six tools: `grep_content`, `find_files`, `ls`, `tree`, `codebase_search` and `read_file`. Each returns a
-    text for a language model, which has a maximum length and a fixed order, and says what is left out. A tool never
+    text for a language model. The text has a maximum length and a fixed order, and says what is left out. A tool never
     raises for arguments that a model can send: it returns a text that begins with `Error: ` and says what to do. Each
     tool has a twin whose name ends in `_result`. The twin returns a Pydantic model, whose `str()` is the text, and
     raises errors.
 
-    With `index` there are three more: `index_codebase`, `index_status` and `index_health_check`. After
-    `index_codebase` has made the index, `codebase_search` refreshes it and answers from it. `grep_content` then
-    searches only the files that may have a match (see `Index.grep()`), unless its arguments choose files by name or
-    type, or include hidden or ignored files. If the index does not have the path, such as a hidden file, or cannot be
-    used, both tools search the files without it. On Linux the workspace then watches the roots, so that a search lists
-    no files while nothing changes (see `Index.watch()`), until `aclose()` or the end of the object.
+    With `index` there are three more: `index_codebase`, `index_status` and `index_health_check`. After `index_codebase`
+    has made the index, `codebase_search` refreshes it and answers from it. `grep_content` then searches only the files
+    that may have a match (see `Index.grep()`), unless its arguments choose files by name or type, or include hidden or
+    ignored files. If the index cannot be used, or does not have the path (such as a hidden file), both tools search the
+    files without it. On Linux the workspace then watches the roots, so that a search need not list the files while
+    nothing changes (see `Index.watch()`). It watches until `aclose()`, or until the object is deleted.
 
     With an `embedder` as well, `index_codebase` embeds the texts of the index, and `codebase_search` ranks by words and
-    embeddings. If the provider fails, it ranks by words alone, and says so. `index_status` names the model, where texts
-    are sent, and how much was sent so far.
+    embeddings. If the provider fails, it ranks by words only, and says so. `index_status` names the model, the address
+    to which texts are sent, and the number of texts sent so far.
 
-    With `anchors` there is also `resolve`.
+    With `anchors` there is also the tool `resolve`.
 
-    A path that leads out of the roots is refused, also through `..` or a symbolic link, and no answer shows anything
-    outside of the roots. Ignore files above a root and git's global ones have no effect, unless `outer_ignore` is set.
+    A path that leads out of the roots is refused, even if it does so through `..` or a symbolic link. No answer shows
+    anything outside of the roots. Ignore files above a root and git's global ones have no effect unless `outer_ignore`
+    is set.
 
     Attributes:
         roots: Real paths of the directories.
-        tools: The six tools, and those of an index and of anchors.
-        SECRETS: Globs for `deny`, of files that usually have keys, passwords or tokens in them.
+        tools: The six tools, and the tools for `index` and `anchors`.
+        SECRETS: Globs for `deny` that match files which usually contain keys, passwords or tokens.
     """
 
     SECRETS: ClassVar[tuple[str, ...]] = SECRET_FILES
@@ -133,32 +134,34 @@ class Workspace:
         """Set the directories that the tools may use, and the limits of their answers.
 
         Args:
-            *roots: One or more directories. With one, paths in answers are relative to it; with several, absolute.
+            *roots: One or more directories. With one root, paths in answers are relative to it; with several, they are
+                absolute.
             follow: Follow symbolic links. rg may then read files outside of the roots, but no answer shows them.
             outer_ignore: Also apply ignore files above the roots, and git's own settings, as rg does.
             guard: Limit the search to one file system, a few levels and a shorter time in `/`, in a home directory, in
                 `/proc` and similar directories, and on network file systems. The answer says so.
-            timeout: Seconds that a run of rg may take; the answer then has the results found so far. A call runs rg
-                once, or twice if a glob has a slash. If nothing was found, it takes up to 5 seconds more to find out
-                why. If `grep_content` shows all visible matches, it takes up to 1 second more to count those in hidden
-                files. `ls` and `tree` may take `timeout` again to list the directories of a directory without files. If
-                an index cannot be refreshed in time, the files are ranked without it, which may take `timeout` again.
+            timeout: Seconds that a run of rg may take. After that time the answer has the results found so far. A call
+                runs rg once, or twice if a glob has a slash. If nothing was found, it takes up to 5 seconds more to
+                find the reason. If `grep_content` shows all visible matches, it takes up to 1 second more to count
+                those in hidden files. `ls` and `tree` may take `timeout` again to list the subdirectories of a
+                directory that has no files. If an index cannot be refreshed in time, the files are ranked without it,
+                which may take `timeout` again.
             max_chars: Maximum length of an answer, in characters; at least 1,000.
             max_line: Maximum length of a line in an answer, in characters; at least 40.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
-            index: Keep an index: True in the user's cache, `"project"` in each root, or a path in that directory. The
-                first call of `index_codebase` makes it.
+            index: Keep an index: True for one in the user's cache, `"project"` in each root, or a path in the directory
+                of that name. The first call of `index_codebase` makes it.
             anchors: Show a short hash of each line behind its number, as in `42·k7q`, and offer the tool `resolve`,
                 which finds the line after the file has changed.
-            embedder: The model for embeddings of the index, as for `ripwrap.index.Index`: `"wordllama"` on this
-                machine, `"provider:model"`, or an `Embedder`. Tools send texts and queries to this provider and to no
-                other. So `"auto"`, which chooses a provider by the environment, is refused. With `None`, words alone
-                are searched, and nothing is sent.
+            embedder: The embedding model of the index, as for `ripwrap.index.Index`: `"wordllama"` on this machine,
+                `"provider:model"`, or an `Embedder`. Tools send texts and queries only to this provider. So `"auto"`,
+                which chooses a provider by the environment, is refused. With `None`, only words are searched, and
+                nothing is sent.
             hybrid_weight: Weight of embeddings in the score, from 0 to 1; `None` is 0.34.
-            deny: Globs of files and directories that no tool opens or shows, as in `.gitignore`, in any case:
-                `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has those of usual files with secrets.
-            show_denied: Denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a note, or
-                `"name"` them. Their contents and sizes are never shown.
+            deny: Globs of files and directories that no tool opens or shows, as in `.gitignore`, but ignoring case:
+                `["*.pem", "**/.env*", "secrets/"]`. `Workspace.SECRETS` has globs for the usual files with secrets.
+            show_denied: Treatment of denied files in `ls`, `tree` and `find_files`: `"hide"` them, `"count"` them in a
+                note, or `"name"` them. Their contents and sizes are never shown.
             redact: Mask keys, tokens and passwords in the lines of all answers, as `[redacted: github-token]`.
 
         Raises:
@@ -431,7 +434,7 @@ class Workspace:
         It also raises `TimeoutError` if the ranking takes longer than the workspace's `timeout`. If the index cannot be
         used, the files are ranked without it, and `notes` give the reason.
         """
-        from ripwrap.workspace.codebase_search import run_codebase_search  # the ranking, only now
+        from ripwrap.workspace.codebase_search import run_codebase_search  # late: it imports the ranking
 
         arguments = parse_arguments(CodebaseSearchArguments, {"query": query, "path": path, **options})
         return await run_codebase_search(self._tools.runner, self._tools.settings, arguments, self._tools.indexes())
@@ -490,8 +493,8 @@ class Workspace:
     async def resolve_result(self, anchor: str) -> ResolveResult:
         """Do what `resolve()` does, and return a model.
 
-        If the line has another hash now, the nearest line with the hash of the anchor is taken for it. Two different
-        lines have the same hash with a probability of 1 in 32,768.
+        If the line has another hash now, the nearest line with the hash of the anchor is assumed to be the moved line.
+        Two different lines have the same hash with a probability of 1 in 32,768.
 
         Raises:
             AccessDeniedError: The path is outside of the roots.
@@ -524,7 +527,7 @@ class Workspace:
         return await run_read_bytes(self._tools.runner, self._tools.settings, path, max_bytes)
 
     async def file_info(self, path: str = ".") -> FileInfo:
-        """Return the size and time of a file or directory; raises what `read_bytes()` does. This is not a tool."""
+        """Return the size and time of a file or directory; raise what `read_bytes()` raises. This is not a tool."""
         return await run_file_info(self._tools.runner, self._tools.settings, path)
 
     async def list_directory(self, path: str = ".") -> tuple[FileInfo, ...]:
@@ -585,12 +588,12 @@ class Workspace:
         return await self._tools.required_indexes("index_health_check").index_health_check(self._tools.runner)
 
     async def call(self, name: str, arguments: Mapping[str, Any] | str = "{}") -> str:
-        """Call a tool with the arguments of a model, and return its text; do not raise, whatever a model sends.
+        """Call a tool with the arguments that a model sent, and return its text; wrong arguments give an error text.
 
         Args:
             name: Name of a tool, or another name that models use for it (`Grep`, `Glob`, `LS`, …).
-            arguments: JSON object, or its text. Accepted are also other names of arguments (`glob`, `head_limit`, `-i`,
-                `-A`, …), numbers and booleans as strings, and `null` for an argument that is not given.
+            arguments: JSON object, or its text. Other names of arguments (`glob`, `head_limit`, `-i`, `-A`, …), numbers
+                and booleans as strings, and `null` for an omitted argument are accepted.
         """
         try:
             return self.text(await self.call_result(name, arguments))
@@ -610,7 +613,7 @@ class Workspace:
         return await self._tools.run(self._tools.parse(name, arguments), progress)
 
     def text(self, result: ToolResult) -> str:
-        """Return the text of a model that a `…_result` method returned, as the tool itself returns it."""
+        """Return the text of a result of a `…_result` method, as the tool itself returns it."""
         return self._tools.text(result)
 
     def error_text(self, error: Exception) -> str:
@@ -620,8 +623,8 @@ class Workspace:
     async def aclose(self) -> None:
         """Close the indexes, and stop watching the roots; a later call opens them again.
 
-        It waits for calls of other tasks that are using an index, also when it is cancelled. If it is never called, the
-        garbage collector closes the indexes.
+        It waits until calls of other tasks that use an index have ended, even if it is cancelled. If it is never
+        called, the garbage collector closes the indexes.
         """
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(self._tools.close)
@@ -648,8 +651,8 @@ def schemas(
     Args:
         index: Include the tools of a workspace with an index.
         anchors: Include the tool of a workspace with anchors.
-        strict: Make the schemas of arguments valid for strict modes: all arguments are required, those with a default
-            are nullable, and there are no keywords but `type`, `items`, `enum`, `anyOf` and `description`. `call()`
+        strict: Make the schemas of arguments valid for strict modes: all arguments are required, arguments with a
+            default are nullable, and the only keywords are `type`, `items`, `enum`, `anyOf` and `description`. `call()`
             takes null for the default. OpenAI: https://platform.openai.com/docs/guides/function-calling#strict-mode.
     """
     return {name: _schemas(name, strict) for name in tool_names(index=index, anchors=anchors)}

@@ -1,12 +1,12 @@
-"""Denied files: globs of paths that no tool opens or shows, in any spelling of their names.
+"""Denied files: globs of paths that no tool opens or shows, whatever the case and Unicode form of their names.
 
-A glob has the rules of a line of `.gitignore` (https://git-scm.com/docs/gitignore), except that case never counts: on
-macOS and Windows `.ENV` opens the file `.env`. A glob with other characters than ASCII also matches the other forms of
-Unicode (NFC and NFD), because macOS takes them for the same name.
+A glob follows the rules of a line of `.gitignore` (https://git-scm.com/docs/gitignore), except that case is ignored: on
+macOS and Windows `.ENV` opens the file `.env`. A glob with characters outside of ASCII matches both Unicode forms (NFC
+and NFD) of a name, because macOS takes them for the same name.
 
-rg gets the globs as `--iglob=!…`. Of all globs the last one that matches decides, rg reads those of `--iglob` last, and
-they take precedence over types, ignore files, `--hidden` and `--no-ignore`. rg enters no directory that they match.
-They do not hold for the paths that rg is given (rg-facts 53), which `Sandbox.locate()` checks.
+The globs are passed to rg as `--iglob=!…`. The last glob that matches decides, and rg reads those of `--iglob` last.
+They take precedence over types, ignore files, `--hidden` and `--no-ignore`, and rg enters no directory that they match.
+They do not apply to the paths on rg's command line (rg-facts 53), which `Sandbox.locate()` checks.
 """
 
 import functools
@@ -35,10 +35,10 @@ SECRET_FILES: tuple[str, ...] = (
     *("client_secret*.json", "service{-,_}account*.json", "application_default_credentials.json"),
     *("secrets.{json,toml,yaml,yml}", "*.tfstate", "*.tfstate.*", "*.tfvars", ".terraformrc", ".*_history"),
 )  # fmt: skip
-"""Globs of files that usually have keys, passwords or tokens in them.
+"""Globs that match files which usually contain keys, passwords or tokens.
 
-They are from the signatures of gitrob and shhgit and GitHub's templates of `.gitignore`, and the places where AWS,
-Azure, Google Cloud, Docker, Kubernetes, git, npm, pip, cargo and OpenSSH keep credentials.
+The sources are the signatures of gitrob and shhgit, GitHub's templates of `.gitignore`, and the documented places where
+AWS, Azure, Google Cloud, Docker, Kubernetes, git, npm, pip, cargo and OpenSSH keep credentials.
 """
 
 _CACHED_FOLDERS = 10_000
@@ -54,9 +54,9 @@ class _Glob:
     """One glob.
 
     Attributes:
-        given: Text, as the user wrote it.
-        spellings: Globs for rg that together match every spelling of the same paths.
-        rules: Rules that match the same paths, and a few more spellings.
+        given: Glob as the user wrote it.
+        spellings: Globs for rg that together match every form of the names of these paths.
+        rules: Rules that match the same paths, and a few more forms of their names.
     """
 
     given: str
@@ -72,8 +72,8 @@ class DenyRules:
 
         Args:
             globs: Glob, or several.
-            roots: Directories; a glob that begins with the path of one is about that path in each of them.
-            windows: Take backslashes for separators.
+            roots: Directories. If a glob begins with the path of one of them, the rest applies in each of them.
+            windows: Treat backslashes as separators.
 
         Raises:
             ValueError: A glob is empty, does not parse, begins with `!` or `~/`, or leads out of the roots.
@@ -127,7 +127,7 @@ class DeniedPaths:
 
     Attributes:
         rules: Rules.
-        roots: Paths of the roots, if the location is several roots together; else empty.
+        roots: Paths of the roots if the location consists of several roots; otherwise empty.
     """
 
     rules: DenyRules
@@ -174,7 +174,7 @@ def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
     if glob.startswith("./"):
         glob = glob[1:]
     if glob.startswith("!"):
-        raise ValueError(f"deny cannot bring files back, as {given!r} would; leave it out, or pass narrower globs")
+        raise ValueError(f"{given!r} begins with !, but deny cannot bring files back; pass narrower globs instead")
     if glob.startswith("~/"):
         raise ValueError(
             f"deny has globs of paths below a root, so {given!r} matches nothing; write it as **{glob[1:]}"
@@ -190,10 +190,12 @@ def _parse(given: str, roots: Sequence[str], *, windows: bool) -> _Glob:
 
 
 def _rule(glob: str, given: str) -> "Rule":
-    from ripwrap._ignore.rules import Rule  # pathspec, only now
+    from ripwrap._ignore.rules import Rule  # late: it imports pathspec
 
     try:
-        rule = Rule.parse(f"!{glob}", allow_unclosed=False, ignore_case=True)  # with `!`, as `#` would begin a comment
+        rule = Rule.parse(
+            f"!{glob}", allow_unclosed=False, ignore_case=True
+        )  # with `!`, because a leading `#` would begin a comment
     except ValueError as error:
         raise ValueError(f"the glob {given!r} in deny does not parse: {error}") from error
     if rule is None or not glob.strip(" /"):
@@ -202,7 +204,7 @@ def _rule(glob: str, given: str) -> "Rule":
 
 
 def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
-    """Return a fast function that is false for the last part of a path only if no rule matches the path.
+    """Return a fast test of the last part of a path; if it returns False, no rule matches the path.
 
     A listing has many thousands of paths, and hardly any of them matches a rule.
     """
@@ -214,7 +216,7 @@ def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
     for rule in rules:
         above, _, name = rule.glob.rpartition("/")
         regex = getattr(glob_pattern(name, include=True, allow_unclosed=False), "regex", None)
-        # A class may match a slash, and alternatives may have one.
+        # A character class may match a slash, and alternatives may contain one.
         if regex is None or "[" in name or "**" in name or not _PLAIN.isdisjoint(above):
             return lambda _: True
         if name.isascii() and _PLAIN_NAME.fullmatch(name):
@@ -234,7 +236,7 @@ def _name_filter(rules: "Iterable[Rule]") -> Callable[[str], bool]:
 
 
 def _spellings(glob: str) -> Iterable[str]:
-    """Yield globs that together match all spellings of a name; rg ignores case in ASCII only."""
+    """Yield globs that together match all forms of a name; rg ignores case in ASCII only."""
     if glob.isascii():
         yield glob
         return

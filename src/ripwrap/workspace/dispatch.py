@@ -1,4 +1,4 @@
-"""Dispatch tool calls, for both workspaces: from the name and arguments of a tool to its result or error text."""
+"""Dispatch tool calls, for the async and the blocking workspace: parse the arguments, run the tool, return its text."""
 
 import copy
 import logging
@@ -78,14 +78,14 @@ RETRY_DOWNLOAD_AFTER = 60.0
 _LOGGER = logging.getLogger("ripwrap")
 
 TOOL_ERRORS = (RipwrapError, ValueError, OSError)
-"""Errors that a tool answers with a text instead of raising them."""
+"""Errors for which a tool returns a text instead of raising them."""
 
 
 class MissingRgRunner:
     """Runner that remembers a missing rg between the calls of a workspace.
 
-    For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches fail at once with the same error, and do not
-    try the download again. If a tool needs rg and there is none, that is logged once, until rg is found again.
+    For `RETRY_DOWNLOAD_AFTER` seconds after a failed download, searches raise the same error at once and do not try the
+    download again. A missing rg is logged only once until rg is found again.
     """
 
     def __init__(self, runner: Runner) -> None:
@@ -96,7 +96,7 @@ class MissingRgRunner:
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg; see `Runner`."""
-        remembered = self._error  # another thread may forget it meanwhile
+        remembered = self._error  # another thread may reset it meanwhile
         if remembered is not None and time.monotonic() < self._retry_at:
             raise copy.copy(remembered).with_traceback(None)
         try:
@@ -121,7 +121,7 @@ class MissingRgRunner:
         await self._runner.checkpoint()
 
     def log(self, text: str) -> None:
-        """Log why there is no rg, unless that has been logged since rg was last found."""
+        """Log the reason why there is no rg, unless it was already logged since rg was last found."""
         if not self._logged:
             _LOGGER.warning("%s", text)
         self._logged = True
@@ -133,7 +133,7 @@ class MissingRgRunner:
 
 
 def describe_tools(workspace: type[W]) -> type[W]:
-    """Put the descriptions in the docstrings of the tools into their annotations as well, and return the class.
+    """Copy the descriptions in the docstrings of the tools into their annotations, and return the class.
 
     Many frameworks read only annotations. autogen, haystack and semantic-kernel take the first item of `Annotated`,
     which must be a string; google-adk, crewai and Pydantic take a `Field`. A decorator of the methods would make
@@ -225,7 +225,7 @@ class ToolDispatcher:
             case TreeArguments():
                 return await run_tree(run, settings, arguments, progress)
             case CodebaseSearchArguments():
-                from ripwrap.workspace.codebase_search import run_codebase_search  # the ranking, only now
+                from ripwrap.workspace.codebase_search import run_codebase_search  # late: it imports the ranking
 
                 return await run_codebase_search(run, settings, arguments, self.indexes())
             case ReadFileArguments():
@@ -252,7 +252,7 @@ class ToolDispatcher:
     def indexes(self) -> "Indexes | None":
         """Return the indexes of the roots, or None for a workspace without an index."""
         if self._has_index and self._indexes is None:
-            from ripwrap.workspace.index_tools import Indexes  # SQLite, only now
+            from ripwrap.workspace.index_tools import Indexes  # late: it imports SQLite
 
             self._indexes = Indexes(self.settings, self._index_location, self._embedder, self._hybrid_weight)
         return self._indexes
@@ -274,7 +274,7 @@ class ToolDispatcher:
             self._indexes.close()
 
     def text(self, result: ToolResult) -> str:
-        """Return the text of a result, never longer than the budget."""
+        """Return the text of a result, cut to the budget."""
         return self._cut(str(result))
 
     def error_text(self, error: Exception) -> str:
@@ -291,9 +291,9 @@ class ToolDispatcher:
 
 
 def without_rg(error: BinaryError) -> str:
-    """Return the reason why no rg can be used, and how to install one on this platform."""
+    """Return the reason why no rg can be used, and commands that install one on this platform."""
     ways = f"Install it, for instance:\n{how_to_install()}\nThen try again."
-    if type(error) is BinaryError:  # the error is about an rg that was named, or that does not run
+    if type(error) is BinaryError:  # the error is about an rg that the caller named, or that does not run
         return f"{spell_error(error, spell_as_argument)}\n{ways}"
     reason = "" if isinstance(error, BinaryNotFoundError) else f" ({str(error).splitlines()[0].rstrip(':;')})"
     return f"ripgrep (rg) was not found{reason}. {ways}"

@@ -19,7 +19,7 @@ REACHES = (400, 100, 40, 15, 5)
 """Lines of a definition to show on each side of a match, in the order in which they are tried until all fit."""
 
 MAX_DEFINITION_LINES = 100
-"""Lines of the longest definition that `codebase_search` shows as a whole."""
+"""Maximum number of lines of a definition that `codebase_search` shows as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class SourceFile:
     redactor: Redactor | None = None
 
     def has(self, span: LineSpan, text: str) -> bool:
-        """Return True if lines have the text that a search found there."""
+        """Return True if the lines still have the text that a search found there."""
         wanted = text.removesuffix("\n").split("\n")
         return [*self.lines[span.first - 1 : span.last]] == [line.removesuffix("\r") for line in wanted]
 
     def text(self, span: LineSpan) -> str:
-        """Return lines as they may be shown, with secrets masked, without a newline at the end."""
+        """Return lines with secrets masked, as answers may show them, without a newline at the end."""
         text = "\n".join(self.lines[span.first - 1 : span.last])
         return self.redactor(text, span.first).text if self.redactor else text
 
@@ -83,9 +83,9 @@ def read_source_file(settings: Settings, location: Location, path: str, redactor
 def expand_matches(
     file: SourceFile, found: FileMatches, matches: Sequence[ContentMatch], reach: int, max_line: int
 ) -> list[ContentMatch]:
-    """Return the first matches of a file with the lines of their definitions; no line is in two matches.
+    """Return the first matches of a file with the lines of their definitions; each line belongs to one match only.
 
-    A match outside of definitions keeps its context. All matches do if the file changed since the search.
+    A match outside of definitions keeps its context. If the file changed since the search, all matches keep theirs.
 
     Args:
         file: The file.
@@ -130,9 +130,9 @@ def expand_chunks(
     read: Callable[[str], SourceFile | None],
     fits: Callable[[Sequence[RankedChunk], int], bool],
 ) -> list[RankedChunk]:
-    """Return results with all lines of the definitions that they name, the best first, as long as they fit.
+    """Expand results to whole definitions, the best result first, as long as they fit.
 
-    A result that overlaps with the lines of a better one becomes a part of that one.
+    A result that overlaps with the lines of a better one is merged into it.
 
     Args:
         chunks: Results, the best first, with secrets masked.
@@ -175,7 +175,7 @@ def _lines_of(chunk: RankedChunk) -> LineSpan:
 
 
 def _definition_lines(file: SourceFile, chunk: RankedChunk) -> LineSpan | None:
-    """Return the lines of a result and of the definition that it names; `None` if the result has them all."""
+    """Return the lines of a result and of the definition that it names; `None` if the result has all lines of it."""
     place = _lines_of(chunk)
     if file.text(place) != chunk.text.replace("\r\n", "\n").removesuffix("\n"):
         return None

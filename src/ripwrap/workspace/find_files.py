@@ -37,7 +37,7 @@ from ripwrap.workspace.tree_collector import find_denied
 from ripwrap.workspace.unsearched import unsearched_notes
 
 EXPLAIN_SECONDS = 5.0
-"""Seconds for finding out why no file was found."""
+"""Seconds to find the reason why no file was found."""
 
 MIN_FILE_CHARS = 2
 """Minimum number of characters that a file takes in an answer."""
@@ -46,7 +46,7 @@ NOUNS = {"file": ("file", "files"), "directory": ("directory", "directories"), "
 """Nouns for an `entry_type`, in the singular and the plural."""
 
 UNSEEN = {"hidden": ("hidden", "include_hidden=True"), "no_ignore": ("ignored", "include_ignored=True")}
-"""Kind of files that each of rg's options includes, and the argument of the tool."""
+"""For each of rg's options, the kind of files that it includes and the argument of the tool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class _Found:
     """Paths that `find_files` found.
 
     Attributes:
-        paths: First paths, relative to the directory that rg runs in; that of a directory ends in a separator.
+        paths: First paths, relative to the directory that rg runs in; the path of a directory ends in a separator.
         total: Number of all paths.
         errors: Paths that could not be read.
         exact: True if the search ran to its end.
@@ -86,7 +86,7 @@ async def run_find_files(
         # Not `rg --sortr=modified`: before rg 14 it sorts directories only, and files of one age come in any order.
         items = await run.call(partial(_by_age, location.cwd, found.paths)) if newest else found.paths
         if settings.show_denied == "name":
-            # The last ones of `newest`, because their age is not shown.
+            # With `newest`, denied files come last, because their age is not shown.
             items = [*items, *denied] if newest else sorted((*items, *denied), key=_path_order)
             found = replace(found, total=found.total + len(denied))
         paths = [_shown_entry(location, one) for one in items[offset:end]]
@@ -125,7 +125,7 @@ async def run_find_files(
 async def _find(
     run: Runner, scope: Scope, arguments: FindFilesArguments, most: int, progress: Progress | None = None
 ) -> _Found:
-    """Return what matches: the first `most` paths or more, and the number of all."""
+    """Return at least the first `most` paths that match, and the number of all."""
     if arguments.entry_type == "file" and not _is_file(scope.location):
         return await _find_files(run, scope, arguments.pattern, most, progress)
     found = await run.call(partial(_find_entries, scope, arguments.pattern, arguments.entry_type))
@@ -135,7 +135,7 @@ async def _find(
 
 
 def _find_denied(scope: Scope, arguments: FindFilesArguments) -> tuple[list[str], bool]:
-    """Return the denied paths that match, and True if there was no time to find all; block until then."""
+    """Return the denied paths that match, and True if the time limit was reached; blocking."""
     from ripwrap.workspace.walk import GlobFilter  # pathspec, only now
 
     globs, excluded = entry_globs(scope.location, arguments.pattern)
@@ -172,14 +172,14 @@ async def _find_files(run: Runner, scope: Scope, pattern: str, most: int, progre
 
 
 def _find_entries(scope: Scope, pattern: str, entry_type: EntryType) -> _Found:
-    """Return what matches, without rg; block until all is found.
+    """Return the entries that match, without rg; blocking.
 
-    rg does not list directories, and lists a file that it is given whatever the glob is.
+    rg does not list directories. A file that is named on its command line it lists whatever the glob is.
     """
     from ripwrap.workspace.walk import GlobFilter, ScopeWalk  # pathspec, only now
 
     location, allowed = scope.location, scope.allowed
-    if _is_file(location):  # a glob with a slash may start from its directory or from the root
+    if _is_file(location):  # a glob with a slash may be relative to its directory or to the root
         location = replace(location, paths=(os.path.dirname(location.paths[0]), os.curdir))
     globs, excluded = entry_globs(location, pattern)
     matches = GlobFilter(globs, [glob.removeprefix("!") for glob in excluded.get("glob", ())])
@@ -202,7 +202,7 @@ def _shown_entry(location: Location, path: str) -> str:
 
 
 async def _why_none(run: Runner, scope: Scope, arguments: FindFilesArguments, found: _Found) -> str:
-    """Return the message that nothing was found, and what other arguments would find."""
+    """Return the message that nothing was found, and which other arguments would find something."""
     noun, nouns = NOUNS[arguments.entry_type]
     nothing = nothing_found(nouns, None if found.exact else scope.timeout)
     if not found.exact:
@@ -245,13 +245,15 @@ async def _directory_named(run: Runner, scope: Scope, pattern: str) -> str | Non
     path = await run.call(partial(_top_directory, scope.location, pattern.rstrip("/")))
     if path is not None and (scope.denied is None or scope.denied.glob_of(path + os.sep) is None):
         return path
-    found = await run.call(partial(_find_entries, scope, pattern, "directory"))  # rg sees no directory without files
+    found = await run.call(
+        partial(_find_entries, scope, pattern, "directory")
+    )  # rg does not list a directory without files
     return found.paths[0].rstrip(os.sep) if found.paths else None
 
 
 def _top_directory(location: Location, name: str) -> str | None:
     """Return the directory of exactly this name in the location itself, before those in other directories."""
-    if "/" in name or os.sep in name or (IS_WINDOWS and why_misleading(name)):  # it may lead to the outside
+    if "/" in name or os.sep in name or (IS_WINDOWS and why_misleading(name)):  # it may lead out of the roots
         return None
     for path in location.paths:
         with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Tool `grep_content`: a search, its matches taken from all files round robin, and an answer that fits the budget."""
+"""Tool `grep_content`: search, take matches from all files in rotation, and return an answer that fits the budget."""
 
 import math
 import os
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from ripwrap.workspace.index_tools import Indexes
 
 MAX_REACHABLE = 20_000
-"""Maximum number of matches that an offset reaches; so many, and their context, are held in memory while rg runs."""
+"""Maximum number of matches that an offset can reach. So many, with their context, are held in memory while rg runs."""
 
 MIN_MATCH_CHARS = 6
 """Minimum number of characters that a match takes in an answer."""
@@ -79,14 +79,14 @@ _ARGUMENTS = {
     "glob": "file_pattern",
     "type": "file_type",
 }
-"""Argument of this tool for each option of rg that it has."""
+"""Argument of this tool for each option of rg that the tool has."""
 
 _TOOLS = {"refresh": "index_codebase", "prune": "index_codebase"}
 """Tool for each function that a hint names."""
 
 
 class RoundRobinMatchCollector(RoundRobinCollector, MatchCollector):
-    """Collector of a search that takes matches from all files round robin, and reports progress."""
+    """Collector of a search that takes matches from all files in rotation, and reports progress."""
 
     def __init__(self, page_request: PageRequest, allowed: PathFilter | None, progress: Progress | None) -> None:
         super().__init__(page_request, None if allowed is None else lambda path: allowed(os.fsdecode(path)))
@@ -106,10 +106,10 @@ class Query:
     Attributes:
         settings: Settings of the workspace.
         arguments: Arguments of the tool.
-        scope: Location and options of rg there.
-        files: Files that the caller wants.
+        scope: Location of the call, and options of rg there.
+        files: Files that the caller asks for.
         allowed: Filter for paths that rg names; `None` allows all.
-        incomplete: True if time was too short for `allowed` to know all paths.
+        incomplete: True if the time was too short to list all paths for `allowed`.
         progress: Function that is called with the number of matches so far.
         pcre2: True if the pattern needs PCRE2.
         candidates: Files of an index that may have a match; `None` if all files are searched.
@@ -146,13 +146,13 @@ class Query:
         if arguments.fixed_strings:
             options["fixed_strings"] = True
         if arguments.multiline:
-            options["multiline"] = options["multiline_dotall"] = True  # as in the tools that models are trained with
+            options["multiline"] = options["multiline_dotall"] = True  # as in the tools that models are trained on
         if self.pcre2:
             options["pcre2"] = True
         return cast("SearchOptions", options)
 
     def ended_after(self, *, timed_out: bool) -> float | None:
-        """Return the time limit in seconds, if the search or the listing before it reached it."""
+        """Return the time limit in seconds if the search, or the listing before it, was stopped at that limit."""
         return self.scope.timeout if timed_out or self.incomplete else None
 
     def command(self, options: Mapping[str, object], mode: Mode = "json") -> Command:
@@ -236,13 +236,13 @@ async def run_grep_content(
                 except CapabilityError:
                     error.add_note("The pattern needs PCRE2, which this rg does not have; use a simpler pattern.")
                 except SearchError:
-                    pass  # the first error says more
+                    pass  # the first error is more helpful
             await _add_literal(run, query, error)
             raise
 
 
 async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Query:
-    """Return the query with the candidates of an index, if there is one that can be used."""
+    """Return the query with the candidates of an index; unchanged if no index can be used."""
     arguments, scope = query.arguments, query.scope
     required = required_literals([arguments.pattern], query.options)
     if required is None or query.files.names or arguments.include_hidden or arguments.include_ignored:
@@ -251,7 +251,7 @@ async def _with_candidates(run: Runner, indexes: "Indexes", query: Query) -> Que
         return replace(query, candidates=await indexes.candidates(run, scope, required))
     except (SearchError, BinaryError):
         raise
-    except RipwrapError as error:  # the files can still be searched without the index
+    except RipwrapError as error:  # the files can be searched without the index
         return replace(query, notes=(f"The index could not be used: {spell_error(error, spell_as_argument)}.",))
     except TimeoutError:
         if scope.timeout is None:
@@ -267,7 +267,7 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
     """Answer with lines that match."""
     arguments, location = query.arguments, query.scope.location
     offset = min(arguments.offset, MAX_REACHABLE)
-    # Collect only as many matches as the budget may have room for.
+    # Collect only as many matches as may fit into the budget.
     most = min(arguments.max_matches, query.settings.max_chars // MIN_MATCH_CHARS, MAX_REACHABLE - offset)
     page_request = make_page_request(offset, most, arguments.max_files or None, query.options)
     found = await run.collect(query.first_step(page_request))
@@ -301,7 +301,7 @@ async def _matches(run: Runner, query: Query) -> GrepContentResult:
 
 
 def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> GrepContentResult:
-    """Return the answer within its budget, with sections or whole definitions if they are wanted."""
+    """Return the answer within its budget, with sections or whole definitions if the caller asks for them."""
     location, settings = query.scope.location, query.settings
     files = {location.shown(file.path): file for file in page.files if file.matches}
     masking = Deadline(
@@ -316,7 +316,7 @@ def _fit_with_sections(query: Query, page: Page, answer: GrepContentResult) -> G
     grows = query.arguments.expand == "definition"
     if not query.arguments.sections and not grows:
         return fitted
-    # Definitions are read only for matches that are shown. With definitions there may be room for fewer matches.
+    # Definitions are read only for matches that are shown. With definitions, fewer matches may fit.
     sources: dict[str, SourceFile] = {}
     deadline = math.inf if query.scope.timeout is None else time.monotonic() + query.scope.timeout
     for name, matches in groupby(fitted.matches, key=lambda match: match.file):
@@ -345,7 +345,7 @@ def _fit_expanded(
     files: Mapping[str, FileMatches],
     sources: Mapping[str, SourceFile],
 ) -> GrepContentResult:
-    """Return the answer with as many lines of the definitions as there is room for beside the matches it has."""
+    """Return the answer with the same matches and as many lines of their definitions as fit."""
     settings = query.settings
     shown = {name: list(matches) for name, matches in groupby(fitted.matches, key=lambda match: match.file)}
     for reach in REACHES:
@@ -371,7 +371,7 @@ def _nothing(query: Query, found: RoundRobinMatchCollector) -> str:
 def _page(
     query: Query, page_request: PageRequest, found: RoundRobinMatchCollector, files: Sequence[FileMatches]
 ) -> Page:
-    """Return the page that the budget is filled from."""
+    """Return the page from which `fit_to_budget()` takes matches."""
     all_reached = found.files <= page_request.max_files
     reachable = found.matches if all_reached else sum(file.total_matches for file in files[: page_request.max_files])
     return Page(
@@ -386,14 +386,15 @@ def _page(
 
 
 def _omissions(query: Query, found: RoundRobinMatchCollector) -> Iterator[str]:
-    """Yield a note for each kind of match that is not shown."""
+    """Yield a note about lines that are too long, and one about binary files."""
     if found.dropped_records:
         location, allowed = query.scope.location, query.allowed
         names = (path for path in found.dropped if location.has(path) and (allowed is None or allowed(path)))
         where = "".join(f", e.g. in {printable_start(location.shown(path))}" for path in islice(names, 1))
         yield f"{plural(found.dropped_records, 'line')} left out, too long to show{where}."
     if found.binary:
-        yield f"{plural(found.binary, 'file')} taken for binary from the first NUL byte on; matches may be missing."
+        files = plural(found.binary, "file")
+        yield f"{files} taken for binary, searched up to the first NUL byte; matches may be missing."
 
 
 async def _files(run: Runner, query: Query) -> GrepContentResult:
@@ -445,12 +446,12 @@ async def _files(run: Runner, query: Query) -> GrepContentResult:
 
 
 def spell_as_argument(hint: Hint) -> str | None:
-    """Return a hint as an argument of this tool, or as another tool to call; `None` if there is none for that."""
+    """Return a hint as an argument of this tool or as another tool to call; `None` if neither exists."""
     if hint.kind == "install":
         return str(hint)
     if hint.kind == "call":
         return _TOOLS.get(hint.target)
-    if hint.option == "location" and hint.kind == "pass":  # of the workspace, which the user makes
+    if hint.option == "location" and hint.kind == "pass":  # an argument of the `Workspace`
         return f"index={'' if hint.value is None else repr(hint.value)}"
     name = _ARGUMENTS.get(hint.option)
     if name is None:
@@ -459,7 +460,7 @@ def spell_as_argument(hint: Hint) -> str | None:
 
 
 async def _explained(run: Runner, query: Query) -> str:
-    """Return the changes of arguments that would find something."""
+    """Return a sentence about the changes of arguments that would find something."""
     location = query.scope.location
     unseen = {name for name in ("hidden", "no_ignore") if not query.options.get(name)}
 
@@ -468,7 +469,7 @@ async def _explained(run: Runner, query: Query) -> str:
         if options == {"text"}:
             return None if location.is_file else "to search one, pass it as path"
         if query.files.overrides and "file_type" in query.files.names and "no_ignore" in options:
-            return None  # the glob overrides ignore files and types, and probes do not filter that
+            return None  # the glob overrides ignore files and types, and probes do not filter their results
         if query.files.overrides and len(options) == 1 and options < unseen:
             return None  # the glob finds hidden and ignored files with either of the two options
         if any(hint.kind == "omit" for hint in probe.hints):
@@ -497,13 +498,13 @@ async def _explained(run: Runner, query: Query) -> str:
 
 
 async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> str:
-    """Return how many more matches there are in hidden files; empty if there are none, or they cannot be counted.
+    """Return a sentence about further matches in hidden files; empty if there are none, or they cannot be counted.
 
-    rg reads hidden files only, so this takes about as long as listing all files, and no longer than `HIDDEN_SECONDS`.
+    rg reads only hidden files, so this takes about as long as listing all files, and at most `HIDDEN_SECONDS`.
 
     Args:
         run: Runner of the search.
-        query: Search that was complete.
+        query: The complete search.
         seen: Paths of all files with a match. They may include hidden files that an ignore file names with `!`.
     """
     scope, unwanted = query.scope, frozenset(seen)
@@ -518,7 +519,7 @@ async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> s
     timeout = HIDDEN_SECONDS if scope.timeout is None else min(HIDDEN_SECONDS, scope.timeout)
     try:
         with rules_file(HIDDEN_RULES) as file:
-            # The last file has precedence, so this one comes before that of the scope.
+            # The last file takes precedence, so this file comes before that of the scope.
             options: dict[str, object] = {
                 **query.options,
                 "hidden": True,
@@ -534,7 +535,7 @@ async def _hidden_matches(run: Runner, query: Query, seen: Collection[str]) -> s
 
 
 async def _add_literal(run: Runner, query: Query, error: PatternError) -> None:
-    """Add notes to an error: its position in the pattern, and how often the pattern matches as plain text."""
+    """Add notes to an error: its position in the pattern, and the number of matches of the pattern as plain text."""
     if error.offset is not None:
         error.add_note(f"The error is at character {error.offset}, counted from 0.")
     try:

@@ -1,4 +1,4 @@
-"""Limits for searches in directories where a search may not end: `/`, `$HOME`, `/proc`, network file systems.
+"""Limits for searches in directories where a search may take forever: `/`, `$HOME`, `/proc`, network file systems.
 
 Agents hang in `$HOME` (opencode#22139), in `/proc` and `/sys` (ripgrep#311, #916), and on network mounts, where each
 access to a file takes a round trip.
@@ -24,7 +24,7 @@ class GuardLimits:
 
     Attributes:
         max_depth: Maximum number of levels that are searched.
-        timeout: Seconds after which the search is ended.
+        timeout: Seconds after which the search is stopped.
         note: Sentence about the limits for the answer.
     """
 
@@ -34,7 +34,7 @@ class GuardLimits:
 
 
 def guard_limits(path: str, home: str, mounts: str) -> GuardLimits | None:
-    """Return the limits for a real path, or None for a usual directory: pure.
+    """Return the limits for a real path, or None for a usual directory; no I/O.
 
     Args:
         path: Path that is searched.

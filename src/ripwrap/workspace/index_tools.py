@@ -1,6 +1,6 @@
-"""The indexes of the roots of a workspace: make, search, show and check them.
+"""The indexes of the roots of a workspace: build, search, describe and check them.
 
-An index has only what the tools may show: no hidden or ignored files, and nothing outside the roots. A root is
+An index has only files that the tools may show: no hidden or ignored files, and nothing outside of the roots. A root is
 watched from its first refresh on, if possible, so that a search lists no files while nothing changes.
 """
 
@@ -69,7 +69,7 @@ class _RootIndex(BaseIndex):
         self._unsound = False
 
     async def find(self, run: Runner, query: str, limit: int | None, seconds: float | None) -> Found:
-        patience = None if seconds is None else seconds / 2  # the other half is for ranking without embeddings
+        patience = None if seconds is None else seconds / 2  # the other half is left for ranking without embeddings
         run = DeadlineRunner(run, seconds, self._lock)
         return await self._find(run, query, limit, refresh=True, patience=patience)
 
@@ -97,7 +97,7 @@ class _RootIndex(BaseIndex):
         return result
 
     def is_built(self) -> bool:
-        """Return whether the index was made for this root before, on any branch; a refresh is then quick."""
+        """Return whether the index was built for this root before, on any branch; then a refresh is quick."""
         view = self._current_view()
 
         def built(database: "Connection") -> bool:
@@ -121,7 +121,7 @@ class _RootIndex(BaseIndex):
 
 
 class _MaskingEmbedder:
-    """Embedder that is sent texts and queries with secrets masked, as answers show them."""
+    """Embedder that masks secrets in texts and queries before they are sent, as answers do."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -144,8 +144,8 @@ class IndexAnswer:
 
     Attributes:
         chunks: Results, the best first.
-        by_vectors: True if an index ranked by embeddings, too.
-        notes: Sentences about embeddings that are missing.
+        by_vectors: True if the ranking of an index used embeddings.
+        notes: Sentences about missing embeddings.
     """
 
     chunks: list[RankedChunk]
@@ -168,8 +168,8 @@ class Indexes:
     async def search(self, run: Runner, found: Scope, query: str, limit: int) -> IndexAnswer | None:
         """Return the best results of the indexes, or `None` if the files must be searched without them.
 
-        The indexes cannot answer if one of them is not built. Nor can they answer for a subfolder, if too few results
-        are in it: a caller may name a hidden, ignored or deep directory, which no index has.
+        The indexes cannot answer if one of them is not built. They also cannot answer for a subdirectory if too few
+        results are in it, because it may be hidden, ignored or deep, and then no index has it.
 
         Args:
             run: Runs the calls.
@@ -201,11 +201,11 @@ class Indexes:
             notes += _notes_of(answer)
             prefix = "" if len(self._settings.sandbox.roots) == 1 else f"{index.root}/"
             every = every and len(results) < POOL_SIZE
-            # An index has no denied file, unless another program has written it.
+            # An index has no denied file, unless another program wrote it.
             allowed = [one for one in results if index.allows(one.path)]
             inside = allowed if whole else [one for one in allowed if location.has(one.path)]
             answers.append([one.model_copy(update={"path": f"{prefix}{one.path}"}) for one in inside])
-        # Scores of two indexes do not compare, so the results alternate.
+        # Scores of different indexes are not comparable, so the results alternate.
         interleaved = [one for one in chain.from_iterable(zip_longest(*answers)) if one is not None]
         if not (whole or (every and interleaved) or len(interleaved) >= limit):
             return None
@@ -270,7 +270,7 @@ class Indexes:
         seconds = sum(root.seconds for root in roots)
         message = f"The index is up to date: {plural(differing, 'file')} changed, in {seconds:.1f} seconds."
         if any(root.failed for root in roots):
-            message += " Words alone find the texts that were not embedded; index_codebase tries them again."
+            message += " Texts that were not embedded are found by words only; index_codebase tries them again."
         return IndexCodebaseResult(**self._common(message), roots=tuple(roots))
 
     async def index_status(self, run: Runner) -> IndexStatusResult:
@@ -313,7 +313,7 @@ class Indexes:
 def check_index_options(
     index: bool | StrPath, embedder: str | Embedder | None, hybrid_weight: float | None
 ) -> Embedder | None:
-    """Return the embedder of a workspace, which its caller must have named; nothing is sent.
+    """Check the options of an index, and return the embedder, which the caller must name; nothing is sent.
 
     Raises:
         ValueError: There is no index, the embedder is `"auto"`, or the weight is wrong.
@@ -344,5 +344,5 @@ def _notes_of(found: Found) -> Iterator[str]:
 
 
 def _spell_as_command(hint: Hint) -> str | None:
-    """Return a hint as a tool, or as a command for the user: `index_codebase` removes no vectors, `prune()` does."""
+    """Return a hint as a tool, or as a command for the user: only `prune()` removes vectors, not `index_codebase`."""
     return "`ripwrap index prune`" if hint.target == "prune" else spell_as_argument(hint)

@@ -25,7 +25,7 @@ MIN_ENTRY_CHARS = 4
 """Minimum number of characters that an entry of a tree takes in an answer."""
 
 ROOTS_SHARE = 4
-"""Divisor of the budget: the names of the roots may take a quarter of it."""
+"""Divisor of the budget: the names of the roots may take up to a quarter of the budget."""
 
 IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOGGER = logging.getLogger("ripwrap")
@@ -147,11 +147,11 @@ def _is_current(folder: str) -> bool:
     try:
         return os.path.samefile(folder, os.curdir)
     except OSError:
-        return False  # the current directory is gone
+        return False  # the current directory has been deleted
 
 
 def _first_level(root: Directory, count: int, order: Order) -> Iterator[TreeEntry]:
-    """Yield the first directories without their entries, and the number of entries left out."""
+    """Yield the first directories without their entries, and an entry with the number of entries left out."""
     yield from (entry for entry in arrange(root, count, order) if entry.is_dir and not entry.depth)
     if left := len(root) - count:
         yield TreeEntry(path="", name=f"[{left} truncated]", depth=0, truncated=left)
@@ -194,7 +194,7 @@ def _message(
 
 
 def _without_ignore_file(location: Location) -> frozenset[str]:
-    """Return the paths that have no ignore file, neither in them nor between them and their root."""
+    """Return the paths that have no ignore file in them, nor in a directory between them and their root."""
     return frozenset(
         path
         for path in location.paths
@@ -207,7 +207,7 @@ def _without_ignore_file(location: Location) -> frozenset[str]:
 
 
 def _folders(path: str, *, alone: bool) -> Iterator[str]:
-    """Yield the path, and the directories above it up to the root, unless it is a root of several (`alone`)."""
+    """Yield the path and, unless `alone`, the directories above it up to the root."""
     yield path
     while not alone and (path := os.path.dirname(path)):
         yield path

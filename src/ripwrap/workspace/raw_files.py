@@ -1,4 +1,4 @@
-"""Files as they are: the bytes of a file and the entries of a directory, for backends of frameworks."""
+"""Raw access to files, for backends of frameworks: the bytes of a file and the entries of a directory."""
 
 import errno
 import io
@@ -26,8 +26,8 @@ class FileInfo(BaseModel, frozen=True):
         path: Path as in answers of tools: relative to the root, or absolute if there are several roots.
         name: Last part of the path.
         is_dir: True for a directory, or a link to one.
-        size: Bytes of the file; `None` for a directory, and for a link that leads to nothing.
-        modified_at: Time of the last change; `None` for a link that leads to nothing.
+        size: Size of the file in bytes; `None` for a directory, and for a broken link.
+        modified_at: Time of the last change; `None` for a broken link.
     """
 
     path: str
@@ -69,7 +69,7 @@ def _read_bytes(sandbox: Sandbox, path: str, max_bytes: int | None) -> bytes:
 
 
 def _masked(content: bytes, timeout: float | None) -> bytes:
-    """Mask the secrets in a file; its other bytes stay the same, unless it is UTF-16 and damaged."""
+    """Mask the secrets in a file; its other bytes stay the same, unless it is invalid UTF-16."""
     mark, encoding = byte_order_mark(content)
     errors = "surrogateescape" if encoding == "utf-8" else "replace"
     deadline = Deadline(timeout, "the secrets in the file were not masked", "read a part with read_file")
@@ -112,7 +112,7 @@ def _list_directory(sandbox: Sandbox, path: str) -> tuple[FileInfo, ...]:
 
 
 def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | None:
-    """Return an entry, or None for one that tools may not use, such as a link out of the roots."""
+    """Return an entry; `None` if tools may not use it, such as a link out of the roots."""
     try:
         located = _file_info(sandbox.locate(path))
     except AccessDeniedError:
@@ -125,7 +125,7 @@ def _entry(sandbox: Sandbox, path: str, name: str, shown_as: str) -> FileInfo | 
 
 
 def _is_link_loop(path: str) -> bool:
-    """Return True for a link that leads to itself: the sandbox refuses it, since it leads nowhere."""
+    """Return True for a link that leads to itself; the sandbox refuses it, because it leads to no file."""
     try:
         os.stat(path)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Tool `read_file`: numbered lines of a text file, as many as the budget has room for."""
+"""Tool `read_file`: numbered lines of a text file, as many as fit into the budget."""
 
 import io
 import os
@@ -23,7 +23,7 @@ from ripwrap.workspace.scope import Settings
 
 _BINARY_CHECK_BYTES = 8_192
 _COUNT_SECONDS = 1.0
-"""Seconds for counting the lines after those that are shown."""
+"""Seconds to count the lines after those that are shown."""
 _PIECE_CHARS = 65_536
 """Characters to read at a time while lines are skipped or counted."""
 
@@ -36,10 +36,10 @@ class _Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """What was read of a file.
+    """Lines that were read of a file.
 
     Attributes:
-        lines: Lines of the ranges, with long lines cut; not more than an answer has room for.
+        lines: Lines of the ranges, with long lines cut; no more than fit into an answer.
         total: Number of all lines; `None` if counting them took too long.
         encoding: Encoding of the file.
     """
@@ -132,7 +132,7 @@ def _read(settings: Settings, location: Location, ranges: Sequence[LineRange]) -
 def open_text(
     settings: Settings, location: Location, tool: str
 ) -> Generator[tuple[io.TextIOWrapper, str, Redactor | None]]:
-    """Open a text file as rg reads it, and yield it, the name of its encoding and its redactor, if secrets are masked.
+    """Open a text file in rg's encoding; yield it, the name of the encoding, and the function that masks secrets.
 
     Raises:
         FileNotFoundError: The file is gone, or is not a regular file.
@@ -212,7 +212,7 @@ class Deadline:
 
         Args:
             timeout: Time limit in seconds; `None` is no limit.
-            message: Beginning of the error message after that time.
+            message: Beginning of the error message when the time is over.
             instead: End of the error message, which says what to do.
         """
         self._timeout = timeout
@@ -230,12 +230,12 @@ class Deadline:
             raise TimeoutError(f"{self._message} within {seconds}; {self._instead}")
 
     def shorten(self, seconds: float) -> None:
-        """Bring the deadline forward to a number of seconds from now, if it is later than that."""
+        """Set the deadline to a number of seconds from now, if it is later."""
         end = time.monotonic() + seconds
         self._end = end if self._end is None else min(self._end, end)
 
     def check_sometimes(self) -> None:
-        """Check the time in each thousandth call."""
+        """Check the time in every thousandth call."""
         self._calls += 1
         if self._calls % 1_000 == 0:
             self.check()

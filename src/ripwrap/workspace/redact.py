@@ -1,12 +1,13 @@
 """Mask secrets in the lines of an answer: keys, tokens and passwords become `[redacted: NAME]`.
 
 Most rules look at one line. A private key (RFC 7468) has many lines, of which an answer may show one in the middle. So
-the lines of private keys are looked up in the file (`key_lines()`); if that cannot be done, a line that looks like one
-of a key by itself is masked. A mask has the same length for every secret of a kind, and never spans lines.
+the lines of private keys are looked up in the file (`key_lines()`). If the file cannot be read, each line that looks
+like a line of a key is masked. All secrets of a kind have the same mask, whatever their length, and a mask never spans
+lines.
 
 The rules are those of gitleaks (https://github.com/gitleaks/gitleaks, `config/gitleaks.toml`) and the formats that the
-providers document, a little wider. In a rule, each repetition before other text is bounded, so that the rule takes
-linear time.
+providers document, slightly extended. In a rule, each repetition that other text follows is bounded, so that matching
+takes linear time.
 """
 
 import re
@@ -20,10 +21,10 @@ from ripwrap._text import byte_order_mark
 from ripwrap.models import Span
 
 MAX_SECRET_CHARS = 16_384
-"""Characters that are read after the end of a cut line, so that a secret across that end is recognised."""
+"""Number of characters that are read beyond the end of a cut line, so that a secret across that end is recognised."""
 
 MAX_SCANNED_BYTES = 16_000_000
-"""Bytes of a file in which private keys are looked up; after these, each line is judged by itself."""
+"""Number of bytes of a file in which private keys are looked up; later lines are checked one by one."""
 
 _PRIVATE_KEY = "private-key"
 _MARKER = r"-{{4,5}} ?{} (?:[A-Z0-9]{{1,20}} ){{0,4}}PRIVATE KEY(?: BLOCK)? ?-{{4,5}}"
@@ -32,11 +33,13 @@ _END = re.compile(_MARKER.format("END"))
 _INSIDE = re.compile(
     r"""[\s"'`+#/*>|-]*+(?:[A-Z][A-Za-z-]{1,30}: .{0,200}|[A-Za-z0-9+/]*+={0,2}(?:\\[nr]|[\s"'`,;+)\\])*+)"""
 )
-"""Line inside of a key: base64 or a header of RFC 1421 or RFC 4880, also in quotes, in a comment or in a diff."""
+"""Pattern of a line inside a key: base64 or a header of RFC 1421 or RFC 4880, also in quotes, in a comment or in a
+diff.
+"""
 
 _LONG_BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}")
 _LOOKS_LIKE_KEY = re.compile(r"(?=.*[a-z])(?=.*[G-Z+/])[^A-Za-z0-9+/]*[A-Za-z0-9+/]{60,76}={0,2}[^A-Za-z0-9+/]*")
-"""Line that has nothing but base64 of the length of lines of RFC 7468 and RFC 4880, and is not hexadecimal."""
+"""Pattern of a line of base64 only, not hexadecimal, with the length of lines in RFC 7468 and RFC 4880."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Rule:
     Attributes:
         name: Name of the kind of secret.
         words: Texts in lower case; a line without any of them has no such secret.
-        pattern: Pattern; its group 1, if it has one, is the secret, or else the whole match.
+        pattern: Pattern; its group 1 is the secret, or the whole match if it has no group.
     """
 
     name: str
@@ -97,7 +100,8 @@ RULES: tuple[Rule, ...] = tuple(
         ("url-token", ("://",), rf"://{_NO_PLACEHOLDER}([\w-]{{20,256}})@"),
         ("password", _NAME_WORDS, rf"{_NAME}{_ASSIGNED}[a-zA-Z]{{0,2}}\"{_NO_PLACEHOLDER}((?:[^\"\\]|\\.){{4,}})\""),
         ("password", _NAME_WORDS, rf"{_NAME}{_ASSIGNED}[a-zA-Z]{{0,2}}'{_NO_PLACEHOLDER}((?:[^'\\]|\\.){{4,}})'"),
-        # Without quotes: `DB_PASSWORD=…` of a shell, and `password: …` with a value that has a digit and is no code.
+        # Without quotes: `DB_PASSWORD=…` of a shell, and `password: …` with a value that has a digit and does not look
+        # like code.
         (
             "password",
             _NAME_WORDS,
@@ -113,7 +117,7 @@ RULES: tuple[Rule, ...] = tuple(
         ),
     )
 )
-"""Rules for one line. Of two that find a secret at the same place, the first one gives it its name."""
+"""Rules for one line. If two rules find the same secret, the first one determines its name."""
 
 
 class Mask(NamedTuple):
@@ -150,11 +154,13 @@ class Redacted:
     starts: tuple[int, ...] = ()
 
     def moved(self, span: Span) -> Span:
-        """Return where a span of the original text is in the masked text; a part of a secret becomes its whole mask."""
+        """Return a span's position in the masked text; a part of a secret becomes the whole mask."""
         return self._moved(span[0], is_end=False), self._moved(span[1], is_end=True)
 
     def _moved(self, offset: int, *, is_end: bool) -> int:
-        at = bisect_left(self.masks, offset, key=lambda mask: mask.start) - 1  # the last one that starts before it
+        at = (
+            bisect_left(self.masks, offset, key=lambda mask: mask.start) - 1
+        )  # the last mask that starts before `offset`
         if at < 0:
             return offset
         mask, start = self.masks[at], self.starts[at]
@@ -169,7 +175,7 @@ class KeyLines:
 
     Attributes:
         numbers: Numbers of these lines, from 1.
-        scanned: Number of lines that were looked at; lines after these are judged by themselves.
+        scanned: Number of lines that were scanned; later lines are checked one by one.
     """
 
     numbers: frozenset[int] = frozenset()
@@ -177,7 +183,7 @@ class KeyLines:
 
 
 UNKNOWN_KEYS = KeyLines()
-"""Value for a file in which private keys were not looked up."""
+"""Value for a file that was not scanned for private keys."""
 
 Redactor: TypeAlias = Callable[[str, int], Redacted]
 """Function that masks lines, given their text and the number of the first one."""
@@ -233,13 +239,13 @@ def file_redactor(
     roots: Sequence[str] = (".",),
     check: Callable[[], object] | None = None,
 ) -> Redactor:
-    """Return the redactor of the lines of a file, which need not exist any more; see `open_regular_file()`."""
+    """Return the redactor of the lines of a file, which may be gone; see `open_regular_file()`."""
     keys = UNKNOWN_KEYS
     try:
         with open(open_regular_file(folder, path, follow=follow, roots=roots), "rb") as file:
             keys = key_lines(file)
     except OSError:
-        pass  # each line is judged by itself
+        pass  # each line is checked by itself
     return lambda text, first: redact(text, first, keys, check)
 
 
@@ -275,7 +281,7 @@ class _KeyScanner:
 def _key_masks(scanner: _KeyScanner, line: str, number: int, keys: KeyLines) -> Iterator[Mask]:
     """Yield the masks of the parts of a line that belong to private keys."""
     if {number - 1, number} <= keys.numbers:
-        scanner.inside = True  # the lines before may not be shown
+        scanner.inside = True  # the text may begin inside a key
     parts = list(scanner.parts(line))
     if not parts and (number in keys.numbers or (number > keys.scanned and _LOOKS_LIKE_KEY.fullmatch(line))):
         parts = [_content(line)]
@@ -297,7 +303,7 @@ def _content(line: str) -> Span:
 
 
 def _secrets(line: str) -> Iterator[Mask]:
-    """Yield the secrets of a line, those of each rule in turn."""
+    """Yield the secrets in a line, rule by rule."""
     lower = line.lower()
     for rule in RULES:
         if any(word in lower for word in rule.words):

@@ -16,7 +16,7 @@ from ripwrap.workspace.sandbox import Location
 from ripwrap.workspace.scope import Settings
 
 _MAX_OTHERS = 20
-"""Further lines with the same hash that an answer names."""
+"""Maximum number of further lines with the same hash that an answer names."""
 
 
 class _Found(NamedTuple):
@@ -77,7 +77,7 @@ def _message(anchor: Anchor, found: _Found) -> str:
 
 
 def _find(settings: Settings, location: Location, anchor: Anchor) -> _Found:
-    """Return the lines that have the hash of an anchor, or only the line with its number if that has the hash."""
+    """Return the line of an anchor if it is unchanged; otherwise all lines with the hash of the anchor."""
     deadline = Deadline(settings.timeout, "the file was not read")
     lines: list[tuple[int, str]] = []
     count = number = 0
@@ -102,7 +102,7 @@ def _nearest(lines: list[tuple[int, str]], anchor: Anchor) -> list[tuple[int, st
 
 
 def _read_line(text: io.TextIOWrapper, deadline: Deadline, most: int) -> str:
-    """Return the beginning of the next line, as much as is hashed and shown; empty at the end of the file."""
+    """Return the part of the next line that is hashed and shown; empty at the end of the file."""
     piece = text.readline(most)
     if piece and not piece.endswith("\n"):
         skip_line(text, deadline)

@@ -37,9 +37,9 @@ class ToolResult(BaseModel, ABC, frozen=True):
         truncated: True if there is more than the answer shows.
         next_offset: Value of `offset` for the next page; `None` if there is none, or if no offset reaches it.
         message: Summary of what was found and what was left out, and how to get the rest.
-        notes: Further facts: limits that were set, paths that could not be read.
-        engine: Program that did the work: `rg`, or `python` if there is no rg, or for directories, which rg does not
-            list.
+        notes: Further facts, such as limits that were set and paths that could not be read.
+        engine: Program that did the work: `rg`; or `python` if there is no rg, or if directories were listed, which rg
+            cannot do.
     """
 
     root: str
@@ -109,7 +109,8 @@ class FileHits(BaseModel, frozen=True):
 
     Attributes:
         path: Path of the file.
-        count: Number of matching lines; with `multiline`, of matches of several lines. `None` if not counted.
+        count: Number of matching lines, or with `multiline` of matches, which may span lines. `None` if they were not
+            counted.
     """
 
     path: str
@@ -123,13 +124,13 @@ class GrepContentResult(ToolResult, frozen=True):
         query: Pattern.
         output_mode: Output mode, as in the arguments.
         expand: Kind of lines that the context of matches was expanded to, as in the arguments.
-        matches: Matches of this page, by file and line. They are chosen round robin, the first of each file, then the
+        matches: Matches of this page, by file and line. They are taken in rotation, the first of each file, then the
             second, so that no file fills the page. Empty unless `output_mode` is `content`.
         files: Files with a match on this page. In mode `content`, the first page also has further files with matches,
             by path: at most `max_matches`, and at most 100.
         total_matches: Number of all matches; `None` if not counted.
         files_matched: Number of all files with a match.
-        exact: True if the search ran to its end, so that the two numbers are final.
+        exact: True if the search ran to its end, so that both numbers are final.
     """
 
     query: str
@@ -194,7 +195,7 @@ def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[
         named = zip(labels(first, match.anchors, len(lines)), lines, strict=True)
         rows += ((number, f"  {label}{mark} {text}".rstrip()) for label, (number, mark, text) in named)
         if match.section != section:
-            # Context of the match before may be in this definition already.
+            # Context of the previous match may already be in this definition.
             begin = first if expanded and apart else min(max(_first_line(match, section), last + 1), match.line)
             place = bisect_left(rows, begin, key=lambda row: row[0])
             plain = expanded and match.section is not None and rows[place][0] <= match.section.line
@@ -206,7 +207,7 @@ def _file_lines(matches: Iterator[ContentMatch], *, expanded: bool) -> Iterator[
 def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
     """Return the line above the lines of a definition.
 
-    It has the qualified name of the definition if the text of its own line lacks that.
+    It has the qualified name of the definition if the definition's own line does not contain it.
 
     Args:
         section: The definition.
@@ -221,10 +222,10 @@ def _heading(section: Section | None, line: int, *, with_text: bool) -> str:
 
 
 def _first_line(match: ContentMatch, before: Section | None) -> int:
-    """Return the number of the first line that can stand below the heading of a match.
+    """Return the number of the first line that belongs below the heading of a match.
 
-    Context above the definition stays above the heading. Context at the end of the definition `before` stays below
-    the heading of that one.
+    Context above the definition stays above the heading. Context at the end of the definition `before` stays below the
+    heading of `before`.
     """
     begin = match.section.line if match.section else 0
     if before and before.end_line < match.line:
@@ -238,9 +239,9 @@ class FindFilesResult(ToolResult, frozen=True):
     Attributes:
         pattern: Glob.
         files: Files and directories of this page; a directory ends in a slash.
-        denied: Those of `files` that the tools may name but not open.
+        denied: Files in `files` that the tools may name but not open.
         total_files: Number of all files and directories that were found.
-        exact: True if the search ran to its end, so that the number is final.
+        exact: True if the search ran to its end, so that `total_files` is final.
     """
 
     pattern: str
@@ -276,7 +277,7 @@ class ListEntry(BaseModel, frozen=True):
     truncated: int = 0
 
     def structured(self) -> str | dict[str, Any]:
-        """Return the path, with a slash at the end of a directory; an object if there is more to say."""
+        """Return the path, with a slash at the end of a directory; an object if the entry has more properties."""
         if self.closed or self.denied or self.truncated:
             return self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "depth"})
         return f"{self.path}/" if self.is_dir else self.path
@@ -298,7 +299,7 @@ class ListResult(ToolResult, frozen=True):
     exact: bool
 
     def structured(self) -> dict[str, Any]:
-        """Return the result as plain JSON values, with an entry as its path if it says no more."""
+        """Return the result as plain JSON values; an entry is its path if it has no other properties."""
         return super().structured() | {"entries": [entry.structured() for entry in self.entries]}
 
     @classmethod
@@ -339,7 +340,7 @@ class CodePlace(BaseModel, frozen=True):
         score: Value that results are sorted by; comparable only within one answer and one root.
         why: Reasons for the score.
         snippet: Text of the lines, or of the first ones if the answer has no room for all; `…` marks a place where a
-            long line was cut. Blank lines at the end are in it, and are not shown.
+            long line was cut. It includes blank lines at the end, which `str()` omits.
         anchors: Hash of each line of `snippet`, if the workspace has `anchors`; else empty.
     """
 
@@ -372,7 +373,8 @@ class CodebaseSearchResult(ToolResult, frozen=True):
 
     Attributes:
         query: Query.
-        ranking: Source of the results: the `index`, which was refreshed first, or the `files` alone.
+        ranking: Source of the results: the `index`, which was refreshed first (`hybrid` with embeddings), or only the
+            `files`.
         places: Results, the best first; with several indexed roots, one from each in rotation.
     """
 
@@ -428,7 +430,7 @@ class ResolveResult(ToolResult, frozen=True):
     """Result of `resolve()`.
 
     Attributes:
-        anchor: Anchor, as answers have it.
+        anchor: Anchor, as answers show it.
         state: `unchanged` if the line of the anchor still has its hash, `moved` if another line has it, else `gone`.
         line: Current number of the line; `None` if it is `gone`. If it `moved` and several lines have the hash, this is
             the one nearest to the anchor.
@@ -513,7 +515,7 @@ class RootStatus(BaseModel, frozen=True):
         model: Embedding model; `None` if the index has no embeddings.
         changed_at: Time of the last change.
         lacking: Number of texts without an embedding.
-        sent: Sentences that say which texts are sent where, to be embedded; empty without a model.
+        sent: Sentences that say which texts are sent to which address to be embedded; empty without a model.
         sent_texts: Number of texts and queries that were sent since the index was made; a retry counts again.
         sent_characters: Number of their characters.
         messages: Notes, each with what to do.
@@ -558,7 +560,7 @@ class IndexStatusResult(ToolResult, frozen=True):
             if one.sent_texts:
                 yield f"  sent so far: {one.sent_characters:,} characters in {plural(one.sent_texts, 'text')}"
             if one.lacking:
-                yield f"  without an embedding: {plural(one.lacking, 'text')}; index_codebase makes them"
+                yield f"  without an embedding: {plural(one.lacking, 'text')}; index_codebase embeds them"
             yield from (f"  {printable(message)}" for message in one.messages)
 
 
@@ -577,7 +579,7 @@ class RootHealth(BaseModel, frozen=True):
         files: Number of files in all branches.
         chunks: Number of chunks.
         indexed: Number of chunks that can be searched; equal to `chunks` in a sound index.
-        orphans: Number of file contents that no branch has any more.
+        orphans: Number of contents of files that no branch has any more.
         messages: Problems and remarks.
     """
 

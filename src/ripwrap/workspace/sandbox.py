@@ -1,7 +1,7 @@
 """Sandbox of the tools: they may use a path only if its real path is below a root, and no glob denies it.
 
-This module opens no file; it uses `lstat`, `readlink` and `stat`. Its answers are valid only at that moment: a program
-that can change the files while a tool runs can replace a directory by a link.
+This module opens no file; it uses `lstat`, `readlink` and `stat`. Its answers are valid only at that moment: another
+program may replace a directory by a link while a tool runs.
 """
 
 import os
@@ -38,7 +38,7 @@ class Location:
     sep: str = os.sep
 
     def has(self, path: str | None) -> bool:
-        """Return whether a path that rg prints is in this location, judged by its text: pure."""
+        """Return whether a path that rg prints is in this location, by its text only; no I/O."""
         named = PurePath(os.path.normpath(os.path.join(self.cwd, path or os.pardir)))
         return any(named.is_relative_to(os.path.normpath(os.path.join(self.cwd, one))) for one in self.paths)
 
@@ -63,7 +63,7 @@ class Location:
 
 
 class Sandbox:
-    """Set of directories that tools may use.
+    """Directories that the tools may use.
 
     Attributes:
         roots: Real paths of the directories when the sandbox was made; none is inside another.
@@ -122,7 +122,7 @@ class Sandbox:
         """Return the glob that denies a file; `None` if there is none.
 
         A file is denied if a glob matches its real path, a directory above it, or a link on the way to it. A hard link
-        is not recognised, because the system does not tell the other names of a file.
+        is not recognised, because the system does not list the other names of a file.
 
         Args:
             path: Absolute path. It may lead out of the roots, or not exist.
@@ -144,7 +144,7 @@ class Sandbox:
         return DeniedPaths(self.deny, location.paths if location.several else ())
 
     def _readings(self, path: str) -> list[str]:
-        """Return the absolute paths that a caller may mean: below each root, or in the home directory."""
+        """Return the absolute paths that a caller may mean by a path: below each root, or in the home directory."""
         readings = [os.path.join(root, path) for root in self.roots]
         # Only `~` is expanded: `~name` is the home directory of another user.
         if re.match(r"~(?=[/\\]|$)", path) and not any(map(os.path.lexists, readings)):
@@ -188,10 +188,10 @@ class Sandbox:
             raise ValueError(f"the roots are on several drives; name one of them as path: {names}") from None
 
     def _held(self, path: str) -> tuple[str, str] | None:
-        """Return the root that holds the real path, and the part below it, or None."""
+        """Return the root that contains the real path, and the part below it; `None` if no root does."""
         resolved = os.path.realpath(path)
         if os.path.realpath(resolved) != resolved:
-            return None  # before Python 3.13 realpath() resolves a path behind a loop of links only in part
+            return None  # before Python 3.13, realpath() resolves a path with a loop of links only in part
         real = PurePath(resolved)
         for root in self.roots:
             if (relative := below(real, PurePath(root))) is not None:
@@ -219,17 +219,17 @@ def _check_text(path: str) -> None:
 
 
 def below(path: PurePath, root: PurePath) -> str | None:
-    """Return the part of a real path below a root, `.` for the root itself, or None if it is outside: pure.
+    """Return the part of a real path below a root, `.` for the root itself, or None if it is outside; no I/O.
 
-    The class of the path decides how parts compare: on Windows regardless of case.
+    The class of the path decides how parts are compared: on Windows, case is ignored.
     """
     return str(path.relative_to(root)) if path.is_relative_to(root) else None
 
 
 def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_result]) -> str | None:
-    """Return what `below()` returns, but compare files by identity: two spellings of a name may be the same file.
+    """Return what `below()` returns, but compare directories by device and inode, because one may have several names.
 
-    macOS, for example, usually ignores case, and whether an accent is a character of its own.
+    macOS, for example, usually ignores case and the Unicode form of accents.
     """
     try:
         wanted = stat(root)
@@ -246,9 +246,9 @@ def same_below(path: PurePath, root: str, stat: Callable[[StrPath], os.stat_resu
 
 
 def _visited(path: str) -> Iterator[tuple[str, bool]]:
-    """Yield each path that the system looks up on the way to an absolute path, and whether it may be a directory.
+    """Yield each path that the system looks up to resolve an absolute path, and True if it may be a directory.
 
-    The directories above a path that is yielded are real, as in path_resolution(7).
+    The directories above a yielded path are real, as in path_resolution(7).
     """
     anchor = PurePath(path).anchor
     here, links = anchor, 0
@@ -285,7 +285,7 @@ def _may_be_folder(path: str) -> bool:
 
 
 def _below_any_spelling(path: str, root: str) -> str | None:
-    """Return what `below()` returns, but let the root be spelled in another case or form of Unicode."""
+    """Return what `below()` returns, ignoring the case and the Unicode form of the root."""
     relative = below(PurePath(path), PurePath(root))
     if relative is None:
         parts, own = PurePath(path).parts, PurePath(root).parts

@@ -1,4 +1,4 @@
-"""Scope of a tool call: its location in the sandbox, the options of rg there, and the files that the caller wants."""
+"""Scope of a tool call: its location in the sandbox, the options of rg there, and the files to search."""
 
 import os
 import re
@@ -28,18 +28,18 @@ Progress: TypeAlias = Callable[[int], None]
 PathFilter: TypeAlias = Callable[[str], bool]
 
 NO_LIMIT = 2**62
-"""Number of items to collect if the caller wants all."""
+"""Number of items to collect if the caller asks for all."""
 
 FOLLOW_NOTE = "Links were followed; files outside of the roots are left out."
 HIDDEN_RULES = "*\n!*/\n!.*\n!**/.*/**\n"
-"""Rules of an ignore file that leave only hidden files.
+"""Rules of an ignore file that exclude all files except hidden ones.
 
-rg gives a file of `--ignore-file` the lowest precedence, so what other ignore files exclude stays excluded.
+rg gives `--ignore-file` the lowest precedence, so files that other ignore files exclude stay excluded.
 """
 
 MATCH_ALL_GLOBS = frozenset({"", "*", "**", "**/*", "*.*"})
 TYPE_NAME = "ripwrap"
-"""Name of the file type that stands for the globs of a call."""
+"""Name of the file type to which the globs of a call are added."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class FileFilter:
-    """Files that the caller wants.
+    """Files that the caller asks for.
 
     Attributes:
         options: Options of rg that select them.
@@ -123,7 +123,7 @@ def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) ->
     scope = Scope(location, options, settings.timeout)
     denied = settings.sandbox.denied_paths(location)
     if denied is not None:
-        # rg opens none of them. The filter is for a path that rg would list nevertheless.
+        # rg opens no denied path. The filter is a second check, in case rg lists one anyway.
         options["iglob"] = denied.iglobs()
         scope = replace(scope, denied=denied, allowed=denied.allows)
     if settings.follow:
@@ -170,13 +170,13 @@ def _holds(sandbox: Sandbox, cwd: str, path: str) -> bool:
 def _outer_rules(location: Location) -> str:
     if location.paths[0] == os.curdir:
         return ""
-    from ripwrap._ignore.rules import outer_rules  # pathspec, only now
+    from ripwrap._ignore.rules import outer_rules  # late: it imports pathspec
 
     return outer_rules(location.cwd, location.paths[0])
 
 
 def _apply_guard_limits(scope: Scope) -> Scope:
-    """Return the scope with the limits of the first path that has any."""
+    """Return the scope with the limits of the first path that needs limits."""
     user_home, mounts = home(), mounted()
     for path in scope.location.paths:
         limits = guard_limits(os.path.normpath(os.path.join(scope.location.cwd, path)), user_home, mounts)
@@ -188,7 +188,7 @@ def _apply_guard_limits(scope: Scope) -> Scope:
 
 
 async def visible_paths(run: Runner, scope: Scope, files: FileFilter) -> tuple[PathFilter | None, bool]:
-    """Return the filter for paths that rg prints, and True if the time was too short to list all of them."""
+    """Return the filter for paths that rg prints, and True if the time was too short to list all paths."""
     if not files.overrides or (scope.options.get("hidden") and scope.options.get("no_ignore")):
         return scope.allowed, False
     # rg's --glob overrides ignore files (ripgrep#865), so only the files that rg lists without it are visible.
@@ -205,8 +205,8 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
     """Return the filter for a glob, or several with commas between them, and a file type.
 
     A glob without a slash matches names at any depth. A glob with a slash starts from `location`. Neither brings back
-    ignored or hidden files, as rg's `--glob` does (ripgrep#865): globs without a slash become a file type, which rg
-    applies after ignore files, and the others set `overrides`.
+    ignored or hidden files, which rg's `--glob` would do (ripgrep#865): globs without a slash become a file type, which
+    rg applies after ignore files; globs with a slash set `overrides`.
     """
     globs = [_plain(one) for one in _slashed(comma_separated(file_pattern), location)]
     without = [one for one in globs if one.startswith("!")]
@@ -217,8 +217,8 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
     names = [name for name, given in (("file_pattern", only or without), ("file_type", file_type)) if given]
     if file_type:
         options["type"] = file_type
-    # A colon would end the name of a type. In the glob of a type, but not in rg's `--glob`, Windows takes a backslash
-    # for a separator.
+    # A colon would end the name of a type. On Windows, a backslash is a separator in the glob of a type, but not in
+    # rg's `--glob`.
     refused = r"[/:]" if location.sep == "/" else r"[/:\\]"
     by_name = not file_type and not any(re.search(refused, one) for one in only)
     if only and by_name:
@@ -231,8 +231,8 @@ def file_filter(location: Location, file_pattern: str, file_type: str = "") -> F
 def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOptions]:
     """Return the globs of files and directories that a pattern asks for, and the options that exclude others.
 
-    The globs are relative to the directory that rg runs in, and without a slash match names at any depth. An empty list
-    asks for everything. A glob that ends in a slash asks for directories.
+    The globs are relative to the directory that rg runs in, and those without a slash match names at any depth. An
+    empty list asks for everything. A glob that ends in a slash asks for directories.
     """
     globs = _slashed(comma_separated(pattern), location)
     only = [
@@ -247,7 +247,7 @@ def entry_globs(location: Location, pattern: str) -> tuple[list[str], FileOption
 
 
 def denied_glob_notes(scope: Scope, pattern: str) -> Iterator[str]:
-    """Yield a note if a glob of the caller is itself denied, whether it matches a file or not."""
+    """Yield a note if a glob of the caller is itself denied, even if it matches no file."""
     for one in comma_separated(pattern) if scope.denied else ():
         glob = scope.denied and scope.denied.rules.glob_of(os.path.normpath(one.replace("/", os.sep).lstrip(os.sep)))
         if glob and not one.startswith("!"):
@@ -256,7 +256,7 @@ def denied_glob_notes(scope: Scope, pattern: str) -> Iterator[str]:
 
 
 def exclude_options(location: Location, globs: Sequence[str]) -> FileOptions:
-    """Return the options that exclude what globs match. Globs with a slash start from `location`."""
+    """Return the options that exclude the paths that globs match. Globs with a slash start from `location`."""
     return _excluding({}, location, [_plain(f"!{one.removeprefix('!')}") for one in _slashed(globs, location)])
 
 
@@ -267,10 +267,10 @@ def _excluding(options: FileOptions, location: Location, without: list[str]) -> 
 
 
 def _anchored(glob: str, location: Location) -> list[str]:
-    """Return the globs, relative to the directory that rg runs in, for a glob that is relative to the location."""
+    """Rewrite a glob relative to the location as globs relative to the directory that rg runs in."""
     cwd = location.cwd.replace(location.sep, "/").rstrip("/") + "/"
     same = str if location.sep == "/" else str.lower
-    if same(glob[: len(cwd)]) == same(cwd):  # as in an answer with several roots
+    if same(glob[: len(cwd)]) == same(cwd):  # the glob begins with an absolute path, as in an answer with several roots
         return [f"/{glob[len(cwd) :].lstrip('/')}"]
     if ".." in glob.split("/"):
         raise ValueError(f"{shown(glob)} leads out of the searched directory; pass a directory as path instead")
@@ -281,23 +281,23 @@ def _anchored(glob: str, location: Location) -> list[str]:
 
 
 def escaped(path: str, sep: str = os.sep) -> str:
-    """Return a glob that matches only this path. In globs of rg, separators are slashes, also on Windows."""
+    """Return a glob that matches only this path. In globs of rg, separators are slashes, even on Windows."""
     return re.sub(r"([\\*?\[\]{}!])", r"\\\1", path.replace(sep, "/"))
 
 
 def _slashed(globs: Sequence[str], location: Location) -> Sequence[str]:
-    """Replace the backslashes that are separators in globs by slashes; before brackets, commas and `!` they escape."""
+    """Replace backslashes by slashes where they are separators: not before brackets, commas and `!`."""
     if location.sep == "/":
         return globs
     return [re.sub(r"\\+(?![\[\]{},!])", "/", glob) for glob in globs]
 
 
 def _plain(glob: str) -> str:
-    """Return the glob as rg takes it: no `./`, no needless `**/`, and `**` for the files of a directory."""
+    """Return the glob in rg's form: without `./`, without needless `**/`, with `**` for the files of a directory."""
     bang, glob = ("!", glob[1:]) if glob.startswith("!") else ("", glob)
     glob = glob.removeprefix("./")
     while glob.startswith("**/") and "/" not in glob[3:]:
-        glob = glob[3:]  # rg's globs without a slash are about any depth already
-    if glob.endswith("/") and not bang:  # the files in a directory; to exclude one, rg accepts the slash
+        glob = glob[3:]  # rg matches globs without a slash at any depth
+    if glob.endswith("/") and not bang:  # the files in a directory; in an excluding glob, rg accepts the slash
         return f"{glob}**" if "/" in glob[:-1] else f"**/{glob}**"
     return bang + glob

@@ -16,10 +16,10 @@ COMMON_DIRECTORIES = frozenset(
         *("__pycache__", "venv", ".venv", ".git", ".hg", ".svn", ".idea", ".vscode", ".tox", ".nox", ".cache"),
     }
 )
-"""Directories that `ls` and `tree` name but do not list, unless an ignore file says what to leave out."""
+"""Directories that `ls` and `tree` name but do not list, unless there is an ignore file that says what to leave out."""
 
 COMMON_FILES = ("*.pyc", "*.pyo", "*.pyd", "*.so", "*.dll", "*.exe", ".DS_Store")
-"""Files that `ls` and `tree` count but do not name, unless an ignore file says what to leave out."""
+"""Files that `ls` and `tree` count but do not name, unless there is an ignore file that says what to leave out."""
 
 
 class TreeCollector(BaseListingCollector[str]):
@@ -48,7 +48,7 @@ class TreeCollector(BaseListingCollector[str]):
 
         Args:
             scope: Location to list.
-            max_depth: Number of levels; 0 is any number.
+            max_depth: Maximum number of levels; 0 is no limit.
             exclude: Names to leave out.
             progress: Function that is called with `total` after every chunk.
             common: Paths of the location in which common directories and files are not listed.
@@ -124,7 +124,7 @@ class TreeCollector(BaseListingCollector[str]):
             insert_parts(self.root, parts[:-1], parts[-1])
 
     def _parts(self, path: str) -> tuple[str, list[str]]:
-        """Return the searched path that holds a path, and the names below it; with several roots, the root first."""
+        """Return the searched path that contains a path, and the names below it, with several roots after the root."""
         location = self._scope.location
         if location.several:
             start = next(root for root in location.paths if path.startswith(root + os.sep))
@@ -137,7 +137,7 @@ class TreeCollector(BaseListingCollector[str]):
 
 
 def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptions) -> TreeCollector:
-    """Return the tree of a location without rg; block until it is complete, or at most for the scope's time limit."""
+    """Return the tree of a location, listed without rg; blocking, for at most the scope's time limit."""
     from ripwrap.workspace.walk import ScopeWalk  # pathspec, only now
 
     tree, walk = new(), ScopeWalk(scope, options)
@@ -148,7 +148,7 @@ def walk_tree(scope: Scope, new: Callable[[], TreeCollector], options: FileOptio
 
 
 def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> TreeCollector:
-    """Add the directories of a location in which rg lists no file; block as `walk_tree()` does."""
+    """Add the directories of a location in which rg lists no file; blocking, as `walk_tree()`."""
     from ripwrap.workspace.walk import ScopeWalk
 
     walk = ScopeWalk(scope, options)
@@ -159,9 +159,9 @@ def add_folders(tree: TreeCollector, scope: Scope, options: FileOptions) -> Tree
 
 
 def find_denied(scope: Scope, options: FileOptions) -> tuple[list[str], bool]:
-    """Return the denied paths of a location, and True if there was no time to find all; block as `walk_tree()` does.
+    """Return the denied paths of a location, and True if the time limit was reached; blocking.
 
-    A path below a denied directory is not among them.
+    Paths below a denied directory are not included.
     """
     from ripwrap.workspace.walk import ScopeWalk
 

@@ -1,4 +1,4 @@
-"""Name in an empty answer the files that no search has read, such as links and directories that are too deep."""
+"""Name the files that no search has read, such as links, in an answer without results."""
 
 import os
 from collections.abc import Mapping
@@ -33,16 +33,17 @@ that could not be read.
 async def unsearched_notes(
     run: Runner, sandbox: Sandbox, scope: Scope, options: Mapping[str, Any], *, verb: str
 ) -> tuple[str, ...]:
-    """Return sentences about files that may have a match, and that no search has read.
+    """Return sentences about files that may have a match but that no search has read.
 
-    There are none if `MAX_SECONDS` is too short, and if links are followed, because these may lead out of the roots.
+    It returns none if the files cannot be listed in `MAX_SECONDS`, or if links are followed, which may lead out of the
+    roots.
 
     Args:
         run: Runner of the listing.
-        sandbox: Sandbox; no denied path is named, nor a link to one.
+        sandbox: Sandbox. Denied paths, and links to them, are not named.
         scope: Scope of the call.
-        options: Options of the search beside those of the scope; others than `FileOptions` are dropped.
-        verb: Word for what the tool does with files: `searched` or `listed`.
+        options: Options of the search besides those of the scope; only `FileOptions` are used.
+        verb: Verb for the sentences: `searched` or `listed`.
     """
     location = scope.location
     if scope.options.get("follow") or location.is_file:

@@ -1,4 +1,4 @@
-"""List files and directories without rg: the files that `rg --files` lists without following links."""
+"""List files and directories without rg: the same files that `rg --files` lists without `--follow`."""
 
 import os
 import stat
@@ -23,7 +23,7 @@ class ScopeWalk:
 
     Attributes:
         errors: Paths that could not be read, with rg's messages.
-        denied: Denied paths that would be listed if they were not denied; that of a directory ends in a separator.
+        denied: Paths that are left out only because they are denied; the path of a directory ends in a separator.
         timed_out: True if the walk was stopped at the time limit of the scope.
     """
 
@@ -52,7 +52,7 @@ class ScopeWalk:
             return self.timed_out or cancelled.is_set()
 
         for path in self._location.paths:
-            # With several roots, each is walked separately, so that ignore files above it are not read.
+            # Several roots are walked one by one, so that ignore files above a root are not read.
             alone = self._location.several
             root, sub = (os.path.join(self._location.cwd, path), os.curdir) if alone else (self._location.cwd, path)
             start, globs = path if alone else "", options.get("glob", ())
@@ -72,7 +72,7 @@ class ScopeWalk:
                 yield os.path.join(start, name)
 
     def _is_denied(self, start: str, name: str) -> bool:
-        """Return whether a path is denied, and note it."""
+        """Return whether a path is denied; if so, add it to `denied`."""
         path = os.path.join(start, name)
         if self._denied is None or self._denied.glob_of(path) is None:
             return False
@@ -87,7 +87,7 @@ class GlobFilter:
     """Filter of the paths of a walk, by globs."""
 
     def __init__(self, globs: Sequence[str], excluded: Sequence[str] = ()) -> None:
-        """Let a path pass if a glob matches it, or there are no globs, and no glob in `excluded` matches it.
+        """Parse the globs. A path passes if a glob matches it, or there are none, and no glob in `excluded` matches it.
 
         Raises:
             GlobError: A glob does not parse.
@@ -104,7 +104,7 @@ class GlobFilter:
 
 
 def _relative_excludes(root: str, globs: Sequence[str]) -> Iterator[str]:
-    """Yield rg's excluding globs relative to a root, without those that start from another root."""
+    """Yield rg's excluding globs relative to a root; drop globs for another root."""
     start = f"/{escaped(root)}/" if root else "/"
     for glob in globs:
         if not glob.startswith("!/"):
@@ -129,22 +129,22 @@ def walk(
 ) -> Iterator[str]:
     """Yield the paths of files below a directory, relative to the root, depth first, in each directory by name.
 
-    Only ignore files in the root or below it are read, but not those that are links out of it. A directory that cannot
-    be read is reported and left out.
+    Only ignore files in the root or below it are read, unless they are links out of it. A directory that cannot be read
+    is reported and left out.
 
     Args:
         root: Real path of a directory.
         sub: Real path relative to `root`; `.` is the root. A file is listed even if it is ignored.
         hidden: List hidden files, too; a rule with `!` brings them back anyway.
         no_ignore: Read no ignore files.
-        exclude: Globs of files and directories to leave out, as after rg's `--glob=!`. `EXCLUDED` is always left out.
+        exclude: Globs of files and directories to leave out, as in rg's `--glob=!GLOB`. `EXCLUDED` is always left out.
         max_depth: Number of levels below `sub` to list; `None` is no limit.
         one_file_system: Do not enter directories on another file system than that of `sub`.
         folders: Yield directories below `sub`, too, each before its content, with a separator at its end.
         stop: Function that is called before each directory and file; the listing ends when it returns True.
         report: Function that is called with each path that cannot be read, relative to the root, and the error.
-        is_denied: Function that returns True for a path to leave out, relative to the root; that of a directory ends in
-            a separator. It is called only for a path that nothing else leaves out.
+        is_denied: Function that returns True for a path to leave out, relative to the root; the path of a directory
+            ends in a separator. It is called only for paths that no other rule leaves out.
 
     Raises:
         GlobError: One of `exclude` does not parse.
@@ -165,7 +165,7 @@ def walk(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """File, or directory with the ignore files above its content."""
+    """File, or directory with the ignore files that apply to its content."""
 
     path: str
     depth: int = 0
@@ -237,7 +237,7 @@ class _Walker:
         return self.is_denied(path + os.sep * is_folder)
 
     def _is_on_device(self, folder: str) -> bool:
-        # Not `entry.stat()`, which does not know the device on Windows.
+        # Not `entry.stat()`, which does not return the device on Windows.
         try:
             return os.lstat(os.path.join(self.root, folder)).st_dev == self.device
         except OSError as error:
@@ -246,7 +246,7 @@ class _Walker:
 
 
 def _parse_globs(globs: Sequence[str], mark: str = "!") -> Rules:
-    """Return rules that match what the globs match; an error quotes a glob after `mark`, as in rg's flag."""
+    """Parse globs as rules; an error quotes a glob with `mark` before it, as in rg's flag."""
     return Rules(rule for glob in globs if (rule := _parse_glob(glob, mark)))
 
 

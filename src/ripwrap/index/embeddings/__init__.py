@@ -1,1 +1,1 @@
-"""Vectors of chunks: embedders, storage, and the part of vectors in the ranking."""
+"""Embeddings of chunks: embedders, storage, and search by embedding."""

@@ -1,15 +1,15 @@
-"""Embed many texts: in batches, several at a time, paced, with retries, and with a check of each answer.
+"""Embed many texts in batches: several requests at a time, at a limited rate, with retries and a check of each answer.
 
     async with embed_all(embedder, items) as batches:
         async for done in batches:
             store(done.keys, done.vectors)
     print(batches.failed)
 
-Failed texts are in `failed`, and have no vector yet. The next refresh asks for them again.
+`failed` has the texts that could not be embedded. The next refresh tries them again.
 
-Retries wait twice as long each time, with random jitter, so that several clients do not retry at the same moment
-(https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). A provider may ask for a longer pause with
-Retry-After (RFC 9110, section 10.2.3). After status 429 (RFC 6585, section 4) all workers pause.
+Each retry waits twice as long as the one before, with random jitter, so that several clients do not retry at the same
+moment (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). A provider may ask for a longer
+pause with Retry-After (RFC 9110, section 10.2.3). After status 429 (RFC 6585, section 4) all workers pause.
 """
 
 import random
@@ -83,7 +83,7 @@ class Embedded(Generic[K]):
 
 @dataclass(frozen=True, slots=True)
 class Failed(Generic[K]):
-    """Keys without vectors.
+    """Texts that could not be embedded.
 
     Attributes:
         keys: Keys of the texts.
@@ -96,7 +96,7 @@ class Failed(Generic[K]):
 
 @dataclass(slots=True)
 class _Pace:
-    """Pace of requests, which all workers of a run share.
+    """Limit of the rate of requests, which all workers of a run share.
 
     Attributes:
         delay: Seconds between the starts of two requests.
@@ -118,7 +118,7 @@ class _Pace:
 
 @dataclass(slots=True)
 class _Requester:
-    """Embedder with its limits: paces, counts and retries requests, and checks the answers."""
+    """Embedder with its limits. It delays, counts and retries requests, and checks the answers."""
 
     embedder: Embedder
     limits: Limits
@@ -185,11 +185,11 @@ class _Requester:
 
 
 class Batches(Generic[K]):
-    """Iterator over the batches of one `embed_all()`, as they are done, in any order.
+    """Iterator over the batches of one `embed_all()`, in the order in which they finish.
 
     Attributes:
         embedded: Number of keys that were returned with their vectors.
-        failed: Keys without vectors, complete after the iteration.
+        failed: Texts that could not be embedded; complete after the iteration.
         stopped: Error after which no more texts were tried; `None` if all were tried.
     """
 
@@ -267,18 +267,18 @@ async def embed_all(
     dimension: int | None = None,
     counter: SentCounter | None = None,
 ) -> AsyncGenerator[Batches[K]]:
-    """Embed keyed texts; yield an iterator of batches, which come as they are done, in any order.
+    """Embed texts that have keys; yield an iterator over the batches, in the order in which they finish.
 
-    A worker waits until its batch is taken, so few vectors are ever unstored. If the block is left early, by `break`,
-    an error or cancellation, requests under way are dropped, and nothing is left running. A text that the provider
-    rejects fails alone, without the rest of its batch. After a refusal, or several failures in a row, no more texts are
-    tried, `Batches.stopped` has the error, and no more items are read.
+    A worker waits until the caller takes its batch, so that only few vectors can be lost before they are stored. If the
+    block is left early, by `break`, an error or cancellation, requests under way are dropped, and nothing is left
+    running. A text that the provider rejects fails alone, without the rest of its batch. After a refusal, or several
+    failures in a row, no more texts are tried, `Batches.stopped` has the error, and no more items are read.
 
     Args:
         embedder: The embedder.
         items: Keys and texts; read as they are needed.
         limits: Limits of requests, in place of those of the embedder.
-        dimension: Numbers of a stored vector; batches of another length fail with a `LengthError`.
+        dimension: Length of a stored vector; batches with vectors of another length fail with a `LengthError`.
         counter: Counter to which the texts of each request are added.
     """
     requester = _Requester(embedder, limits or limits_of(embedder), dimension, counter or SentCounter())

@@ -1,4 +1,4 @@
-"""The vectors of a view in memory, and the chunks that are most like one.
+"""Keep the vectors of a view in memory, and find the chunks that are most similar to a query.
 
 The cache follows the database: the vectors of changed files are replaced, all others stay.
 """
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("ripwrap")
 
 _ChunkKey: TypeAlias = tuple[bool, bytes, int, int]
-"""A chunk in the order of the files: path is not UTF-8, path, start, number."""
+"""Sort key of a chunk: True if the path is not UTF-8, path, start, number."""
 
 _State: TypeAlias = tuple[int, int | None, int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Search graph of very many vectors of a view, and the digests of the texts that its numbers mean."""
+    """Search graph of very many vectors of a view, and the digest of the text of each number in the graph."""
 
     view: int
     approximate: "Approximate"
@@ -49,7 +49,7 @@ class VectorCache:
 
         Args:
             model: Name of the model.
-            folder: Directory for the search graph of very many vectors.
+            folder: Directory for the search graph.
         """
         self._model, self._folder = model, folder
         self._warned_slow = False
@@ -61,7 +61,7 @@ class VectorCache:
         self._graph: _Graph | None = None
 
     def pool(self, database: "Connection", number: int, wanted: "Matrix") -> Pool | None:
-        """Return the chunks of a view that are most like a vector, the best first; `None` if there are no vectors.
+        """Return the chunks of a view that are most similar to a vector, best first; `None` if there are no vectors.
 
         Args:
             database: The index, in a transaction.
@@ -75,7 +75,7 @@ class VectorCache:
         if self._state != (state := (number, generation, view)):
             try:
                 self._follow(database, number, dimension)
-            except BaseException:  # half updated
+            except BaseException:  # the cache is only half updated
                 self._clear()
                 raise
             self._state = state

@@ -1,7 +1,8 @@
 """Embedders of hosted providers, through `pydantic_ai.Embedder`; errors become `EmbeddingError`.
 
-Each request has a client of its own, in an asyncio loop of its own. This costs 40 ms; a request takes hundreds. The
-retries of the clients are off, because `batching.py` retries, with one pace for all requests.
+Each request has a client of its own, in an asyncio loop of its own. This costs 40 ms; a request takes hundreds of
+milliseconds. The clients' own retries are turned off, because `batching.py` retries, with one rate limit for all
+requests.
 """
 
 import asyncio
@@ -54,13 +55,13 @@ _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")
 
 
 class Hosted:
-    """Embedder that is a model of a hosted provider.
+    """Embedder that uses a model of a hosted provider.
 
     Attributes:
         name: Name, `provider:model`.
         dimension: Length of a vector in the last answer; `None` before the first.
         limits: Limits of requests.
-        destination: Destination of texts, as of now. If the address changes later, nothing is sent.
+        destination: Destination of texts when the embedder was made. If the address changes later, nothing is sent.
     """
 
     def __init__(self, provider: str, model: str, *, limits: Limits | None = None) -> None:
@@ -189,8 +190,8 @@ async def run_in_asyncio(work: Callable[[], Awaitable[T]]) -> T:
         with suppress(concurrent.futures.CancelledError), anyio.from_thread.start_blocking_portal("asyncio") as portal:
             outcomes.append(portal.start_task_soon(work))
             cancelled.add_done_callback(lambda _: outcomes[0].cancel())
-            # Cancelled, this raises out of the block, and the portal then cancels the task and waits for it. Before
-            # anyio 4.16 `concurrent.futures.wait()` never returned then: nothing woke it after `cancel()`.
+            # If the future is cancelled, this line raises, and the portal cancels the task and waits for it.
+            # `concurrent.futures.wait()` would not work: before anyio 4.16 it never returned after `cancel()`.
             outcomes[0].exception()
 
     async def cancel_with_caller() -> None:
@@ -204,7 +205,9 @@ async def run_in_asyncio(work: Callable[[], Awaitable[T]]) -> T:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(run)
         tasks.cancel_scope.cancel()
-    await checkpoint_if_cancelled()  # the group has not raised this where the thread ended at the same moment
+    await (
+        checkpoint_if_cancelled()
+    )  # the task group does not raise the cancellation if the thread ended at the same moment
     return outcomes[0].result()
 
 
@@ -218,8 +221,8 @@ class _LookupExecutor(concurrent.futures.ThreadPoolExecutor):
 def ollama_url() -> str:
     """Return the address of Ollama: `OLLAMA_BASE_URL`, else `OLLAMA_HOST`, else the default.
 
-    Both the forms of the server (`0.0.0.0`, a port alone) and those of its clients are understood. A server that
-    listens on all addresses, or has only a port, is on this machine.
+    The forms that the server takes (`0.0.0.0`, a port alone) and those that its clients take are accepted. A server
+    that listens on all addresses, or has only a port, is on this machine.
     """
     named = os.environ.get("OLLAMA_BASE_URL") or os.environ.get("OLLAMA_HOST") or OLLAMA_URL
     url = named if "://" in named else f"http://{named}"
@@ -232,7 +235,7 @@ def ollama_url() -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether an address is this machine; no name is looked up."""
+    """Return whether an address is this machine, without a name lookup."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -284,9 +287,11 @@ def _classify_error(error: Exception) -> tuple[EmbedReason, str]:
         return "unavailable", text
     if isinstance(error, errors.UserError):
         return "setup", text
-    return "garbage", f"its answer is not that of an embeddings API ({text})"
+    return "garbage", f"its answer does not come from an embeddings API ({text})"
 
 
 def _shorten(message: object) -> str:
-    text = " ".join(remove_secrets(str(message)).split())  # before the text is cut: a cut secret is not found
+    text = " ".join(
+        remove_secrets(str(message)).split()
+    )  # before the text is cut, because a cut secret would not be recognised
     return f"{text[:200]}…" if len(text) > 200 else text

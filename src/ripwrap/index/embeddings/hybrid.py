@@ -1,4 +1,4 @@
-"""Embed the texts of an index batch by batch, and find the chunks that are most like a query.
+"""Embed the texts of an index batch by batch, and find the chunks that are most similar to a query.
 
 A batch is a transaction of its own, after that of the files: a process that is killed loses the batches under way. The
 database is not locked during a request to an embedder. One process embeds at a time, because texts may cost money.
@@ -42,27 +42,27 @@ _TEXTS_IN_MEMORY = 4_096
 SEARCH_LIMITS = Limits(tries=2, max_pause=2, timeout=20, give_up=1)
 REASON_TEXTS: dict[EmbedReason, str] = {
     "setup": "cannot be used",
-    "refused": "has refused",
-    "rejected": "does not take this query",
+    "refused": "refuses requests",
+    "rejected": "rejects this query",
     "unavailable": "does not answer",
-    "garbage": "answers with garbage",
+    "garbage": "returned an invalid answer",
 }
-CHANGED_LENGTH_TEXT = "has vectors of another length now; the next refresh embeds all texts again"
-CHANGED_LENGTH_LOG = "%s has vectors of %d numbers, which were %d: all texts are embedded again"
+CHANGED_LENGTH_TEXT = "returns vectors of another length now; the next refresh embeds all texts again"
+CHANGED_LENGTH_LOG = "%s returns vectors of %d numbers, not %d as before; all texts are embedded again"
 
 _LOGGER = logging.getLogger("ripwrap")
 
 EmbedProgress: TypeAlias = Callable[[int, int], object]
-"""Function that is called in a worker thread with the number of embedded texts, and of all."""
+"""Function that is called in a worker thread with the number of embedded texts and the number of all texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Result of embedding the texts that had no vector.
+    """Result of embedding the texts that had no embedding.
 
     Attributes:
-        embedded: Number of texts that have one now.
-        failed: Texts that have none, by reason.
+        embedded: Number of texts that were embedded.
+        failed: Texts that could not be embedded, by reason.
     """
 
     embedded: int = 0
@@ -71,7 +71,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Missing:
-    """Texts without a vector.
+    """Texts that have no embedding.
 
     Attributes:
         chunks: Map from the digest of each text to the number of a chunk that has this text.
@@ -83,7 +83,7 @@ class _Missing:
 
 
 class HybridSearch:
-    """Vectors of an index by one embedder: making them, and searching with them.
+    """Embeddings of an index by one embedder: embeds texts, and searches with the embeddings.
 
     Attributes:
         embedder: The embedder.
@@ -95,8 +95,8 @@ class HybridSearch:
 
         Args:
             store: The index.
-            view: Returns the current view.
-            embedder: Embeds texts.
+            view: Function that returns the current view.
+            embedder: The embedder.
             weight: Weight of vectors in the score, from 0 to 1; `None` is the default.
 
         Raises:
@@ -107,24 +107,24 @@ class HybridSearch:
             raise EmbeddingError(message, provider=provider_of(embedder))
         self.embedder = embedder
         self.weight: float | None = weight
-        self._declared = embedder.dimension  # not what it learns from answers
+        self._declared = embedder.dimension  # as declared, not as learned from answers
         self._store, self._view = store, view
         self._lock = threading.Lock()
         self._complete = Complete()
         self._dropped_dimensions: set[int] = set()
         self._rejected: set[bytes] = set()
-        self._missing = 0  # texts of the view without a vector, as of the last look
+        self._missing = 0  # texts of the view that had no embedding when they were last counted
         self._failed: tuple[float, EmbeddingError] | None = None
         self._cache = VectorCache(embedder.name, store.folder)
         self._sent = SentCounter()
 
     def info(self) -> EmbedderInfo:
-        """Return what the status of the index shows of the embedder."""
+        """Return the facts about the embedder that the status of the index shows."""
         destination = str(describe(self.embedder))
         return EmbedderInfo(self.embedder.name, self.embedder.dimension, destination, self._sent.sent)
 
     async def embed(self, progress: EmbedProgress | None, *, patient: bool) -> Outcome:
-        """Embed the texts of the view that have no vector; only one task of all processes does so at a time.
+        """Embed the texts of the view that have no embedding; one task of all processes does so at a time.
 
         Args:
             progress: Called after each batch.
@@ -133,7 +133,7 @@ class HybridSearch:
                 failure.
         """
         async with hold_lock_async(self._lock, wait=patient) as first:
-            if not first or not (await self._find_missing()).chunks:  # a refresh is at it, or nothing is missing
+            if not first or not (await self._find_missing()).chunks:  # a refresh embeds them, or nothing is missing
                 return Outcome()
             async with hold_lock_async(_process_lock(self._store.folder, self.embedder.name), wait=patient) as held:
                 if not held:
@@ -144,14 +144,14 @@ class HybridSearch:
                     await in_thread(self.store_sent)
 
     async def vectors_for(self, query: str, weight: float | None) -> VectorSearch:
-        """Embed a query, unless this process has its vector, and return what ranking needs of vectors.
+        """Embed a query, unless its embedding is cached, and return the search by embedding for the ranking.
 
         Args:
             query: The query.
-            weight: Weight of vectors in the score; with 0, nothing is sent.
+            weight: Weight of embeddings in the score; with 0, nothing is sent.
         """
         if weight == 0:
-            return VectorSearch(None, 0, "they weigh nothing")
+            return VectorSearch(None, 0, "their weight is 0")
         model = await in_thread(lambda: self._store.run(lambda database: model_of(database, self.embedder.name)))
         if model.dimension is None:
             recent = self._recent_failure()
@@ -174,10 +174,10 @@ class HybridSearch:
             return ""
         verb, them = ("has", "it") if missing == 1 else ("have", "them")
         makes = Hint(kind="call", target="refresh")
-        return HintedText(f"{plural(missing, 'text')} {verb} no vector yet; ", makes, f" makes {them}")
+        return HintedText(f"{plural(missing, 'text')} {verb} no embedding yet; ", makes, f" embeds {them}")
 
     def give_up(self, seconds: float, weight: float | None) -> VectorSearch:
-        """Return a search without vectors, because the embedder took too long; do not ask it again for a while."""
+        """Return a search without embeddings, because the embedder took too long; do not ask it again for a while."""
         error = EmbeddingError(
             f"{self.embedder.name} took more than {seconds:g} seconds",
             provider=provider_of(self.embedder),
@@ -194,16 +194,16 @@ class HybridSearch:
         """Return the vector of a query.
 
         Raises:
-            EmbeddingError: It could not be embedded, or the embedder failed a moment ago.
+            EmbeddingError: It could not be embedded, or the embedder has failed recently.
         """
         if (recent := self._recent_failure()) is not None:
-            raise recent.with_traceback(None)  # else each search would add to its traceback
+            raise recent.with_traceback(None)  # otherwise each search would add to its traceback
         try:
             found = await embed_query(
                 self.embedder, query, limits=self._search_limits(), dimension=dimension, counter=self._sent
             )
         except EmbeddingError as error:
-            _LOGGER.warning("a query is answered by words alone: %s", error)
+            _LOGGER.warning("a query is searched by words only: %s", error)
             self._note(error)
             if isinstance(error, LengthError):
                 await in_thread(self._drop_one)
@@ -238,7 +238,7 @@ class HybridSearch:
         self._rejected |= failures.rejected
         told = failures.results(stopped, len(wanted) - done.embedded - failures.count)
         for one in told:
-            _LOGGER.warning("%d texts have no vector yet: %s", one.texts, one.message)
+            _LOGGER.warning("%d texts have no embedding yet: %s", one.texts, one.message)
         return Outcome(done.embedded, told)
 
     async def _embed_chunks(
@@ -255,7 +255,7 @@ class HybridSearch:
                     dimension = batch.vectors.shape[1]
                     try:
                         await in_thread(partial(self._store_batch, batch, done))
-                    except LengthError as error:  # another process has had others meanwhile
+                    except LengthError as error:  # another process stored vectors of another length
                         failures.add([Failed(batch.keys, error)])
                         return error
             failures.add(batches.failed)
@@ -264,10 +264,10 @@ class HybridSearch:
         return None
 
     async def _follow_new_length(self, wanted: _Missing, failures: "_Failures") -> int:
-        """Delete all vectors if those of the embedder have another length now.
+        """Delete all stored vectors if the embedder now returns vectors of another length.
 
-        A batch is embedded once more, to see whether the new length stays. A length that was dropped before is not
-        followed again, so that an embedder with two lengths does not cost again and again.
+        One batch is embedded again first, to confirm the new length. A length whose vectors were deleted before is not
+        accepted again, so that an embedder that alternates between two lengths does not cost money again and again.
 
         Returns:
             Number of texts that have a vector of the new length.
@@ -280,7 +280,7 @@ class HybridSearch:
             return 0
         if length in self._dropped_dimensions:
             _LOGGER.warning(
-                "%s goes from vectors of %d numbers back to %d: the stored vectors stay", name, before, length
+                "%s changed from vectors of %d numbers back to %d; the stored vectors stay", name, before, length
             )
             return 0
         chunks = [wanted.chunks[digest] for digest in failed.keys]
@@ -303,13 +303,15 @@ class HybridSearch:
         )
 
     def _note(self, error: EmbeddingError) -> None:
-        if error.reason != "rejected":  # which says something of one text alone
-            bare = type(error).__new__(type(error), *error.args)  # without a traceback, whose frames have this object
+        if error.reason != "rejected":  # a rejection concerns one text only
+            bare = type(error).__new__(
+                type(error), *error.args
+            )  # without the traceback, whose frames refer to this object
             vars(bare).update(vars(error))
             self._failed = time.monotonic(), bare
 
     def _recent_failure(self) -> EmbeddingError | None:
-        """Return the error of the embedder, if it has failed a moment ago."""
+        """Return the error of the embedder, if it has failed recently."""
         pause = limits_of(self.embedder).retry_search_after
         if self._failed is None or time.monotonic() - self._failed[0] >= pause:
             return None
@@ -327,7 +329,7 @@ class HybridSearch:
                 model.dimension,
             )
             drop_model(database, name, model.dimension)
-        self._declared = None  # it is known by what it answers now
+        self._declared = None  # from now on, its answers tell the length
         with read_transaction(database):
             model, generation = model_of(database, name), generation_of(database, view)
             if self._complete.generation != model.generation:
@@ -354,7 +356,7 @@ class HybridSearch:
             self._complete.generation = now.generation
 
     def store_sent(self) -> None:
-        """Store how much was sent, unless the index is read-only or busy; then a later call stores it."""
+        """Store how many texts and characters were sent; if the index is read-only or busy, a later call stores it."""
         sent = self._sent.take()
         if not any(sent) or describe(self.embedder).is_in_process:
             return
@@ -378,7 +380,7 @@ class HybridSearch:
 def _process_lock(folder: Path, model: str) -> ProcessLock:
     """Return the lock that a process holds while it embeds texts with a model.
 
-    The name of its file is that of the vectors of view 0, with `.lock` at its end.
+    Its file is named like the file of vectors of view 0, with `.lock` at the end.
     """
     return ProcessLock(Path(f"{vectors_file(folder, 0, model)}.lock"), if_writable=True)
 
@@ -406,7 +408,7 @@ class _OtherLength:
 
 
 class _Failures:
-    """Texts without vectors, by reason."""
+    """Texts that could not be embedded, by reason."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -428,7 +430,7 @@ class _Failures:
         return self._others[0] if len(lengths) == 1 else None
 
     def results(self, stopped: EmbeddingError | None, untried: int) -> tuple[EmbeddingFailure, ...]:
-        """Return all failures by reason; texts that were not tried count as `stopped`."""
+        """Return all failures by reason; the error `stopped` counts for the texts that were not tried."""
         if stopped is not None and untried > 0:
             self._add(stopped, untried)
         return tuple(

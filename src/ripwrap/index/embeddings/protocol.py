@@ -23,8 +23,10 @@ class Limits:
         batch_chars: Maximum number of characters in a request, unless one text alone has more.
         text_chars: Maximum number of characters of a text; longer texts are cut, because models refuse or ignore more.
         tries: Maximum number of attempts of a request.
-        pause: Seconds before the second attempt; doubled before each later one, plus up to half of it at random.
-        max_pause: Maximum seconds of a pause; a request for a longer one (Retry-After) is a failure.
+        pause: Seconds to wait before the second attempt. The wait doubles before each later one, and up to half of it
+            is added at random.
+        max_pause: Maximum seconds of such a wait; if the provider asks for a longer one (Retry-After), the request
+            fails.
         timeout: Seconds that a request may take.
         give_up: Number of failed batches in a row after which no more are tried.
         retry_search_after: Seconds after a failure before a search asks the embedder again; `refresh()` does not wait.
@@ -53,14 +55,14 @@ class Limits:
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Protocol of objects that make vectors of texts; `embedder()` returns ripwrap's own.
+    """Protocol of embedding models; `embedder()` returns those of ripwrap.
 
     An embedder may also have `limits`, a `Limits`, and `destination`, a `Destination` that says where texts are sent.
     """
 
     @property
     def name(self) -> str:
-        """Name of the model, as `provider:model`; only vectors of the same name are compared."""
+        """Name of the model, as `provider:model`; only embeddings with the same name are compared."""
         ...
 
     @property
@@ -119,7 +121,7 @@ def describe(embedder: Embedder) -> Destination:
 
 
 def limits_of(embedder: Embedder) -> Limits:
-    """Return the limits of an embedder."""
+    """Return the limits of an embedder; the default limits if it has none."""
     told = getattr(embedder, "limits", None)
     return told if isinstance(told, Limits) else Limits()
 

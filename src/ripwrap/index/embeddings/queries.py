@@ -7,14 +7,14 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.vectors import Matrix
 
 MAX_QUERIES = 64
-"""Queries whose vectors are kept; a vector has some kilobytes."""
+"""Number of queries whose vectors are kept; a vector takes a few kilobytes."""
 
 QueryKey: TypeAlias = tuple[str, str | None, str]
 """Name of the model, address of its server, and text of the query."""
 
 
 class QueryCache:
-    """Vectors of queries, at most as many as `size`; the one that was used longest ago is dropped."""
+    """Vectors of at most `size` queries; the least recently used one is dropped."""
 
     def __init__(self, size: int = MAX_QUERIES) -> None:
         self._size = size
@@ -22,7 +22,7 @@ class QueryCache:
         self._lock = threading.Lock()
 
     def get(self, key: QueryKey, dimension: int) -> "Matrix | None":
-        """Return the vector of a query; `None` if there is none, or one of another length."""
+        """Return the vector of a query; `None` if there is none, or if it has another length."""
         with self._lock:
             vector = self._vectors.pop(key, None)
             if vector is None or len(vector) != dimension:

@@ -1,6 +1,6 @@
-"""Find an embedder by its name, by default the offline one; `'auto'` looks for a provider that is set up.
+"""Make an embedder from its name. The default works offline; `'auto'` looks for a provider that is configured.
 
-Nothing leaves the machine, unless the caller names a hosted provider, or `'auto'`, which may find one.
+Nothing leaves the machine unless the caller names a hosted provider, or passes `'auto'`, which may choose one.
 """
 
 import difflib
@@ -26,7 +26,7 @@ MODELS = {
     "voyageai": "voyage-code-3",
     "cohere": "embed-v4.0",
 }
-"""Default model of a provider."""
+"""Default model of each provider."""
 
 _PROVIDER_ALIASES = {
     "copilot": "github-copilot",
@@ -62,11 +62,11 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
     """Return the embedder of a name.
 
     Args:
-        named: `provider:model`, such as 'openai:text-embedding-3-small' or 'ollama:nomic-embed-text'. A provider alone
-            has a default model. 'wordllama' or `None`, the default, needs no network. 'auto' is the first of
-            `detect()` that can be used, or else wordllama; it logs its choice, and warns of a provider that is
-            configured and lacks a package. An object that is an `Embedder` is returned as it is.
-        limits: Limits of requests, in place of those of the provider; an object keeps its own.
+        named: `provider:model`, such as 'openai:text-embedding-3-small' or 'ollama:nomic-embed-text'. A provider
+            without a model means its default model. 'wordllama' or `None`, the default, needs no network. 'auto' is the
+            first of `detect()` that can be used, or else wordllama; it logs its choice, and logs a warning if a
+            configured provider lacks a package. An object that is an `Embedder` is returned as it is.
+        limits: Limits of requests, in place of those of the provider; they do not change an `Embedder` object.
 
     Raises:
         EmbeddingError: The name is unknown, or a package or key is missing; the message says which.
@@ -81,10 +81,10 @@ def embedder(named: str | Embedder | None = None, *, limits: Limits | None = Non
 
 
 def detect() -> tuple[DetectedProvider, ...]:
-    """Return which providers `'auto'` can use, in this order: Copilot, OpenAI, Google, Ollama.
+    """Return the providers that `'auto'` considers, in this order: Copilot, OpenAI, Google, Ollama.
 
     A provider can be used if the environment configures it and its package is installed. The environment is read, and
-    an Ollama on this machine is asked for its models, for 0.3 seconds at most. Nothing of a project is sent, and no
+    an Ollama on this machine is asked for its models, for 0.3 seconds at most. No text of a project is sent, and no
     other machine is asked. GitHub does not document Copilot's embeddings API, so `'auto'` uses Copilot only where the
     environment has the address of a server for it, e.g. in `GITHUB_COPILOT_BASE_URL`.
     """
@@ -203,7 +203,7 @@ def _not_configured(provider: str, why: str) -> DetectedProvider:
 
 
 def _configured(name: str, why: str) -> DetectedProvider:
-    """Return a provider that the environment configures; it can be used if its embedder can be made."""
+    """Return a provider that the environment configures; `'auto'` can use it if its embedder can be made."""
     provider, _, model = name.partition(":")
     try:
         Hosted(provider, model)

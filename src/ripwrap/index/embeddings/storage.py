@@ -1,4 +1,4 @@
-"""Vectors in the database: find the texts of a view without one, store and delete them."""
+"""Vectors in the database: find the texts of a view that have none; store and delete vectors."""
 
 import secrets
 from collections.abc import Collection, Sequence
@@ -30,18 +30,19 @@ _CHUNKS = (
 )
 
 Content: TypeAlias = tuple[str | bytes, bytes, int | None, int]
-"""Content of a file of a view: its path, its digest, the number of its first chunk, which the others follow, and its
-own number. While these are equal, so are its chunks."""
+"""Content of a file of a view: path, digest, number of the first chunk (the other chunks have the next numbers), and
+number of the content. If these are equal, the chunks are equal.
+"""
 
 
 @dataclass(slots=True)
 class Complete:
-    """Contents whose texts all have vectors, while the model's generation stays the same.
+    """Contents whose texts all have vectors; valid while the generation of the model stays the same.
 
     Attributes:
         generation: The generation of the model.
         contents: The contents.
-        view: The generation of the view that misses no vector; `None` if none is known.
+        view: Generation of a view whose texts all have vectors; `None` if no such view is known.
     """
 
     generation: int | None = None
@@ -59,14 +60,14 @@ def find_missing(
 ) -> dict[bytes, int]:
     """Find the texts of a view that have no vector; map the digest of each text to a chunk that has it.
 
-    The order is that of the paths, and of the lines in a file. The values are numbers of chunks.
+    The texts are in the order of their paths and, within a file, of their lines. The values are numbers of chunks.
 
     Args:
         database: The index, in a transaction.
         number: Number of the view.
         model: Name of the model.
         dimension: Length of a vector of the model; `None` if none is stored.
-        complete: Contents to pass over; contents with all vectors are added.
+        complete: Contents to skip; contents whose texts all have vectors are added.
     """
     contents = contents_of(database, number)
     complete.contents &= contents
@@ -115,12 +116,12 @@ def vectors_of(database: "Connection", model: str, dimension: int, digests: Coll
 def store_batch(
     database: "Connection", model: str, batch: Embedded[bytes], *, replace: bool = False
 ) -> tuple[Model, Model]:
-    """Store the vectors of a batch; return what was stored of the model before, and is now.
+    """Store the vectors of a batch; return the state of the model before and after.
 
     Args:
         database: The index.
         model: The model's name.
-        batch: By the digests of texts.
+        batch: Vectors; their keys are the digests of texts.
         replace: Delete stored vectors of another length first.
 
     Raises:
@@ -153,7 +154,7 @@ def drop_model(database: "Connection", model: str, dimension: int) -> None:
 
 
 def drop_one(database: "Connection", number: int | None, model: str) -> None:
-    """Delete the vector of one text of a view, so that the next refresh asks for it and sees its length."""
+    """Delete the vector of one text of a view, so that the next refresh embeds that text and sees the new length."""
     statement = (
         "SELECT chunk.digest FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ?"
         " AND EXISTS (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest) LIMIT 1"
@@ -171,5 +172,5 @@ def _drop_model(database: "Connection", model: str) -> None:
 
 
 def path_key(path: str | bytes) -> tuple[bool, bytes]:
-    """Return the key by which SQLite orders paths: by bytes, those that are not UTF-8 last."""
+    """Return the sort key of a path in SQLite's order: by bytes, paths that are not UTF-8 last."""
     return isinstance(path, bytes), path if isinstance(path, bytes) else path.encode()

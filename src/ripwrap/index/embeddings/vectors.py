@@ -1,7 +1,7 @@
-"""Vectors as bytes and as a matrix, and the search for the nearest; needs numpy, of the extra `vectors`.
+"""Vectors as bytes and as a matrix, and search for the nearest ones; needs numpy, which the extra `vectors` installs.
 
-A vector is stored as a normalised row of float16, little-endian: half the bytes of float32, and cosines right to about
-0.001. A graph of usearch, for very many vectors, is built from the rows, and can be deleted at any time.
+A vector is stored as a normalised row of float16, little-endian: half the bytes of float32, and cosines accurate to
+about 0.001. A graph of usearch, for very many vectors, is built from the rows, and can be deleted at any time.
 """
 
 import functools
@@ -22,7 +22,7 @@ Halves: TypeAlias = npt.NDArray[np.float16]
 Ids: TypeAlias = npt.NDArray[np.int64]
 
 MAX_EXACT_VECTORS = 200_000
-"""Number of vectors, above which an approximate search is worth its graph."""
+"""Number of vectors above which the graph for approximate search is worth its cost."""
 
 BLOCK_ROWS = 4096
 """Rows that are converted to float32 at a time: 4 MiB for rows of 256 numbers."""
@@ -31,7 +31,7 @@ MAX_FLOAT32_BYTES = 256 * 1024 * 1024
 """Size above which a matrix stays float16, with which a query takes ten times as long."""
 
 _COSINE_ERROR = 1e-4  # largest error of a cosine that is computed in float32
-_COSINE_DECIMALS = 9  # decimals below are noise, in which equal rows would differ
+_COSINE_DECIMALS = 9  # further decimals are noise, in which equal rows would differ
 _GROWTH_DIVISOR = 16  # a matrix grows by this part of its rows at least, so that a few new rows do not copy all
 _CANDIDATES_PER_RESULT = 8  # usearch returns so many candidates per result; exact cosines then choose
 _MAX_REMOVED_SHARE = 0.2  # above this share of removed rows, the graph is built from scratch
@@ -113,10 +113,10 @@ def _float16_table() -> Matrix:
 def find_nearest(
     rows: npt.NDArray[Any], query: npt.NDArray[Any], k: int, *, block: int = BLOCK_ROWS
 ) -> tuple[Ids, npt.NDArray[np.float64]]:
-    """Return the numbers and cosines of the `k` rows nearest to a query, and of all rows as near as the last of them.
+    """Return the numbers and cosines of the `k` rows nearest to a query, and of rows that tie with the last one.
 
-    The result is in the order of the numbers. A cosine depends on its row alone, not on the position of the row. A
-    matrix of float16 is widened block by block.
+    The result is sorted by the numbers of the rows. A cosine depends on its row alone, not on the position of the row.
+    A matrix of float16 is widened block by block.
 
     Args:
         rows: Normalised rows, float16 or float32.
@@ -144,7 +144,8 @@ def find_nearest(
 class Rows:
     """Vectors by the digest of their text, in one matrix to which rows are added and from which they are removed.
 
-    The matrix is float32, or float16 if float32 took more than 256 MiB. A removed row is zeros until it is used again.
+    The matrix is float32, or float16 if float32 would take more than 256 MiB. A removed row is zeros until it is used
+    again.
     """
 
     def __init__(self, dimension: int, *, max_float32_bytes: int = MAX_FLOAT32_BYTES) -> None:
@@ -169,7 +170,7 @@ class Rows:
             self._grow(len(stored) - len(self._free))
         positions = [self._free.pop() for _ in stored]
         self._matrix[positions] = widen(read) if self._matrix.dtype == np.float32 else read
-        # Numbers of float16 are multiples of 2^-24, so this sum is exact, and no order of changes makes another one.
+        # Numbers of float16 are multiples of 2^-24, so this sum is exact, whatever the order of additions and removals.
         self._sum += read.sum(axis=0, dtype=np.float64)
         for position, digest in zip(positions, stored, strict=True):
             self._positions[digest] = position
@@ -184,10 +185,11 @@ class Rows:
             self._free.append(position)
 
     def centre(self, query: npt.NDArray[Any]) -> Matrix:
-        """Return a query without what all texts have in common: less the mean of the rows, normalised.
+        """Subtract the mean of all rows from a query; return the rest, normalised.
 
-        Vectors of code are alike, more so in some models than in others
-        (https://aclanthology.org/D19-1006/, Ethayarajh, How Contextual are Contextualized Word Representations?).
+        This removes what all texts have in common: the vectors of all code are similar, in some models more than in
+        others (https://aclanthology.org/D19-1006/, Ethayarajh, How Contextual are Contextualized Word
+        Representations?).
         """
         if len(self) < _MIN_CENTRED_ROWS:
             return widen(query)
@@ -195,7 +197,7 @@ class Rows:
         return centred
 
     def search(self, query: npt.NDArray[Any], k: int) -> list[tuple[bytes, float]]:
-        """Return digests and cosines as `find_nearest()` does, without those whose cosine is not positive."""
+        """Return digests and cosines as `find_nearest()` does, but only those with a positive cosine."""
         numbers, cosines = find_nearest(self._matrix, query, k)
         like = cosines > 0
         return [
@@ -204,7 +206,7 @@ class Rows:
         ]
 
     def export(self) -> tuple[Ids, npt.NDArray[Any], dict[int, bytes]]:
-        """Return numbers of the texts, which stay the same, with their rows; and the digest of each number."""
+        """Return a permanent number for each text, the row of each number, and the digest of each number."""
         texts = {int.from_bytes(digest[:8]) >> 1: digest for digest in self._positions}
         positions = [self._positions[digest] for digest in texts.values()]
         return np.fromiter(texts, np.int64, len(texts)), self._matrix[positions].astype(np.float16), texts
@@ -238,10 +240,10 @@ class Approximate:
         self.follow(ids, rows)
 
     def follow(self, ids: Ids, rows: npt.NDArray[Any]) -> None:
-        """Make the graph have these rows and no others; the file, if there is one, is replaced atomically.
+        """Update the graph to have exactly these rows; the file, if there is one, is replaced atomically.
 
         Args:
-            ids: Number of each row, which stays the same; no number twice.
+            ids: Permanent number of each row; all numbers differ.
             rows: Normalised rows.
         """
         order = np.argsort(ids, kind="stable")

@@ -1,8 +1,9 @@
 """Embedder without a network: it uses the weights of the package `wordllama`, without the code of the package.
 
 `wordllama.WordLlama.load()` looks for its tokenizer in a directory that the wheel does not have, and then downloads it.
-To import the package adds a handler to the root logger. A batch is padded to its longest text, so that a long text
-takes gigabytes. The result is a mean of token vectors, which this module computes itself. A test compares the two.
+Importing the package adds a handler to the root logger. A batch is padded to its longest text, so that a long text
+takes gigabytes. An embedding is the mean of token vectors, which this module computes itself. A test compares its
+results with the package's.
 """
 
 import functools
@@ -79,7 +80,7 @@ class WordLlama:
 
 @functools.cache
 def _load() -> tuple[Any, Any]:
-    """Load tokenizer and weights from files; 33 MB of memory, which all indexes of a process share."""
+    """Load the tokenizer and the weights, 33 MB of memory, which all indexes of a process share."""
     found = find_spec("wordllama")
     folder = Path(found.origin).parent if found and found.origin else Path()
     for name in (_WEIGHTS_PATH, _TOKENIZER_PATH):

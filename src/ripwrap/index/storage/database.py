@@ -28,10 +28,10 @@ CANNOT_OPEN: int = 14
 NOT_A_DATABASE: int = 26
 """Result codes of SQLite: https://sqlite.org/rescode.html."""
 
-_NO_TRUSTED_SCHEMA = "PRAGMA trusted_schema = OFF"  # the file may come from a stranger
+_NO_TRUSTED_SCHEMA = "PRAGMA trusted_schema = OFF"  # the file may have been made by an attacker
 _CACHE_SIZE = "PRAGMA cache_size = -32768"  # KiB, because it is negative
 _LOG_SIZE_LIMIT = "PRAGMA journal_size_limit = 4194304"  # bytes that stay on disk after a checkpoint
-_BUSY_TIMEOUT_MS = 5_000  # a statement waits so long for the short locks of other processes
+_BUSY_TIMEOUT_MS = 5_000  # time that a statement waits for the short locks of other processes
 WRITE_LOCK_TIMEOUT = 300.0  # seconds to wait for another writer
 _INSTRUCTIONS_PER_CHECK = 20_000
 """Instructions of SQLite's virtual machine, some milliseconds, between checks for cancellation."""
@@ -138,7 +138,7 @@ def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TI
         patience: Seconds to wait for another process that writes.
 
     Raises:
-        sqlite3.OperationalError: Another process wrote all that time.
+        sqlite3.OperationalError: Another process held the lock for all that time.
         TimeoutError: The caller is cancelled.
     """
     with _uninterrupted(database):
@@ -154,7 +154,7 @@ def write_transaction(database: "Connection", *, patience: float = WRITE_LOCK_TI
 
 @contextmanager
 def read_transaction(database: "Connection") -> Generator[None]:
-    """Hold a transaction that reads; all that is read in the block is of one state."""
+    """Hold a transaction that reads; everything that the block reads is from one state of the database."""
     with _uninterrupted(database):
         database.execute("BEGIN")
     try:
@@ -170,7 +170,7 @@ def _roll_back(database: "Connection") -> None:
 
 
 def checkpoint(database: "Connection") -> None:
-    """Empty the write-ahead log, unless another process reads it; the last process that closes it does so too."""
+    """Empty the write-ahead log, unless another process reads it; the last process that closes it does the same."""
     with _uninterrupted(database):
         database.execute("PRAGMA busy_timeout = 50").close()
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
@@ -180,9 +180,9 @@ def checkpoint(database: "Connection") -> None:
 def _begin_write(database: "Connection", patience: float) -> None:
     """Begin a transaction that writes, after those of other processes.
 
-    IMMEDIATE takes the lock at once. A transaction that reads first and writes later may fail with BUSY, and no wait
-    helps then (https://sqlite.org/lang_transaction.html). SQLite's own wait cannot be cancelled, so it is kept short,
-    and repeated.
+    IMMEDIATE takes the lock at once. A transaction that reads first and writes later may fail with BUSY, and waiting
+    does not help (https://sqlite.org/lang_transaction.html). SQLite's own wait cannot be cancelled, so it is short and
+    is repeated.
     """
     import sqlite3
 

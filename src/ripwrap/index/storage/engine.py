@@ -1,6 +1,6 @@
-"""Directories of tantivy, the engine of full-text search: open, check, write and remove them; errors of tantivy.
+"""Directories of tantivy, the engine of full-text search: open, check, write and remove them, and translate errors.
 
-A directory has a random name, which only the database of the index has, so that a directory from another source is
+A directory has a random name, which only the database of the index knows, so that a directory from another source is
 never opened. Segments never change, and each file ends with a checksum of its content
 (https://docs.rs/tantivy/latest/tantivy/directory/footer/). A process compares the checksum when it first opens a file,
 and again if the size or time of the file has changed, because tantivy reads damaged files without an error.
@@ -52,11 +52,13 @@ _FILES_PER_THREAD = 500
 _MAX_THREADS = 2
 """Maximum number of tantivy's threads. One keeps up with the thread that splits files; see the architecture page."""
 _LOCK_PATIENCE = 30.0
-"""Seconds to wait for tantivy's own lock, which is free soon after another process has released the database's."""
+"""Seconds to wait for tantivy's own lock, which becomes free soon after another process has released the database's
+lock.
+"""
 
 _Stamp: TypeAlias = tuple[int, int]
 OTHER_LOCATION = HintedText("pass another ", Hint("location"))
-"""Way out in most errors about the files of an index."""
+"""Hint in most errors about the files of an index."""
 
 
 class RebuildError(Exception):
@@ -76,7 +78,7 @@ class EngineFolder:
     """
 
     def __init__(self, path: Path, schema: "Callable[[], Schema]", analyzers: "dict[str, TextAnalyzer]") -> None:
-        """Name the directory; nothing is opened.
+        """Set up; nothing is opened yet.
 
         Args:
             path: Path of the directory.
@@ -317,7 +319,7 @@ def files_in(path: Path) -> Iterator[os.DirEntry[str]]:
 
 @contextmanager
 def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
-    """Raise errors and panics of tantivy as those of an index.
+    """Translate errors and panics of tantivy into errors of an index.
 
     Args:
         folder: The directory.

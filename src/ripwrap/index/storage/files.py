@@ -1,4 +1,4 @@
-"""The files of an index: their names, and what keeps those of other programs from harm."""
+"""The files of an index: their names, and checks that protect the files of other programs."""
 
 import hashlib
 import os
@@ -16,22 +16,22 @@ from ripwrap.index.storage.ownership import known_mark, make_private_folder, wri
 from ripwrap.index.storage.postings import POSTINGS_NAME
 
 FOLDER = ".ripwrap"
-"""Directory of an index within a project; all files in it are the index's."""
+"""Name of the directory of an index within a project; all files in it belong to the index."""
 
 NAME = "index.sqlite3"
 LOCK_NAME = "index.lock"
 _IGNORE = ".gitignore"
 _FILES = (NAME, f"{NAME}-journal", f"{NAME}-wal", f"{NAME}-shm")
 _VECTORS = re.compile(r"vectors-(\d+)-[0-9a-f]{16}\.usearch(\.\w+)?")
-"""Search graphs of vectors, for the view of that number; made again out of the tables when needed."""
-_PROCESS_ID = re.compile(rb"\d+\s")  # in a lock's file on systems without file locks
+"""Search graphs of vectors, for the view with that number; rebuilt from the tables when needed."""
+_PROCESS_ID = re.compile(rb"\d+\s")  # content of a lock file on systems without file locks
 _BEGINNINGS = {
     f"{NAME}-journal": re.compile(rb"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7|\0{8}"),
     f"{NAME}-wal": re.compile(rb"\x37\x7f\x06[\x82\x83]"),
     f"{NAME}-shm": re.compile(rb"\x18\xe2\x2d\0|\0\x2d\xe2\x18|\0{4}"),
 }
 """First bytes of SQLite's files beside a database, which a killed process leaves behind."""
-_GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch: number of vectors, bytes of one
+_GRAPH = re.compile(rb".{4}(?!\0\0)..\0\0", re.DOTALL)  # usearch: number of vectors, size of one in bytes
 _OWN = "|".join([*map(re.escape, (*_FILES, LOCK_NAME)), _VECTORS.pattern, rf"{POSTINGS_NAME.pattern}[\\/].*"])
 
 
@@ -53,7 +53,7 @@ class IndexFiles:
         self._named = named
 
     def size(self) -> int:
-        """Return the bytes on disk."""
+        """Return the size on disk in bytes."""
         sizes = 0
         for name in (NAME, f"{NAME}-wal"):
             with suppress(OSError):
@@ -65,10 +65,10 @@ class IndexFiles:
         return sizes
 
     def remove_vectors(self, keep: Container[int] = ()) -> None:
-        """Remove the files of vectors, which are made again out of the tables when they are needed.
+        """Remove the search graphs of vectors, which are rebuilt from the tables when needed.
 
         Args:
-            keep: Numbers of the views whose files stay.
+            keep: Numbers of the views whose files are kept.
         """
         for name in self._vector_files():
             found = _VECTORS.fullmatch(name)
@@ -80,7 +80,7 @@ class IndexFiles:
         """Check that no path of the index is a link, or a file of another program.
 
         Raises:
-            RipwrapError: One is, and must not be written or removed.
+            RipwrapError: A path is one of these, so it must not be written or removed.
         """
         files = [self.folder / name for name in (LOCK_NAME, *_FILES)]
         folders = [self.folder, *self._postings()]
@@ -165,7 +165,9 @@ class IndexFiles:
             for name in _FILES:  # the database first: the other files are useless without it
                 (self.folder / name).unlink(missing_ok=True)
             for folder in self._postings():
-                with suppress(OSError):  # another process writes it, or reads it on Windows; a later refresh removes it
+                with suppress(
+                    OSError
+                ):  # another process writes it, or reads it (on Windows); a later refresh removes it
                     remove_folder(folder)
         except PermissionError as error:
             import sqlite3
@@ -194,7 +196,7 @@ def vectors_file(folder: Path, view: int, model: str) -> Path:
 
 
 def own_files(folder: Path, root: Path) -> re.Pattern[str] | None:
-    """Return a pattern that the relative paths of an index's own files match.
+    """Return a regular expression that matches the relative paths of an index's own files.
 
     Args:
         folder: Directory of the index; it may have other files in it, unless it is called `.ripwrap`.
@@ -212,7 +214,7 @@ def own_files(folder: Path, root: Path) -> re.Pattern[str] | None:
 
 
 def foreign_file_error(path: Path) -> RipwrapError:
-    """Return the error for a file that is not one of an index."""
+    """Return the error for a file that does not belong to an index."""
     return RipwrapError(
         HintedText(
             f"{shown(str(path))} is not a file of a ripwrap index, or is damaged. It is left untouched; remove it, or ",

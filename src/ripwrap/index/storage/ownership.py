@@ -1,9 +1,9 @@
-"""Ownership of an index inside a project: this user made it, and it did not come with the repository.
+"""Check that this user made the index inside a project, and that it did not come with the repository.
 
 A cloned repository may bring a `.ripwrap` directory with a hostile or wrong database (SQLite's advice for such files:
-https://sqlite.org/security.html). So the process that makes an index writes a random mark, which a stranger cannot
-guess, both into the index and into the user's cache. Only an index with the mark of the cache is used; any other is
-rebuilt.
+https://sqlite.org/security.html). So the process that makes an index writes a random mark, which no other user can
+guess, both into the index and into the user's cache. Only an index whose mark is in the cache is used; any other index
+is rebuilt.
 """
 
 import errno
@@ -20,11 +20,11 @@ from ripwrap.binary import cache
 _LOGGER = logging.getLogger("ripwrap")
 
 _PROCESS_MARKS: dict[Path, str] = {}
-"""Marks by directory, for this process alone, if the user's cache cannot store them."""
+"""Marks by directory, for this process only, if the user's cache cannot store them."""
 
 
 def _mark_file(folder: Path) -> tuple[Path, str]:
-    """Return the file in the user's cache that stores the mark of a directory, and why not to use this file.
+    """Return the file in the user's cache that stores the mark of a directory, and the reason not to use this file.
 
     The reason is an empty string if the file may be used.
     """
@@ -49,7 +49,7 @@ def known_mark(folder: Path) -> str:
 
 
 def make_mark(folder: Path) -> str:
-    """Return a new mark, after storing it in the user's cache, or in this process if the cache is unusable."""
+    """Make a mark, store it in the user's cache, or in this process if the cache is unusable, and return it."""
     folder = folder.absolute()
     mark = secrets.token_hex(16)
     file, why = _mark_file(folder)

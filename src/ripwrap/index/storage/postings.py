@@ -1,21 +1,22 @@
-"""Full-text search of chunks: documents in a directory of tantivy, which belongs to the database of the index.
+"""Full-text search of chunks, with documents in a directory of tantivy that belongs to the database of the index.
 
-A document has the number of a chunk, the number of its content, and its words, and no text. The database is
-authoritative: searches drop a number that it does not have. The order of writes keeps both consistent when a process is
-killed:
+A document has the number of a chunk, the number of its content, and its words, but no text. The database is
+authoritative: searches drop a chunk that is not in the database. The order of writes keeps both consistent when a
+process is killed:
 
 1. Documents of new contents are committed in tantivy, while the lock for writing of the database is held.
-2. The transaction of the database is committed, with the new contents, and with the removed ones noted in `stale`.
+2. The transaction of the database is committed, with the new contents; the numbers of removed contents are written to
+the table `stale`.
 3. Documents of `stale` contents are deleted in tantivy, and then the rows of `stale`.
 
-A process that is killed after step 1 leaves documents whose contents have higher numbers than all in the database. One
-that is killed after step 2 leaves the documents of `stale` contents. The next refresh removes both before it adds any.
-No number is used twice, so a leftover document never stands for another chunk.
+A process that is killed after step 1 leaves documents whose contents have higher numbers than all contents in the
+database. A process that is killed after step 2 leaves the documents of `stale` contents. The next refresh removes both
+before it adds documents. No number is used twice, so a leftover document is never taken for another chunk.
 
 The index ranks as a new one would, although tantivy's BM25 counts deleted documents until it merges their segment, in
 three places. Two of them, the number of documents and the number of those with a word, make the weight of the word;
-this module replaces it by the weight without deleted documents. The third, the mean length of documents, is constant:
-each content has additional documents, without a chunk and with filler words only, so that the mean length of all its
+this module computes the weight without deleted documents. The third, the mean length of documents, is constant: each
+content has additional documents, without a chunk and with filler words only, so that the mean length of all its
 documents is `_MEAN_WORDS`.
 """
 
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from tantivy import Query as EngineQuery
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
-"""Names of the directories of full-text search and trigrams in an index; the database names those in use."""
+"""Names of the directories of full-text search and trigrams in an index; the database stores which are in use."""
 
 TOKENIZER = "words, english stemmer 1"
 """Version of the rules that split a text into words after `fts_text()`."""
@@ -54,13 +55,13 @@ _MEAN_WORDS = 112
 _EXACT_WORDS = 40
 """Maximum length in words that tantivy stores without rounding."""
 _FILLER = "\1"
-"""Word that no text has."""
+"""Filler word, which no text has."""
 _MIN_WASTE = 5_000
 """Minimum number of deleted documents for a rebuild; they must also be half of all documents."""
 
 
 class PostingsState(NamedTuple):
-    """Row of the database about its directory of tantivy.
+    """Row of the database that describes its directory of tantivy.
 
     Attributes:
         folder: Name of the directory.
@@ -86,7 +87,7 @@ def state_of(database: "Connection") -> PostingsState:
 
 
 def change_count(database: "Connection", more: int) -> None:
-    """Add to the number of documents in the database, and give the postings another random state."""
+    """Add to the number of documents in the database, and change the random state."""
     database.execute("UPDATE postings SET documents = documents + ?, state = random() & 0x3fffffffffffffff", (more,))
 
 
@@ -94,7 +95,7 @@ class Postings:
     """Full-text search of an index; one thread at a time may use it."""
 
     def __init__(self, folder: Path) -> None:
-        """Name the directory; nothing is opened.
+        """Set up; nothing is opened yet.
 
         Args:
             folder: Directory of the index.
@@ -124,14 +125,14 @@ class Postings:
     def remove_others(self, database: "Connection") -> None:
         """Remove the directories of earlier states, and of killed processes, unless another process writes now.
 
-        Those of trigrams (`trigrams.py`) are removed, too.
+        Unused directories of trigrams (`trigrams.py`) are removed, too.
         """
         with _transaction_if_free(database) as free:
             if free:
                 keep = database.execute("SELECT folder FROM postings UNION SELECT folder FROM trigrams").fetchall()
                 for path in self._folder.iterdir():
                     if POSTINGS_NAME.fullmatch(path.name) and (path.name,) not in keep:
-                        with suppress(OSError):  # a process on Windows reads it
+                        with suppress(OSError):  # on Windows, while another process reads it
                             remove_folder(path)
 
     def close(self) -> None:
@@ -142,9 +143,9 @@ class Postings:
     def reading(self, database: "Connection") -> "Generator[PostingsReader]":
         """Hold a transaction that reads, with the documents that belong to it.
 
-        Documents are added before the transaction that adds their contents, and deleted after the one that removes
-        them. So if the state of the database is the same before and after a searcher is opened, the searcher has all
-        documents of that state. Otherwise another process has written, and both are opened again.
+        Documents are added before the transaction that adds their contents, and deleted after the transaction that
+        removes them. So if the state of the database is the same before and after a searcher is opened, the searcher
+        has all documents of that state. Otherwise another process has written, and this starts over.
 
         Raises:
             RebuildError: The directory is missing or damaged, or lacks documents.
@@ -201,7 +202,7 @@ class Postings:
                     writer.delete_left_over()
 
     def check(self, database: "Connection") -> tuple[int, str]:
-        """Read all files; return the number of documents, and what is wrong with them (or an empty string)."""
+        """Read all files; return the number of documents and a description of the damage, empty if there is none."""
         try:
             with Postings(self._folder).reading(database) as reader:
                 return reader.count, ""
@@ -302,7 +303,7 @@ class PostingsWriter:
             self._writer = None
 
     def abandon(self) -> None:
-        """Drop the documents, and close the writer."""
+        """Discard the documents, and close the writer."""
         if self._writer is not None:
             self._engine.abandon(self._writer)
             self._writer = None
@@ -339,7 +340,7 @@ def _last_length(words: int) -> int:
 
 
 def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
-    """Yield lengths of documents of filler, so that the mean of all is `_MEAN_WORDS`; tantivy rounds none of them."""
+    """Yield lengths of filler documents with which the mean length is `_MEAN_WORDS`; tantivy rounds none of them."""
     lacking = len(lengths) * _MEAN_WORDS - sum(lengths)
     while lacking <= -_MEAN_WORDS:
         yield 0
@@ -347,7 +348,7 @@ def filling_lengths(lengths: Sequence[int]) -> Iterator[int]:
     while lacking >= _MEAN_WORDS:  # each one covers at least 7/8 of what is lacking
         yield (length := _last_length(_MEAN_WORDS + lacking))
         lacking -= length - _MEAN_WORDS
-    if lacking:  # a longer document, rounded down, and a short one with the rest
+    if lacking:  # a longer document, whose length is rounded down, and a short one for the rest
         yield (length := _last_length(2 * _MEAN_WORDS + lacking))
         yield 2 * _MEAN_WORDS + lacking - length
 
@@ -383,7 +384,7 @@ class PostingsReader:
         """Check the number of deleted documents whose segments tantivy has not merged yet: they take space.
 
         Raises:
-            RebuildError: There are too many, so the index is to be rebuilt.
+            RebuildError: There are too many, so the index must be rebuilt.
         """
         deleted = self._counted - self._searcher.num_docs
         if deleted >= _MIN_WASTE and deleted * 2 >= self._counted:
@@ -557,7 +558,7 @@ def _words(text: str) -> str:
 
 
 def _fold(text: str) -> str:
-    """Return a text in lower case, with blanks for whatever is in no word."""
+    """Return a text in lower case, with a blank for each character that belongs to no word."""
     if text.isascii():
         return text.translate(_ASCII_WORD_CHARACTERS)
     return text.translate(_WORD_CHARACTERS).lower()

@@ -1,7 +1,8 @@
-"""The tables of an index, and the versions of what made its content.
+"""The tables of an index, and the versions of the code that made its content.
 
-A database is recognised by its application id, then by its whole schema. Triggers, views or other tables in a file from
-elsewhere could run SQL of a stranger, so a file with anything else is rebuilt (https://sqlite.org/security.html).
+A database is recognised by its application id, then by its whole schema. Triggers, views or other tables in a
+downloaded file could run an attacker's SQL, so a file with any other schema is rebuilt
+(https://sqlite.org/security.html).
 """
 
 import functools
@@ -19,7 +20,7 @@ MARK_KEY = "mark"
 """Key of the ownership mark in `meta`; see `ownership.py`."""
 
 SENT_KEY = "sent "
-"""Beginning of the keys in `meta` that count what was sent to a model; see `tables.py`."""
+"""Prefix of the keys in `meta` that count the texts and characters sent to a model; see `tables.py`."""
 
 IS_SENT = f"substr(key, 1, {len(SENT_KEY)}) = '{SENT_KEY}'"
 """SQL for the rows of `meta` with such a key."""
@@ -28,18 +29,18 @@ _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     # A view is a directory, on a branch, with the options that choose its files. `generation` is a random number that
     # changes with each refresh that writes; `changed` is the time of that refresh, in nanoseconds since 1970. `stamps`
-    # is the digest of the paths and stamps of all its files in `tree`: a refresh that finds it again is done.
+    # is the digest of the paths and stamps of all its files in `tree`: a refresh that computes the same digest is done.
     # `root` and `name`, and the paths, texts and symbols below, have no type, so that SQLite stores text and bytes as
     # they are (https://sqlite.org/datatype3.html#determination_of_column_affinity).
     """CREATE TABLE view (
         id INTEGER PRIMARY KEY, root, options TEXT NOT NULL, name, generation INTEGER NOT NULL,
         changed INTEGER NOT NULL, stamps BLOB, UNIQUE (root, options, name)
     )""",
-    # A content of a file under a path. Branches that share it share its row.
+    # A content of a file, with the path of the file. Branches with the same content at the same path share the row.
     # With AUTOINCREMENT, here and below, no number is used twice (https://sqlite.org/autoinc.html), so that a document
-    # of a removed row is never taken for that of another row.
-    # `trigrams` is 1 if its trigrams have a document, 0 if they get none, NULL if it was not read; see `trigrams.py`.
-    # `names` are those that its chunks define, compressed: with them its rows of `definition` are found and deleted.
+    # of a removed row is never taken for that of another row. `trigrams` is 1 if there is a document of its trigrams, 0
+    # if it must have none, NULL if the content was not read yet; see `trigrams.py`. `names` are the names that its
+    # chunks define, compressed. They are used to delete its rows of `definition`.
     """CREATE TABLE blob (
         id INTEGER PRIMARY KEY AUTOINCREMENT, path, digest BLOB NOT NULL, trigrams INTEGER, names BLOB NOT NULL,
         UNIQUE (path, digest)
@@ -48,15 +49,16 @@ _TABLES = (
     # The directory of trigrams, a random number that changes with its documents, and their number.
     "CREATE TABLE trigrams (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
     # The chunks of a content have consecutive numbers. `start`, `at` and `size` are a `Span`, `line` and `last` the
-    # numbers of the first and last line, `symbol` the definition that the chunk is or is in, if known. A `blank` chunk
-    # needs no vector. The text is not stored. Symbols and paths that are not UTF-8 are stored as bytes.
+    # numbers of the first and last line, `symbol` the name of the definition that the chunk is, or that contains it, if
+    # known. A `blank` chunk needs no vector. The text is not stored. Symbols and paths that are not UTF-8 are stored as
+    # bytes.
     """CREATE TABLE chunk (
         id INTEGER PRIMARY KEY AUTOINCREMENT, blob INTEGER NOT NULL, start INTEGER NOT NULL, at INTEGER,
         size INTEGER NOT NULL, line INTEGER NOT NULL, last INTEGER NOT NULL, blank INTEGER NOT NULL,
         digest BLOB NOT NULL, symbol
     )""",
     "CREATE INDEX chunk_blob ON chunk (blob, start)",
-    # The names that chunks define. It has no index on `chunk`, which would be as large as the table.
+    # The names that chunks define. There is no index on `chunk`, because it would be as large as the table.
     "CREATE TABLE definition (name TEXT NOT NULL, chunk INTEGER NOT NULL, PRIMARY KEY (name, chunk)) WITHOUT ROWID",
     # The directory of full-text search, a random number that changes with its documents, and their number.
     "CREATE TABLE postings (folder TEXT NOT NULL, state INTEGER NOT NULL, documents INTEGER NOT NULL)",
@@ -72,7 +74,7 @@ _TABLES = (
     "CREATE INDEX tree_note ON tree (view, note) WHERE note IS NOT NULL",
     # A vector of a text by a model. Its key is the digest of the text, so that equal chunks share it.
     "CREATE TABLE vec (digest BLOB NOT NULL, model TEXT NOT NULL, v BLOB NOT NULL, PRIMARY KEY (model, digest))",
-    # The numbers of a vector of a model. `generation` is a random number that changes with the vectors.
+    # The number of values in a vector of a model. `generation` is a random number that changes with the vectors.
     "CREATE TABLE model (name TEXT PRIMARY KEY, dimension INTEGER NOT NULL, generation INTEGER NOT NULL) WITHOUT ROWID",
 )
 _CONTENT_TABLES = ("view", "blob", "chunk", "definition", "tree", "trigrams")
@@ -137,9 +139,9 @@ def create_tables(database: "Connection") -> None:
 
 
 def clear_content(database: "Connection") -> None:
-    """Delete all content but vectors, which depend on nothing but a text and a model.
+    """Delete all content except vectors, which depend only on a text and a model.
 
-    Deleted text is overwritten, because it may be of files that are no longer indexed.
+    Deleted data is overwritten, because it may come from files that are no longer indexed.
     """
     database.execute("PRAGMA secure_delete = ON").close()
     for table in _CONTENT_TABLES:

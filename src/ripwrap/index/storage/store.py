@@ -1,9 +1,9 @@
-"""The file of an index: opening, closing, and rebuilding it when it is damaged.
+"""Open and close the database of an index, and rebuild it if it is damaged.
 
-It is a SQLite database in WAL mode, and full-text search beside it; see `postings.py`. A refresh is one transaction,
-so that readers see the state before or after it, also when the process that writes is killed. One thread at a time
-uses a connection; under an event loop that is a worker thread. A damaged file, or one of another version, is deleted
-and rebuilt, which is logged. Files of other programs are never touched.
+It is a SQLite database in WAL mode, with full-text search in files beside it; see `postings.py`. A refresh is one
+transaction, so that readers see the state before or after it, even if the writing process is killed. One thread at a
+time uses a connection; under an event loop it is a worker thread. A damaged file, or a file of another version, is
+deleted and rebuilt, and this is logged. Files of other programs are never touched.
 """
 
 import logging
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     import sqlite3
     from sqlite3 import Connection
 
-LOCK_PATIENCE = 30.0  # Seconds to wait for another process to open or throw away the file.
+LOCK_PATIENCE = 30.0  # seconds to wait while another process opens or deletes the file
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -60,18 +60,18 @@ T = TypeVar("T")
 
 
 class _StaleError(Exception):
-    """Error for a file that must be rebuilt; the message says why."""
+    """Error for a file that must be rebuilt; the message gives the reason."""
 
 
 class Store:
-    """The file of an index, opened when it is first used, for any number of threads.
+    """The database of an index. It is opened when it is first used, and any number of threads may use it.
 
     Attributes:
         folder: Directory of the index.
         files: Files of the index.
         postings: Full-text search of the index.
         path: Path of the database.
-        versions: Versions of what makes the content, such as the chunker.
+        versions: Versions of the code that makes the content, such as the chunker.
     """
 
     def __init__(
@@ -81,9 +81,10 @@ class Store:
 
         Args:
             folder: Directory of the index.
-            versions: Versions of what makes the content, such as the chunker; content of others is rebuilt.
-            ignored: The directory is in the project. Git and rg are made to ignore it, and an index in it is used only
-                if this user made it, because a repository may have brought it along.
+            versions: Versions of the code that makes the content, such as the chunker; content of other versions is
+                rebuilt.
+            ignored: The directory is in the project. An ignore file makes git and rg ignore it. An index in it is used
+                only if this user made it, because it may have come with the repository.
             named: The caller named the directory, which may have other files in it.
         """
         self.folder = folder
@@ -113,10 +114,10 @@ class Store:
         return self._retry(lambda: call(self._open()))
 
     def run_if_current(self, call: "Callable[[Connection], T]") -> T | None:
-        """Call `call` with the database as `run()` does, if there is one; leave content of other versions alone.
+        """Call `call` with the database as `run()` does, if there is one; do not change content of other versions.
 
         Returns:
-            The result of the call; `None` if there is no index, and then none is made.
+            The result of the call; `None` if there is no index. None is made.
 
         Raises:
             RipwrapError: As `run()`.
@@ -135,7 +136,7 @@ class Store:
     def _retry(self, call: Callable[[], T]) -> T:
         try:
             import sqlite3
-        except ModuleNotFoundError as error:  # a Python that was built without it
+        except ModuleNotFoundError as error:  # a Python that was built without SQLite
             raise RipwrapError(
                 f"an index needs SQLite, which this Python lacks ({error}); use another Python"
             ) from error
@@ -163,9 +164,9 @@ class Store:
         raise RipwrapError(f"{shown(str(self.path))} was damaged three times in a row; check the disk")
 
     def read_only(self, call: "Callable[[Connection], T]") -> T | None:
-        """Call with the database as it is, on a new connection.
+        """Call `call` with the database as it is, on a new connection.
 
-        Nothing is made or fixed, and no lock is waited for: it can be called while a refresh is running.
+        It makes and fixes nothing and waits for no lock, so it can be called while a refresh is running.
 
         Returns:
             The result of the call; `None` if there is no index, or an untrusted one.
@@ -195,7 +196,7 @@ class Store:
             database.close()
 
     def delete(self) -> None:
-        """Delete the file; the next call makes it again.
+        """Delete the database; the next call makes a new one.
 
         Raises:
             RipwrapError: It cannot be deleted, or is another program's.
@@ -207,7 +208,7 @@ class Store:
                 self.files.remove("that was asked for")
 
     def close(self) -> None:
-        """Close the file; the next call opens it again."""
+        """Close the database; the next call opens it again."""
         with self._lock:
             self._close()
 
@@ -221,7 +222,7 @@ class Store:
             yield
 
     def _identify(self) -> tuple[int, int, int] | None:
-        """Return what differs if another process has replaced the file, or if this process was forked."""
+        """Return a key that changes if another process replaces the file, or if this process is forked."""
         try:
             state = os.stat(self.path)
         except OSError:
@@ -296,7 +297,7 @@ class Store:
         return True
 
     def _fill(self, database: "Connection") -> None:
-        """Make the tables, or clear them of what was made by other versions, unless another process just did."""
+        """Make the tables, or delete content of other versions, unless another process has just done so."""
         versions = read_versions(database)
         if versions is None:
             create_tables(database)
@@ -318,7 +319,7 @@ class Store:
             database.execute("INSERT INTO meta VALUES (?, ?)", (MARK_KEY, mark))
 
     def why_untrusted(self, database: "Connection", versions: dict[str, str] | None) -> str:
-        """Return why the file must not be used, or an empty string; versions of content are not compared."""
+        """Return the reason not to use the file, or an empty string; versions of content are not compared."""
         found = (versions or {}).get("schema")
         if found is not None and found != str(SCHEMA_VERSION):
             return f"its tables have version {found} instead of {SCHEMA_VERSION}"
@@ -332,7 +333,7 @@ class Store:
 
     @contextmanager
     def _hold_file(self) -> Generator[None]:
-        """Hold the lock under which a process opens or deletes the file."""
+        """Hold the lock that a process needs to open or delete the file."""
         self.files.make_folder()
         check()
         deadline = time.monotonic() + LOCK_PATIENCE
@@ -362,7 +363,7 @@ class Store:
             ) from why
 
     def _clear(self, why: str) -> None:
-        """Delete all content but vectors, unless another process has done so."""
+        """Delete all content except vectors, unless another process has done so."""
         if self._database is None or self._identity != self._identify():
             self._close()
             return

@@ -34,7 +34,9 @@ WITHOUT_VECTOR = (
     " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
     " AND NOT chunk.blank"
 )
-"""SQL for chunks of a view without a vector, given view, model and bytes of a vector; blank chunks need none."""
+"""SQL for the chunks of a view that have no vector, given view, model and size of a vector in bytes; blank chunks need
+none.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class View:
 
     @property
     def key(self) -> tuple[str | bytes, str, str | bytes]:
-        """Key of the view in its table."""
+        """Key of the view's row in the table."""
         return encode_text(self.root), self.options, encode_text(self.name)
 
     @property
@@ -98,7 +100,7 @@ class Row(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """Number of texts, and of their characters, that were sent to an embedding model; a retry counts again."""
+    """Number of texts and number of characters that were sent to an embedding model; a retry counts again."""
 
     texts: int = 0
     characters: int = 0
@@ -132,7 +134,7 @@ def set_stamps_digest(database: "Connection", number: int, digest: bytes) -> Non
 
 
 def generation_of(database: "Connection", view: View) -> int | None:
-    """Return a number that changes with every refresh that writes; `None` if the view was never refreshed."""
+    """Return the generation of a view, a number that changes with each refresh that writes; `None` before the first."""
     found = database.execute("SELECT generation FROM view WHERE root = ? AND options = ? AND name = ?", view.key)
     row = found.fetchone()
     return None if row is None else int(row[0])
@@ -161,7 +163,7 @@ def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]
 
 
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
-    """Return the files of the view that was refreshed last, if it is another one of the same directory and options."""
+    """Return the files of the last refreshed view of the same directory and options, if it is another view."""
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
     ).fetchone()
@@ -169,7 +171,7 @@ def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
 
 
 def mark_changed(database: "Connection", view: View) -> int:
-    """Give a view a new generation and the present time, make it if it is missing, and return its number.
+    """Set a new generation and the current time for a view, make it if it is missing, and return its number.
 
     This removes the digest of its stamps; `set_stamps_digest()` sets it after the changes.
     """
@@ -190,7 +192,7 @@ def model_of(database: "Connection", name: str) -> Model:
 
 
 def sent_to(database: "Connection", name: str) -> Sent:
-    """Return how much was sent to a model since the index was made, by all processes."""
+    """Return the numbers of texts and characters that all processes sent to a model since the index was made."""
     rows = dict(database.execute(f"SELECT key, CAST(value AS INTEGER) FROM meta WHERE {IS_SENT}"))  # noqa: S608 - a constant
     return Sent(*(rows.get(key, 0) for key in _sent_keys(name)))
 
@@ -209,7 +211,7 @@ def _sent_keys(name: str) -> tuple[str, str]:
 
 
 def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
-    """Return the number of a content under a path; `None` if the index does not have it."""
+    """Return the number of a content of a path; `None` if the index does not have it."""
     found = database.execute(
         "SELECT id FROM blob WHERE path = ? AND digest = ?", (encode_text(path), digest)
     ).fetchone()
@@ -223,7 +225,7 @@ def add_blob(
     last = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'").fetchone()
     first = 1 if last is None else int(last[0]) + 1
     texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
-    # The words of a query are not longer, so a longer name is never looked up.
+    # The words of a query have at most so many characters, so a longer name is never looked up.
     defined = [[name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS] for text in texts]
     names = _compress(dict.fromkeys(name for some in defined for name in some))
     statement = "INSERT INTO blob (path, digest, names) VALUES (?, ?, ?)"
@@ -291,7 +293,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _text_digest(text: str) -> bytes:
-    """Return the digest by which the vector of a text is found."""
+    """Return the digest of a text, which is the key of its vector."""
     return hashlib.blake2b(_encoded(text), digest_size=_DIGEST_BYTES).digest()
 
 
