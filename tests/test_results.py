@@ -290,6 +290,7 @@ def test_tree_survives_json_and_pickling(plant: Plant) -> None:
     assert pickle.loads(pickle.dumps(tree)) == tree and not tree.truncated
 
 
+@pytest.mark.posix
 def test_result_survives_json_and_pickling(plant: Plant) -> None:
     folder = plant({b"\xff/f": b"needle \xfe\n", "g": "needle é\nx\n"})
     (folder / "broken").symlink_to("nowhere")

@@ -259,6 +259,7 @@ def test_full_disk_error_names_the_cache_and_leaves_no_files(mirror: Mirror, sto
     assert contents(store) == {"lock"}
 
 
+@pytest.mark.posix
 def test_cache_that_other_users_can_write_is_rejected(
     mirror: Mirror, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -497,6 +498,7 @@ def test_cached_rg_that_another_user_could_have_written_is_not_run(mirror: Mirro
     assert binary.explain()[-2].reason == "taken"
 
 
+@pytest.mark.posix
 def test_dangling_link_in_the_cache_is_replaced(mirror: Mirror, store: Path) -> None:
     store.mkdir(mode=0o700)
     (store / FOLDER).symlink_to("nowhere")

@@ -95,6 +95,7 @@ def test_replace_flag_prints_the_new_line(plant: Plant) -> None:
     assert output("search", "(a) (b)", "-r", "$2 $1", cwd=plant({"f": "a b\n"})) == "f:1:b a\n"
 
 
+@pytest.mark.posix
 def test_search_on_a_terminal_has_headings_and_colors(plant: Plant) -> None:
     folder = plant({"a.py": "one\nneedle and needle\n", "b.py": "needle " + "x" * 100 + "\n"})
     red = "\x1b[1;31mneedle\x1b[0m"
@@ -104,6 +105,7 @@ def test_search_on_a_terminal_has_headings_and_colors(plant: Plant) -> None:
     )
 
 
+@pytest.mark.posix
 def test_search_on_a_terminal_has_context_and_gaps(plant: Plant) -> None:
     folder = plant({"f": "needle\n2\n3\n4\nneedle\n"})
     shown = on_terminal("search", "needle", "-C1", cwd=folder)
@@ -111,6 +113,7 @@ def test_search_on_a_terminal_has_context_and_gaps(plant: Plant) -> None:
     assert "\x1b[32m2\x1b[0m-2\n" in shown
 
 
+@pytest.mark.posix
 def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
     folder = plant({"a.py": "one\nneedle and needle\n", b"\xff": b"\xe9 needle\n"})
     path, number, red = "\x1b[35ma.py\x1b[0m", "\x1b[32m2\x1b[0m", "\x1b[1;31mneedle\x1b[0m"
@@ -172,6 +175,7 @@ def test_max_columns_counts_the_line_end_as_rg_does(most: int, plant: Plant) -> 
         assert run("search", *given, "--sort=path", f"-M{most}", "--rg", rg, cwd=folder).stdout == expected
 
 
+@pytest.mark.posix
 def test_longer_lines_are_omitted_as_rg_does(plant: Plant) -> None:
     folder = plant({"f": "needle and more\nlonger than ten bytes\nneedle\n"})
     assert output("search", "needle", "-C1", "-M10", cwd=folder) == (
@@ -203,6 +207,7 @@ def test_files_without_match_and_count_matches_are_modes_as_in_rg(plant: Plant) 
     assert output("search", ".", "--files-without-match", cwd=folder, code=1) == ""
 
 
+@pytest.mark.posix
 def test_color_applies_to_paths_and_counts(plant: Plant) -> None:
     """Issue 18, line 4: `-l` and `-c` ignored `--color`, and printed no color on a terminal."""
     folder = plant({"a": "needle\n"})
@@ -214,6 +219,7 @@ def test_color_applies_to_paths_and_counts(plant: Plant) -> None:
     assert on_terminal("search", "needle", "-c", "--color=never", cwd=folder) == "a:1\n"
 
 
+@pytest.mark.posix
 def test_no_color_prints_no_escape_sequence(plant: Plant, tmp_path: Path) -> None:
     """Issue 18, line 4: with NO_COLOR, rich omits colors, but still prints bold."""
     folder = plant({"jar.py": "class CookieJar:\n    pass\n"})
@@ -258,6 +264,7 @@ def test_files_and_tree_print_paths_and_entries(plant: Plant) -> None:
     assert output("tree", "src", f"--cwd={folder}", cwd=folder.parent) == "a.py\nb.c\n"
 
 
+@pytest.mark.posix
 def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
     folder = plant(
         {"src/jar.py": "class CookieJar:\n    x = 1\n" + "    y = 2\n" * 8, "src/b.js": "cookie()\n", "a.py": ""}
@@ -285,6 +292,7 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
     ).replace("\x1b[0m\x1b[1m  ", "\x1b[0m  \x1b[1m")
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"src/jar.py": "class CookieJar:\n    x = 1\n", "b.py": "cookie()\n", "skip.txt": "cookie\n"})
@@ -349,6 +357,7 @@ def test_index_error_is_a_line_on_stderr(arguments: list[str], says: str, plant:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"a.py": "cookie\n", "b.bin": b"\0", "big.txt": "cookie\n" * 200_000})
@@ -381,6 +390,7 @@ def test_every_index_command_accepts_a_chunker(plant: Plant, tmp_path: Path) -> 
     assert "chunker: windows 2\n" in output("index", "status", *given, cwd=folder)
 
 
+@pytest.mark.posix
 def test_lines_without_numbers_are_printed_alone_on_a_terminal(plant: Plant) -> None:
     printed = on_terminal("search", "-N", "x", cwd=plant({"f": "x\n"}))
     assert re.sub(r"\x1b\[[0-9;]*m", "", printed).split() == ["f", "x"]
@@ -396,6 +406,7 @@ def test_index_check_advises_a_command(plant: Plant, tmp_path: Path) -> None:
     assert "messages: There is no index yet; `ripwrap index build` makes it.\n" in shown
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 @pytest.mark.extra
 def test_index_build_on_a_terminal_shows_embedding_progress(plant: Plant, tmp_path: Path) -> None:
@@ -420,6 +431,7 @@ def test_index_search_without_weight_of_embeddings_answers_by_words(plant: Plant
     assert "cosine" in output("index", "search", "cookie", *given, "--hybrid-weight=.5", "--json", cwd=folder)
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_ranked_results_are_printed_into_a_pipe_as_raw_bytes(plant: Plant, tmp_path: Path) -> None:
     folder = plant({b"caf\xe9.py": b"cookie = 'caf\xe9'\r\n" + b"x\n" * 8})
@@ -501,6 +513,7 @@ def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
     assert done.stderr == b"ripwrap: rg could not read everything: missing: No such file or directory (os error 2)\n"
 
 
+@pytest.mark.posix
 def test_broken_link_does_not_change_the_exit_code(plant: Plant) -> None:
     """Issue 19, line 6: a broken link is an error only if it is an argument."""
     folder = plant({"f": "needle\n"})

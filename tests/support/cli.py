@@ -2,7 +2,6 @@
 
 import io
 import os
-import pty
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -36,7 +35,9 @@ def output(*arguments: str, cwd: Path, code: int = 0) -> str:
 
 
 def on_terminal(*arguments: str, cwd: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run a command on a pseudo-terminal of 40 columns and return its output."""
+    """Run a command on a pseudo-terminal of 40 columns and return its output; POSIX only."""
+    import pty
+
     leader, follower = pty.openpty()
     with ThreadPoolExecutor(1) as reader:
         sent = reader.submit(lambda: b"".join(_read(leader)))
