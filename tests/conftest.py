@@ -306,9 +306,9 @@ def program() -> bytes:
 @pytest.fixture(scope="session")
 def archive(program: bytes) -> bytes:
     """Release archive of `program` for this machine, as upstream makes it."""
-    from support.mirror import FOLDER, targz
+    from support.mirror import FOLDER, packed
 
-    return targz(FOLDER, program)
+    return packed(FOLDER, program)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import HintedText, spell_error
 from ripwrap.index import CheckResult, IndexStatus, PruneResult, RefreshResult
 from support.cli import on_terminal, output, run
+from support.paths import native
 
 Plant = Callable[..., Path]
 
@@ -40,13 +41,14 @@ OVERRIDING = [
 
 def test_search_prints_plain_lines_into_a_pipe(plant: Plant) -> None:
     folder = plant({"src/a.py": "import x\nasync def f():\n    pass\n", "b.py": "no\n"})
-    assert output("search", "async def", cwd=folder) == "src/a.py:2:async def f():\n"
-    assert output("search", "async def", "src", cwd=folder) == "src/a.py:2:async def f():\n"
+    assert output("search", "async def", cwd=folder) == native("src/a.py:2:async def f():\n")
+    assert output("search", "async def", "src", cwd=folder) == native("src/a.py:2:async def f():\n")
     assert output("search", "async", "-A1", "--sort=path", cwd=folder) == (
-        "src/a.py:2:async def f():\nsrc/a.py-3-    pass\n"
+        native("src/a.py:2:async def f():\nsrc/a.py-3-    pass\n")
     )
 
 
+@pytest.mark.posix
 def test_search_and_files_print_raw_bytes_into_a_pipe(plant: Plant) -> None:
     folder = plant({b"\xff": b"caf\xe9 needle\n"})
     assert run("search", "needle", cwd=folder).stdout == b"\xff:1:caf\xe9 needle\n"
@@ -188,7 +190,7 @@ def test_longer_lines_are_omitted_as_rg_does(plant: Plant) -> None:
 
 
 def test_list_and_count_flags_print_only_paths_or_counts(plant: Plant) -> None:
-    folder = plant({"a": "needle\nneedle\n", "b": "needle\n", "c": "", b"\xff": ""})
+    folder = plant({"a": "needle\nneedle\n", "b": "needle\n", "c": "", "é": ""})
     assert output("search", "needle", "-l", "--sort=path", cwd=folder) == "a\nb\n"
     assert output("search", "needle", "--count", "--sort=path", cwd=folder) == "a:2\nb:1\n"
     assert output("search", "needle", "-l", "--json", "b", cwd=folder) == '"b"\n'
@@ -242,6 +244,7 @@ def test_types_command_lists_the_file_types_of_rg(folder: Path) -> None:
     assert json.loads(output("types", "--json", cwd=folder))["py"] == ["*.py", "*.pyi"]
 
 
+@pytest.mark.posix
 def test_json_option_prints_the_models(plant: Plant) -> None:
     folder = plant({"a.py": "needle\n", "sub/b.py": "", b"\xff": ""})
     lines = output("search", "needle", "--json", cwd=folder).splitlines()
@@ -255,7 +258,7 @@ def test_json_option_prints_the_models(plant: Plant) -> None:
 
 def test_files_and_tree_print_paths_and_entries(plant: Plant) -> None:
     folder = plant({"src/a.py": "", "src/b.c": "", "README": "", ".git/x": "", "node/x": ""})
-    assert output("files", "-g", "*.py", cwd=folder) == "src/a.py\n"
+    assert output("files", "-g", "*.py", cwd=folder) == native("src/a.py\n")
     assert output("files", "--limit=2", cwd=folder).count("\n") == 2
     assert output("tree", "--exclude=node", cwd=folder) == "src/\n    a.py\n    b.c\nREADME\n"
     assert output("tree", "--limit=1", cwd=folder) == "node/\n    [1 truncated]\n[2 truncated]\n"
@@ -510,7 +513,8 @@ def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
     assert run("search", "needle", "f", "missing", cwd=folder, code=2).stdout == b"f:1:needle\n"
     done = run("files", "f", "missing", cwd=folder, code=2)
     assert done.stdout == b"f\n"
-    assert done.stderr == b"ripwrap: rg could not read everything: missing: No such file or directory (os error 2)\n"
+    assert done.stderr.startswith(b"ripwrap: rg could not read everything: missing: ")
+    assert done.stderr.endswith(b" (os error 2)\n")
 
 
 @pytest.mark.posix
@@ -567,7 +571,7 @@ def test_mcp_command_without_its_extra_names_the_extra(folder: Path, monkeypatch
         (["search", "x", "-t", "nope"], "unrecognized file type: nope"),
         (["search", "x", "missing"], "ripwrap: no such file or directory; correct PATHS or --cwd: 'missing'\n"),
         (["files", "missing"], "ripwrap: no such file or directory; correct PATHS or --cwd: 'missing'\n"),
-        (["search", "x", "--cwd", "missing"], "/folder/missing'"),
+        (["search", "x", "--cwd", "missing"], repr(os.path.join("folder", "missing"))[1:]),
         (["search", "x", "--max-depth=-1"], "ripwrap: --max-depth must be a whole number, 0 or more, got -1\n"),
         (["files", "--threads=1025"], "ripwrap: --threads must be 1024 or less, got 1025\n"),
         (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more, got -1\n"),

@@ -4,6 +4,7 @@ import re
 from typing import get_type_hints
 
 import pytest
+from rich.console import detect_legacy_windows
 
 from ripwrap.cli import run
 from ripwrap.cli.app import app
@@ -15,7 +16,8 @@ HINTS = get_type_hints(SearchOptions, include_extras=True)
 
 
 def help_of(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("COLUMNS", "80")
+    columns = 81 if detect_legacy_windows() else 80  # rich leaves out the last column of old consoles
+    monkeypatch.setenv("COLUMNS", str(columns))
     assert run([*command.split(), "--help"]) == 0
     return capsys.readouterr().out
 

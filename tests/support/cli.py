@@ -19,7 +19,7 @@ RIPWRAP = [sys.executable, "-m", "ripwrap"]
 def run(*arguments: str, cwd: Path, code: int = 0, encoding: str = "utf-8") -> "subprocess.CompletedProcess[bytes]":
     """Run a command with its output in pipes of this encoding, and check its exit code."""
     printed, complained = io.BytesIO(), io.BytesIO()
-    stdout, stderr = (io.TextIOWrapper(each, encoding=encoding) for each in (printed, complained))
+    stdout, stderr = (io.TextIOWrapper(each, encoding=encoding, newline="\n") for each in (printed, complained))
     with chdir(cwd), redirect_stdout(stdout), redirect_stderr(stderr):
         returned = cli.run([*arguments])
     stdout.flush()  # as the interpreter does when it ends

