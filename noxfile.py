@@ -92,7 +92,8 @@ def lowest(session: nox.Session) -> None:
 def windows(session: nox.Session) -> None:
     """Run `tests/windows` with CPython for Windows under Wine; arguments go to pytest.
 
-    Wine comes from Debian, Python and its packages come from PyPI (`scripts/windows_tests.py`).
+    With `-- --main`, run the quick tests of the main suite instead. Wine comes from Debian, Python and its packages
+    come from PyPI (`scripts/windows_tests.py`).
     """
     session.install("pip")  # uv makes environments without it
     session.run("python", "scripts/windows_tests.py", *session.posargs)

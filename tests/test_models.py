@@ -26,7 +26,9 @@ STATS = {
     "matches": 5,
 }
 
-raws = st.binary(max_size=20)
+raws: st.SearchStrategy[bytes] = st.binary(max_size=20)
+if os.name == "nt":  # where paths are Unicode
+    raws = st.text(max_size=20).map(os.fsencode)
 texts = raws.map(text_of) | st.text()
 fs_paths = raws.map(os.fsdecode) | st.text()
 submatches = st.builds(Submatch, match=texts, start=st.just(0), end=st.just(1), replacement=st.none() | texts)

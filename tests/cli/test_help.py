@@ -7,6 +7,7 @@ from io import StringIO
 from typing import get_type_hints
 
 import pytest
+from rich.console import detect_legacy_windows
 
 from ripwrap.cli import run
 from ripwrap.cli.app import app
@@ -20,8 +21,9 @@ HINTS = get_type_hints(SearchOptions, include_extras=True)
 @cache
 def help_of(command: str) -> str:
     printed = StringIO()
+    columns = 81 if detect_legacy_windows() else 80  # rich leaves out the last column of old consoles
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
-        patch.setenv("COLUMNS", "80")
+        patch.setenv("COLUMNS", str(columns))
         assert run([*command.split(), "--help"]) == 0
     return printed.getvalue()
 

@@ -188,6 +188,7 @@ def test_files_that_became_links_or_pipes_are_not_searched_without_a_refresh(
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_utf16_file_in_a_folder_that_became_a_link_is_not_searched(
     index: sync.Index, tree: Path, tmp_path: Path
 ) -> None:
@@ -230,6 +231,7 @@ def test_unreadable_files_cause_the_same_errors_as_in_grep(tree: Path, tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_broken_links_cause_the_same_errors_as_in_grep(tree: Path, tmp_path: Path) -> None:
     (tree / "link.py").symlink_to("a.py")
     (tree / "broken").symlink_to("nowhere")

@@ -1032,6 +1032,7 @@ def test_timeout_ends_a_slow_embedder_and_keeps_the_files(plant: Plant, home: Pa
         assert index.refresh(timeout=20).embedded == 1
 
 
+@pytest.mark.posix
 def test_ctrl_c_ends_a_refresh_that_waits_for_an_embedder(plant: Plant, home: Path) -> None:
     program = """
         import sys, threading, time
@@ -1180,6 +1181,7 @@ def test_benchmark_methods_with_extras_rank_the_relevant_file_first(method: str,
     assert (first.ndcg, first.hit, first.rr, first.recall) == (1, 1, 1, 1)
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_hidden_files_and_link_targets_outside_the_root_are_not_sent(
     plant: Plant, home: Path, provider: Provider, openai: Embedder, tmp_path: Path

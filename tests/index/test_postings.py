@@ -331,6 +331,7 @@ async def test_directories_with_other_names_are_not_removed(index: Index) -> Non
         assert (index.location / name / "meta.json").read_text() == "precious"
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_link_in_place_of_the_directory_is_not_followed(index: Index, tmp_path: Path) -> None:
     await index.refresh()

@@ -225,7 +225,8 @@ class Deadline:
         """Raise `TimeoutError` if the time is up or the call is cancelled."""
         if CANCELLED.get().is_set():
             raise TimeoutError("reading the file was cancelled")
-        if self._end is not None and time.monotonic() > self._end:
+        # On Windows the clock may stand still for 16 ms, so a timeout of 0 needs `>=`.
+        if self._end is not None and time.monotonic() >= self._end:
             seconds = in_seconds(self._timeout or 0)
             raise TimeoutError(f"{self._message} within {seconds}; {self._instead}")
 
