@@ -405,12 +405,12 @@ def test_message_counts_errors_binary_files_and_dropped_lines(rg: RgBinary, plan
     assert result.files[0].binary_offset is None
     assert result.message == (
         "At least 2 matches in 2 files. 1 line left out, longer than 20 MiB in rg's JSON, in big. 1 file taken for "
-        "binary from the first NUL byte on, so matches may be missing; text=True searches all. 1 path could not be "
-        "read, the first: loop: File system loop found: ./loop points to an ancestor .."
+        "binary, searched up to the first NUL byte; matches may be missing; text=True searches them whole. 1 path "
+        "could not be read, the first: loop: File system loop found: ./loop points to an ancestor .."
     )
     assert (result.exact, result.truncated, result.next_offset, result.stop_reason) == (False, True, None, "end")
     unseen = sync.grep("needle", cwd=folder, rg=rg, glob=["late", "a"], limit=1, follow=False).message
-    assert unseen.endswith("from the first NUL byte on, so matches may be missing; text=True searches all.")
+    assert unseen.endswith("searched up to the first NUL byte; matches may be missing; text=True searches them whole.")
     dropped = sync.grep("needle", cwd=folder, rg=rg, glob="big", timeout=None, explain=True, follow=False)
     assert (dropped.total_matches, dropped.exact, dropped.truncated) == (0, False, True)
     assert dropped.message == "No matches found. 1 line left out, longer than 20 MiB in rg's JSON, in big."
