@@ -185,6 +185,14 @@ def test_text_of_a_line_has_no_terminator(raw: bytes, text: str, terminator: str
     assert raw_bytes(match.text) + terminator.encode() == raw
 
 
+def test_half_a_surrogate_is_two_characters() -> None:
+    """An incremental decoder holds it back, although no third byte makes it a character."""
+    match = line(b"a\xed\xa0", (0, 3), (3, 3))
+    assert match.lines == "a\ufffd\ufffd"
+    assert match.spans() == match.utf16_spans() == ((0, 3), (3, 3))
+    assert match.ranges()[0] == (1, 0, 1, 3)
+
+
 @given(st.binary(max_size=12), st.data())
 def test_spans_and_ranges_equal_those_of_the_decoded_prefix(raw: bytes, data: st.DataObject) -> None:
     """Also check offsets within a character, and invalid bytes."""

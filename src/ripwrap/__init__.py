@@ -27,8 +27,8 @@ Names with an underscore are private.
 
     cli, frameworks
     mcp, sync
-    workspace
-    index
+    workspace, repositories
+    index, remote
     _operations
     _ripgrep, _ranking
     binary, results, _code, _ignore
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         GlobError,
         Hint,
         PatternError,
+        RemoteError,
         RipwrapError,
         SearchError,
         UnknownTypeError,
@@ -89,6 +90,19 @@ if TYPE_CHECKING:
         TreeEntry,
     )
     from ripwrap.options import FileOptions, SearchOptions, StrPath
+    from ripwrap.repositories import (
+        Repositories,
+        RepositoriesRanking,
+        RepositoriesResult,
+        Root,
+        RootChunk,
+        RootCount,
+        RootError,
+        RootFile,
+        RootMatch,
+        RootMatches,
+        Worker,
+    )
     from ripwrap.results import (
         Coverage,
         Expansion,
@@ -134,9 +148,20 @@ __all__ = [
     "Range",
     "RankedChunk",
     "Reason",
+    "RemoteError",
+    "Repositories",
+    "RepositoriesRanking",
+    "RepositoriesResult",
     "Rg",
     "RgBinary",
     "RipwrapError",
+    "Root",
+    "RootChunk",
+    "RootCount",
+    "RootError",
+    "RootFile",
+    "RootMatch",
+    "RootMatches",
     "SearchError",
     "SearchOptions",
     "SkippedFiles",
@@ -148,6 +173,7 @@ __all__ = [
     "TreeEntry",
     "UnknownTypeError",
     "UnsupportedPlatformError",
+    "Worker",
     "Workspace",
     "binary",
     "count",
@@ -171,7 +197,18 @@ __all__ = [
 
 # A public name is loaded when it is first used, so that a search does not import the agent tools (Pydantic does the
 # same).
-_SUBMODULES = ("binary", "errors", "index", "models", "options", "results", "sync", "workspace")
+_SUBMODULES = (
+    "binary",
+    "errors",
+    "index",
+    "models",
+    "options",
+    "remote",
+    "repositories",
+    "results",
+    "sync",
+    "workspace",
+)
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
     "files": "_operations.files",
@@ -203,6 +240,7 @@ _MODULE_OF = {
     "GlobError": "errors",
     "Hint": "errors",
     "PatternError": "errors",
+    "RemoteError": "errors",
     "RipwrapError": "errors",
     "SearchError": "errors",
     "UnknownTypeError": "errors",
@@ -223,6 +261,17 @@ _MODULE_OF = {
     "FileOptions": "options",
     "SearchOptions": "options",
     "StrPath": "options",
+    "Repositories": "repositories",
+    "RepositoriesRanking": "repositories",
+    "RepositoriesResult": "repositories",
+    "Root": "repositories",
+    "RootChunk": "repositories",
+    "RootCount": "repositories",
+    "RootError": "repositories",
+    "RootFile": "repositories",
+    "RootMatch": "repositories",
+    "RootMatches": "repositories",
+    "Worker": "repositories",
     "Expansion": "results",
     "Coverage": "results",
     "FileMatches": "results",

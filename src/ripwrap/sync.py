@@ -46,6 +46,7 @@ from ripwrap._operations.tree import (
     run_tree,
     tree_request,
 )
+from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg, find, install_blocking
@@ -56,9 +57,11 @@ from ripwrap.workspace.blocking import Workspace
 
 if TYPE_CHECKING:
     from ripwrap.index.blocking import Index
+    from ripwrap.repositories.blocking import Repositories
 
 __all__ = [
     "Index",
+    "Repositories",
     "Workspace",
     "count",
     "count_matches",
@@ -86,6 +89,10 @@ if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any n
             from ripwrap.index.blocking import Index
 
             return globals().setdefault(name, Index)
+        if name == "Repositories":
+            from ripwrap.repositories.blocking import Repositories
+
+            return globals().setdefault(name, Repositories)
         if name == "render_tree":
             from ripwrap._operations.tree import render_tree
 
@@ -105,6 +112,7 @@ def search(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[Match]:
@@ -137,6 +145,8 @@ def search(
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
             ask for one more than you show. (`max_count` is per file.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. `cwd` is then a directory there,
+            relative to that of the host; `paths` and `rg` are also paths there.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `SearchOptions`.
 
@@ -146,13 +156,14 @@ def search(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
         DecodeError: rg's output is malformed.
         TimeoutError: It took more than `timeout` seconds.
 
     The call raises the first two, the first iteration the others.
     """
-    return run_stream_blocking(search_request(pattern, cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(search_request(pattern, cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def search_messages(
@@ -162,6 +173,7 @@ def search_messages(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[Message]:
@@ -173,7 +185,7 @@ def search_messages(
 
     Args and errors are those of `search()`.
     """
-    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def grep(
@@ -188,6 +200,7 @@ def grep(
     explain: bool = False,
     coverage: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> GrepResult:
     """Search files and return a page of matches with their context, and the number of all matches.
@@ -225,13 +238,15 @@ def grep(
         coverage: Count the files that were searched, and those that were left out, by reason, in `result.coverage`. It
             takes as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
+            `explain` runs rg there once more.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
     Raises what `search()` raises, and `ValueError` for a negative number.
     """
     request = grep_request(
-        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage
+        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage, on=on
     )
     return run_blocking(run_grep(BlockingRunner(rg), request))
 
@@ -243,6 +258,7 @@ def files_with_matches(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[str]:
@@ -253,7 +269,9 @@ def files_with_matches(
 
     Args and errors are those of `search()`; `limit` counts files.
     """
-    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=True), rg, timeout=timeout)
+    return run_stream_blocking(
+        paths_request(pattern, cwd, paths, limit, options, on, matching=True), rg, timeout=timeout
+    )
 
 
 def files_without_match(
@@ -263,6 +281,7 @@ def files_without_match(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[str]:
@@ -270,7 +289,9 @@ def files_without_match(
 
     Args and errors are those of `search()`; `limit` counts files.
     """
-    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=False), rg, timeout=timeout)
+    return run_stream_blocking(
+        paths_request(pattern, cwd, paths, limit, options, on, matching=False), rg, timeout=timeout
+    )
 
 
 def count(
@@ -281,6 +302,7 @@ def count(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[FileCount]:
@@ -291,7 +313,7 @@ def count(
     Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
     """
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg, timeout=timeout
+        counts_request(pattern, cwd, paths, limit, options, "count", on, include_zero=include_zero), rg, timeout=timeout
     )
 
 
@@ -303,6 +325,7 @@ def count_matches(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[FileCount]:
@@ -311,7 +334,7 @@ def count_matches(
     Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
     """
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count-matches", include_zero=include_zero),
+        counts_request(pattern, cwd, paths, limit, options, "count-matches", on, include_zero=include_zero),
         rg,
         timeout=timeout,
     )
@@ -481,6 +504,7 @@ def files(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[FileOptions],
 ) -> Generator[str]:
@@ -504,6 +528,7 @@ def files(
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths; rg is stopped when it is reached.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `FileOptions`.
 
@@ -513,12 +538,13 @@ def files(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
         TimeoutError: It took more than `timeout` seconds.
 
     The call raises the first two, the first iteration the others.
     """
-    return run_stream_blocking(files_request(cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(files_request(cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def rank(
@@ -537,7 +563,7 @@ def rank(
     into chunks of at most 800 characters. Files are ranked by BM25 of their best chunks, by words of the query near
     each other, by definitions of the symbol of the query, and by words in their paths. Tests, examples, legacy code,
     text and data rank lower, unless the query asks for them. The best chunk of each file comes first, further chunks
-    behind all files. The same files and query give the same answer.
+    after the best chunks of all files. The same files and query give the same answer.
 
     The first million bytes of a file are read; binary files are left out. A query is cut to 32 words; words of
     identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings; dropped words
@@ -659,23 +685,24 @@ def install(
     timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
 ) -> RgBinary:
-    """Download a release of rg, verify it, and put it into the cache, or as a single file into a directory.
+    """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 
     A release that is complete in the cache is not downloaded again. `progress` is called in this thread.
 
     Args:
         version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
-        dest: Directory, which is made if it does not exist; `None` is the cache.
-        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
-            `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
-        sha256: Hash that replaces the pinned one, for an archive that the owner of a mirror made.
-        allow_unpinned: Check a version or platform without a pin against upstream's `.sha256` file.
+        dest: Directory, which is created if it does not exist; `None` is the cache.
+        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; below each
+            there is `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
+        sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made.
+        allow_unpinned: If there is no pinned hash for the version and platform, use the one in upstream's `.sha256`
+            file.
         timeout: Seconds for the whole call.
         progress: Function that is called with the number of bytes read, and the total or `None`.
 
     Raises:
         UnsupportedPlatformError: This version has no release for this platform.
-        DownloadFailedError: The download failed, the release has no pin, or `RIPWRAP_OFFLINE` is set.
+        DownloadFailedError: The download failed, the release has no pinned hash, or `RIPWRAP_OFFLINE` is set.
         ChecksumMismatchError: The download has the wrong hash.
         ExtractionFailedError: The archive is broken, or is not a release of rg.
         BinaryError: The directory cannot be used, or the release does not run here.

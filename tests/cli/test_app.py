@@ -115,6 +115,7 @@ def test_search_on_a_terminal_has_context_and_gaps(plant: Plant) -> None:
     assert "\x1b[32m2\x1b[0m-2\n" in shown
 
 
+@pytest.mark.slow
 @pytest.mark.posix
 def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
     folder = plant({"a.py": "one\nneedle and needle\n", b"\xff": b"\xe9 needle\n"})
@@ -340,7 +341,7 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
         (["watch", "file"], "/file is not a directory\n"),
         (["search", "x", "file"], "/file is not a directory\n"),
         (["search", "?"], "there is no word in the query '?'"),
-        (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more, got -1\n"),
+        (["search", "x", "--limit=-1"], "ripwrap: --limit must be a whole number, 0 or more, got -1\n"),
         (["build", "--rg=missing/rg"], "no such file"),
         (["build", "--location=file/below"], "could not make the directory"),
         (["build", "--location=file/below"], "; pass another --location\n"),
@@ -366,7 +367,7 @@ def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: 
     folder = plant({"a.py": "cookie\n", "b.bin": b"\0", "big.txt": "cookie\n" * 200_000})
     (folder / "loop").symlink_to(".")
     home = f"--location={tmp_path / 'home'}"
-    warning = b"ripwrap: rg could not read everything: loop: File system loop found: ./loop points to an ancestor .\n"
+    warning = b"ripwrap: rg could not read some paths: loop: File system loop found: ./loop points to an ancestor .\n"
     options = (home, "--chunker=windows", "--follow")
     done = run("index", "build", *options, cwd=folder)
     assert done.stderr == warning
@@ -513,7 +514,7 @@ def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
     assert run("search", "needle", "f", "missing", cwd=folder, code=2).stdout == b"f:1:needle\n"
     done = run("files", "f", "missing", cwd=folder, code=2)
     assert done.stdout == b"f\n"
-    assert done.stderr.startswith(b"ripwrap: rg could not read everything: missing: ")
+    assert done.stderr.startswith(b"ripwrap: rg could not read some paths: missing: ")
     assert done.stderr.endswith(b" (os error 2)\n")
 
 
@@ -574,7 +575,7 @@ def test_mcp_command_without_its_extra_names_the_extra(folder: Path, monkeypatch
         (["search", "x", "--cwd", "missing"], repr(os.path.join("folder", "missing"))[1:]),
         (["search", "x", "--max-depth=-1"], "ripwrap: --max-depth must be a whole number, 0 or more, got -1\n"),
         (["files", "--threads=1025"], "ripwrap: --threads must be 1024 or less, got 1025\n"),
-        (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more, got -1\n"),
+        (["search", "x", "--limit=-1"], "ripwrap: --limit must be a whole number, 0 or more, got -1\n"),
         (["search", "x", "--sort=size"], "size"),
         (["search", "x", "--pre=sh"], "--pre"),
         (["search", "x", "--rg=missing/rg"], "no such file"),

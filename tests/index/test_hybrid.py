@@ -46,7 +46,7 @@ from support.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, ser
 from support.parsers import parsers
 from support.waiting import until, until_blocking
 
-pytestmark = [pytest.mark.extra, pytest.mark.slow]
+pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.loops("asyncio")]
 
 Plant = Callable[..., Path]
 
@@ -136,6 +136,7 @@ def answered_by_words(places: Sequence[RankedChunk]) -> bool:
 # Chunks at definitions
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_search_returns_a_definition_with_its_symbol(plant: Plant, home: Path) -> None:
     async with Index(plant({"shop.py": SHOP}), location=home, chunker="syntax") as index:
@@ -148,7 +149,6 @@ async def test_search_returns_a_definition_with_its_symbol(plant: Plant, home: P
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the parser is slow and independent of the event loop
 async def test_hostile_source_is_indexed_in_windows_without_affecting_others(plant: Plant, home: Path) -> None:
     async with Index(plant({"a.py": FATAL, "shop.py": SHOP}), location=home, chunker="syntax") as index:
         done = await index.refresh()
@@ -158,6 +158,7 @@ async def test_hostile_source_is_indexed_in_windows_without_affecting_others(pla
     assert parsers() == []
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_parser_process_ends_with_the_index(plant: Plant, home: Path) -> None:
     index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
@@ -182,6 +183,7 @@ async def test_one_parser_process_serves_two_refreshes(plant: Plant, home: Path)
         assert len(first) == 1 and parsers() == first
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_cancelled_refresh_ends_the_parser_and_keeps_the_old_state(plant: Plant, home: Path) -> None:
     index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
@@ -513,7 +515,7 @@ async def test_missing_usearch_means_exact_search_and_one_warning(
         assert [place.path for place in await index.search("cookie")] == ["a.py"]
         plant({"d.py": "cookies and biscuits\n"})
         assert {place.path for place in await index.search("cookie")} == {"a.py", "d.py"}
-    said = 'each query looks at all 3 vectors, because usearch is missing: pip install "ripwrap[vectors]"'
+    said = 'each query is compared with all 3 embeddings, because usearch is missing: pip install "ripwrap[vectors]"'
     assert [record.getMessage() for record in caplog.records if "usearch" in record.getMessage()] == [said]
     assert graphs(home) == []
 
@@ -632,7 +634,7 @@ async def test_provider_that_alternates_lengths_fails_after_one_switch(
             done = await index.refresh()
         assert [one.reason for one in done.failed] == ["garbage"]
         assert "vectors of 8 numbers instead of 5" in done.failed[0].message
-        assert "changed from vectors of 5 numbers back to 8; the stored vectors stay" in caplog.text
+        assert "changed from vectors of 5 numbers back to 8; the stored embeddings are kept" in caplog.text
         assert Counter(sent(provider))["alpha number0\n"] == 2
 
     class ByTurns(Meaning):
@@ -789,6 +791,7 @@ async def test_failed_embedder_is_tried_again_after_a_while(
         assert not answered_by_words(await index.search("alpha"))
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_slow_provider_blocks_no_reader_or_writer(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
@@ -809,6 +812,7 @@ async def test_slow_provider_blocks_no_reader_or_writer(
 # Interrupted refreshes
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_progress_counts_embedded_texts_and_can_end_the_refresh(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
@@ -828,6 +832,7 @@ async def test_progress_counts_embedded_texts_and_can_end_the_refresh(
         assert (await index.refresh()).embedded == 2
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_cancelled_refresh_keeps_finished_batches(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
@@ -896,6 +901,7 @@ async def test_concurrent_indexes_send_each_text_once(
         assert len(sent(provider)) == rows(one) == 20
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_search_does_not_wait_for_another_index_that_embeds(plant: Plant, home: Path) -> None:
     asked: list[bool] = []
@@ -1128,6 +1134,7 @@ async def test_prune_keeps_vectors_of_all_models_for_existing_texts(plant: Plant
         assert (await index.check()).ok
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_concurrent_tasks_send_each_text_once(plant: Plant, home: Path) -> None:
     meaning = Meaning()

@@ -25,8 +25,11 @@ Change = Callable[[Path], object]
 
 @pytest.fixture(autouse=True)
 def no_instance_leaks() -> Iterator[None]:
+    if inotify_instances():
+        gc.collect()  # what other tests left
     yield
-    gc.collect()
+    if inotify_instances():
+        gc.collect()
     assert inotify_instances() == 0
 
 
@@ -95,6 +98,31 @@ def test_change_is_noted_before_the_call_that_makes_it_returns(root: Path, journ
     assert before is not None and journal.position() == before
     change(root)
     assert journal.position() != before
+
+
+def test_change_of_a_global_ignore_file_is_noted(
+    root: Path, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files that `core.excludesFile` names, git's own default, and the settings that name them."""
+    settings, named = tmp_path / "settings", tmp_path / "ignores"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (tmp_path / ".config" / "git").mkdir(parents=True)
+    changes: list[Callable[[], object]] = [
+        lambda: settings.write_text("[core]\nexcludesFile = ~/ignores\n"),
+        lambda: named.write_text("a.py\n"),
+        lambda: append(named),
+        lambda: (tmp_path / ".gitconfig").write_text(f"[core]\nexcludesfile = {tmp_path}/others\n"),
+        lambda: (tmp_path / "others").write_text("a.py\n"),  # named by the file that rg before 15.2 reads
+        lambda: (tmp_path / ".config" / "git" / "ignore").write_text("a.py\n"),
+        settings.unlink,
+    ]
+    for change in changes:
+        before = journal.position()
+        assert before is not None and journal.position() == before
+        change()
+        assert journal.position() != before
 
 
 def test_reading_files_notes_no_change(root: Path, journal: Journal) -> None:
@@ -174,6 +202,7 @@ def test_folder_that_becomes_readable_is_watched(root: Path, journal: Journal) -
     assert journal.position() != before
 
 
+@pytest.mark.slow
 def test_folders_made_while_events_overflow_are_watched(root: Path, journal: Journal) -> None:
     (root / "z.py").touch()
     journal.position()
@@ -262,6 +291,8 @@ assert journal.position() != before
 """
 
 
+@pytest.mark.python
+@pytest.mark.slow
 def test_forked_child_has_its_own_journal(root: Path) -> None:
     subprocess.run([sys.executable, "-c", FORK, root], check=True, timeout=60)
 
@@ -277,6 +308,7 @@ assert journal.position() is None
 """
 
 
+@pytest.mark.slow
 def test_journal_without_free_descriptors_raises_nothing(root: Path) -> None:
     subprocess.run([sys.executable, "-c", LIMIT, root], check=True, timeout=60)
 

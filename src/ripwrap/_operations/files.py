@@ -7,6 +7,7 @@ from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.listing_collector import Decoder
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import FileOptions, StrPath, check_limit
@@ -20,6 +21,7 @@ def files(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[FileOptions],
 ) -> AsyncGenerator[str]:
     """List files and yield each path as rg finds it, relative to `cwd` and without a leading `./`.
@@ -49,6 +51,7 @@ def files(
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths; rg is stopped when it is reached.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         **options: rg's flags; see `FileOptions`.
 
     Raises:
@@ -57,18 +60,23 @@ def files(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
 
     The call raises the first two, the first iteration the others.
     """
-    return run_stream(files_request(cwd, paths, limit, options), rg)
+    return run_stream(files_request(cwd, paths, limit, options, on), rg)
 
 
 def files_request(
-    cwd: StrPath, paths: StrPath | Iterable[StrPath], limit: int | None, options: FileOptions
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    limit: int | None,
+    options: FileOptions,
+    on: RgHost | None = None,
 ) -> StreamRequest[str]:
     """Return the checked request of `files()`."""
-    command = files_command(cwd, paths, options)
+    command = files_command(cwd, paths, options, on=on)
     return StreamRequest(command, listing_answer(PathDecoder, limit))
 
 

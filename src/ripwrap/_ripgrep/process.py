@@ -6,13 +6,16 @@ Steps of a child, async or blocking:
    file cannot fill up as a pipe does (rg-facts 26), so no task has to drain it.
 2. `read()` until it returns no bytes.
 3. `wait()`, which returns the exit.
-4. Leave the context manager, also after an error in steps 2 and 3: the child is killed and reaped within
+4. Leave the context manager, even after an error in steps 2 and 3: the child is killed and reaped within
    `Settings.reap_seconds`, and its descriptors are closed.
 
 The async side polls the pipe and reads it itself, without a subprocess transport: on CPython 3.11.7, 3.12.1 and 3.13.0
 asyncio's `kill(); await wait()` never returns while stdout is unread (rg-facts 30), and a cancelled
 `create_subprocess_exec` can lose its child (rg-facts 32). So spawning has no `await`, and a generator that is suspended
-at a `yield` holds descriptors only.
+at a `yield` holds only descriptors.
+
+On a host (`Command.on`) the child is a local program, such as ssh, and its stdin is a pipe that nobody writes to. The
+host ends rg when that pipe is closed: by step 4, or by the system when this process is killed.
 """
 
 import errno
@@ -26,7 +29,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Self, cast
 
 import anyio
@@ -35,6 +38,7 @@ import anyio.to_thread
 
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost
 from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads
 from ripwrap._subprocess import (
     KILLED_RETURNCODE,
@@ -54,18 +58,23 @@ from ripwrap._subprocess import (
 )
 from ripwrap._windows import COMMAND_TOO_LONG, command_length
 from ripwrap.binary.probe import OTHER_RG, RgBinary
-from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
+from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, RemoteError, SearchError
 
 _LOGGER = logging.getLogger("ripwrap")
 
 READ_BYTES = 64 * 1024
-"""Bytes of one read; other tasks run between two reads."""
+"""Maximum number of bytes of one read; other tasks run between reads."""
 
 EXIT_GRACE_SECONDS = 1.0
 """Seconds for rg to exit by itself after it has closed its stdout."""
 
+HOST_GRACE_SECONDS = 10.0
+"""Seconds for a program such as ssh to exit after rg has closed its stdout; it still has to receive rg's exit code."""
+
 SHORT_COMMAND = 8000
-"""Characters of a command line that fits on every system. A shorter one is not measured, which takes time."""
+"""Number of characters that a command line may have on every system. Shorter command lines are not measured, to save
+time.
+"""
 
 MAX_COMMAND = 32_767 if os.name == "nt" else 2 * 1024 * 1024
 """Maximum size of a command line: characters on Windows (CreateProcess), bytes with the environment on POSIX.
@@ -75,7 +84,7 @@ allows 1 MiB.
 """
 
 SPARE_COMMAND = 1024 if os.name == "nt" else 16 * 1024
-"""Part of it that is kept free for the path of rg, and for arguments that a launcher script adds."""
+"""Part of `MAX_COMMAND` that is kept free for the path of rg, and for arguments that a launcher script adds."""
 
 
 @dataclass(slots=True)
@@ -83,10 +92,10 @@ class Settings:
     """Settings of all children, which tests change.
 
     Attributes:
-        can_await_pipes: True if event loops can wait for a pipe. On Windows they cannot; there a thread waits.
-        stall_seconds: Seconds of silence after which stderr is read: an rg that could not start a thread may hang
-            (rg-facts 8).
-        reap_seconds: Seconds for a killed rg to end; only one in uninterruptible sleep needs more (rg-facts 33).
+        can_await_pipes: True if event loops can wait for a pipe. On Windows they cannot, so a thread waits.
+        stall_seconds: Seconds without output after which stderr is read, because an rg that could not start a thread
+            may hang (rg-facts 8).
+        reap_seconds: Seconds for a killed rg to end; only a process in uninterruptible sleep needs more (rg-facts 33).
     """
 
     can_await_pipes: bool = os.name == "posix"
@@ -100,7 +109,7 @@ _CWD = Hint("cwd", kind="correct")
 
 
 def check_cwd(cwd: str) -> None:
-    """Raise if `cwd` is not a directory: the operating system would report that as a missing rg (rg-facts 7)."""
+    """Raise if `cwd` is not a directory: otherwise the operating system would report a missing rg (rg-facts 7)."""
     if cwd and not os.path.isabs(cwd):  # `Command` makes it absolute unless the current directory is gone
         raise FileNotFoundError(
             errno.ENOENT, HintedText("the current directory is gone; pass another one as ", Hint("cwd")), cwd
@@ -116,9 +125,11 @@ def check_cwd(cwd: str) -> None:
 
 
 def split(command: Command) -> Sequence[Command]:
-    """Split the paths over several commands if one command line cannot hold them; else return the command alone."""
+    """Split the paths into several commands if one command line cannot hold them; otherwise return only the command."""
     if sum(map(len, command.arguments)) < SHORT_COMMAND:
         return (command,)
+    if command.on is not None:
+        return tuple(command.batches(HOST_ROOM_BYTES, command.on.cost))
     return tuple(command.batches(_room(), _cost))
 
 
@@ -138,21 +149,33 @@ def _cost(argument: str) -> int:
     return len(os.fsencode(argument)) + 1 + 8
 
 
-def _start(argv: tuple[str, ...], cwd: str, stderr: IO[bytes]) -> Popen:
+def _start(argv: tuple[str, ...], command: Command, stderr: IO[bytes]) -> Popen:
     try:
-        return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd)
+        if command.on is not None:
+            return spawn(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+        return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=command.cwd)
     except OSError as error:
-        raise start_error(error, argv, cwd) from error
+        raise start_error(error, argv, None if command.on is not None else command.cwd) from error
 
 
-def start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
-    """Return the error for an rg that could not be started: too many arguments, a wrong `cwd`, or a wrong rg."""
+def start_error(error: OSError, argv: tuple[str, ...], cwd: str | None) -> Exception:
+    """Return the error for an rg that could not be started: too many arguments, a wrong `cwd`, or a wrong rg.
+
+    Args:
+        error: Error of the system.
+        argv: Command line.
+        cwd: Directory that rg was to run in; `None` if `argv` runs rg on a host.
+    """
     if error.errno == errno.E2BIG or getattr(error, "winerror", None) == COMMAND_TOO_LONG:
         size = sum(map(len, argv))
         return SearchError(
             f"the command line is too long for this system ({size} characters); pass fewer or shorter paths, globs and "
             "patterns, or several searches",
             argv=argv,
+        )
+    if cwd is None:
+        return RemoteError(
+            f"could not start {argv[0]}: {error.strerror}; install it, or name another program", argv=argv
         )
     check_cwd(cwd)
     if not os.access(cwd, os.X_OK):
@@ -169,8 +192,10 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
     """Kill rg if it runs, close its files, and wait at most `seconds` for its end."""
     kill(popen)
     stderr.close()
-    # On Windows a thread may still wait for output. Do not close its descriptor before it sees the end of the file: the
-    # system could give the same number to another file.
+    if popen.stdin is not None:  # on a host, rg ends with it
+        popen.stdin.close()
+    # On Windows a thread may still wait for output. Do not close its descriptor before the thread sees the end of the
+    # file, because the system could give the same number to another file.
     if waiting.acquire(timeout=seconds):
         stdout.close()
         waiting.release()
@@ -179,7 +204,7 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
 
 
 def _has_event_loop() -> bool:
-    """Return whether an event loop runs; none does if the garbage collector closes a generator after its loop."""
+    """Return whether an event loop runs; the garbage collector may close a generator after the end of its loop."""
     try:
         anyio.current_time()
     except (RuntimeError, ImportError):  # ImportError when the interpreter exits
@@ -187,10 +212,49 @@ def _has_event_loop() -> bool:
     return True
 
 
+def _host_exit(end: Exit, host: RgHost, *, started: bool) -> Exit:
+    """Return the exit of rg from that of a local program that ran it on a host.
+
+    Args:
+        end: Exit of the local program.
+        host: The host.
+        started: True if rg was started.
+    """
+    before, mark, stderr = end.stderr.partition(STARTED)
+    if not mark:
+        stderr = before
+    code = host.returncode(end.returncode) if started else None
+    if code is not None or end.lingered:
+        return replace(end, returncode=end.returncode if code is None else code, stderr=stderr)
+    failed = host.failure(end.argv, end.command.cwd, end.returncode, stderr)
+    return replace(end, stderr=stderr, failed=failed)
+
+
 async def parse_stderr(end: Exit) -> None:
     """Parse the errors in stderr, so that `end` has them; in a worker thread if there are many."""
-    if len(end.stderr) > READ_BYTES:  # parsing takes long, and calls `stat()` for every missing path
+    if len(end.stderr) > READ_BYTES:  # parsing then takes long, and calls `stat()` for every missing path
         await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
+
+
+class _Opening:
+    """Filter of the stdout of a host, which begins with `STARTED`, or with other output before it.
+
+    Attributes:
+        passed: True if rg was started, so that all further bytes are rg's.
+    """
+
+    def __init__(self, *, passed: bool) -> None:
+        self.passed = passed
+        self._rest = b""  # a part of `STARTED` may be at the end of a chunk
+
+    def filter(self, chunk: bytes) -> bytes | None:
+        """Return the bytes of rg in a chunk that is not empty; `None` if it has none."""
+        if self.passed:
+            return chunk
+        before, mark, after = (self._rest + chunk).partition(STARTED)
+        self.passed = bool(mark)
+        self._rest = before[1 - len(STARTED) :]
+        return after or None
 
 
 class _Child:
@@ -199,6 +263,10 @@ class _Child:
     def __init__(self, binary: RgBinary, command: Command) -> None:
         self._command = command
         self._argv = (binary.path, *command.arguments)
+        if command.on is not None:
+            self._argv = command.on.command_line(self._argv, command.cwd)
+        self._opening = _Opening(passed=command.on is None)
+        self._exit_grace = EXIT_GRACE_SECONDS if command.on is None else HOST_GRACE_SECONDS
         self._stderr = open_temporary_file()
         self._checked_stderr_bytes = 0  # size of stderr when it was last read
         self._waiting = threading.Lock()
@@ -206,9 +274,10 @@ class _Child:
         clean_up: Callable[[], object] = self._stderr.close
         try:
             with defer_interrupts():
-                self._popen = _start(self._argv, command.cwd, self._stderr)
+                self._popen = _start(self._argv, command, self._stderr)
                 self._stdout = cast("IO[bytes]", self._popen.stdout)
-                # At garbage collection and interpreter exit, for a generator that is never closed (rg-facts 31).
+                # The finalizer runs at garbage collection or interpreter exit, if a generator is never closed (rg-facts
+                # 31).
                 held = (self._popen, self._stdout, self._stderr, self._waiting)
                 clean_up = self._finalizer = weakref.finalize(self, _destroy, *held, SETTINGS.reap_seconds)
         except BaseException:
@@ -225,21 +294,23 @@ class _Child:
         stderr = self._stderr.read(MAX_STDERR + 1)
         known = KILLED_RETURNCODE if returncode is None else returncode
         lingered = lingers and known == KILLED_RETURNCODE
-        return Exit(self._command, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
+        end = Exit(self._command, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
+        return end if self._command.on is None else _host_exit(end, self._command.on, started=self._opening.passed)
 
-    def _take(self) -> bytes:
-        """Return the next bytes of stdout, or wait for them."""
+    def _take(self) -> bytes | None:
+        """Return the next bytes of stdout, or wait for them; `None` if they are not of rg."""
         chunk = self._stdout.read(READ_BYTES)
-        self._wrote = self._wrote or bool(chunk)
-        return chunk
+        taken = self._opening.filter(chunk) if chunk else chunk
+        self._wrote = self._wrote or bool(taken)
+        return taken
 
     def _has_stalled(self, *, whole: bool) -> bool:
-        """Return whether to stop waiting for a silent stdout; called after `stall_seconds` of silence.
+        """Return whether to stop waiting for stdout; called after `stall_seconds` without output.
 
-        - rg has ended, and `whole` or its exit code says that nothing follows, but another process holds the pipe open,
-          such as a child of a launcher: stop.
+        - rg has ended, and `whole` or its exit code says that nothing follows, but another process (such as a child of
+        a launcher) holds the pipe open: stop.
         - rg could not start a thread and waits for it for ever (rg-facts 8): kill rg, which ends stdout.
-        - rg is still searching: go on.
+        - rg is still searching: continue.
         """
         returncode = peek(self._popen)
         if returncode is not None and (whole or returncode):
@@ -253,7 +324,7 @@ class _Child:
 
 
 class AsyncChild(_Child):
-    """A running rg for a task, on asyncio and trio."""
+    """A running rg process for a task, on asyncio and trio."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -264,19 +335,23 @@ class AsyncChild(_Child):
         Args:
             whole: True if rg has written its last message, so that nothing follows once rg has exited.
         """
-        if wait_for_output(self._stdout, 0):  # a tenth of the cost of `wait_readable`
-            await anyio.lowlevel.checkpoint()
-        else:
-            while not await self._readable():
-                if self._has_stalled(whole=whole):
-                    return b""
-        return self._take()
+        taken: bytes | None = None
+        while taken is None:
+            if wait_for_output(self._stdout, 0):  # a tenth of the cost of `wait_readable`
+                await anyio.lowlevel.checkpoint()
+            else:
+                while not await self._readable():
+                    if self._has_stalled(whole=whole):
+                        return b""
+            taken = self._take()
+        return taken
 
     async def wait(self) -> Exit:
         """Return rg's exit once stdout has ended; an rg that does not exit is killed."""
-        # A Ctrl-C ends rg and cancels the task: deliver the cancellation first, not rg's exit code (rg-facts 35).
+        # Ctrl-C ends rg and cancels the task. Raise the cancellation before rg's exit code is interpreted (rg-facts
+        # 35).
         await anyio.lowlevel.checkpoint()
-        returncode = await self._wait_for_exit(EXIT_GRACE_SECONDS)
+        returncode = await self._wait_for_exit(self._exit_grace)
         if lingers := returncode is None:
             self.kill()
             returncode = await self._wait_for_exit(SETTINGS.reap_seconds)
@@ -320,7 +395,7 @@ class AsyncChild(_Child):
 
 
 class BlockingChild(_Child):
-    """A running rg for a thread; killed `timeout` seconds after `begun`, on the clock of `time.monotonic()`.
+    """A running rg process for a thread; killed `timeout` seconds after `begun`, on the clock of `time.monotonic()`.
 
     Attributes:
         timed_out: True if it was killed at its time limit.
@@ -336,20 +411,22 @@ class BlockingChild(_Child):
         return self
 
     def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of stdout; empty at its end, or if the timeout is over and no more bytes are ready.
+        """Return the next bytes of stdout; empty at its end, or if the time is over and no more bytes are ready.
 
         Args:
             whole: True if rg has written its last message, so that nothing follows once rg has exited.
         """
         while (left := self._deadline - time.monotonic()) >= 0:
             if wait_for_output(self._stdout, min(left, SETTINGS.stall_seconds)):
-                return self._take()
+                if (taken := self._take()) is not None:
+                    return taken
+                continue
             if left > SETTINGS.stall_seconds and self._has_stalled(whole=whole):
                 return b""
         if not is_whole(self._popen, self._stdout):  # rg, or a child of a launcher, may write more
             self.timed_out = True
             self.kill()
-        return self._take() if wait_for_output(self._stdout, 0) else b""
+        return (self._take() if wait_for_output(self._stdout, 0) else b"") or b""
 
     def wait(self) -> Exit:
         """Return rg's exit once stdout has ended; an rg that does not exit is killed.
@@ -365,7 +442,7 @@ class BlockingChild(_Child):
 
     def end(self) -> Exit:
         """Return rg's exit as `wait()` does, but do not raise after the time limit (`timed_out`)."""
-        returncode = wait_for_exit(self._popen, EXIT_GRACE_SECONDS)
+        returncode = wait_for_exit(self._popen, self._exit_grace)
         if lingers := returncode is None:
             self.kill()
             returncode = wait_for_exit(self._popen, SETTINGS.reap_seconds)

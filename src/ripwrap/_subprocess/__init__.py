@@ -1,4 +1,4 @@
-"""Start, kill and reap a child process together with everything that it starts."""
+"""Start, kill and reap a child process together with all processes that it starts."""
 
 import os
 import signal
@@ -58,23 +58,30 @@ __all__ = [
 ]
 
 
-def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cwd: str | None = None) -> Popen:
-    """Start a program with its stdin closed and no `RIPGREP_*` in its environment (rg-facts 2, 10).
+def spawn(
+    argv: Sequence[str],
+    *,
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
+    stdout: int | IO[bytes],
+    stderr: IO[bytes],
+    cwd: str | None = None,
+) -> Popen:
+    """Start a program with an empty stdin and no `RIPGREP_*` in its environment (rg-facts 2, 10).
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The program cannot be started.
         ValueError: An argument has a NUL.
     """
     env = {name: value for name, value in os.environ.items() if not name.startswith("RIPGREP_")}
-    return start(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=env, cwd=cwd)
+    return start(argv, stdin=stdin, stdout=stdout, stderr=stderr, env=env, cwd=cwd)
 
 
 @contextmanager
 def defer_interrupts() -> Generator[None]:
-    """Deliver a Ctrl-C only after the block, which starts a child and makes sure that it is ended.
+    """Deliver Ctrl-C only after the block, which starts a child and makes sure that the child will be ended.
 
     `subprocess` loses a child if Ctrl-C comes after its start and before `Popen()` returns
-    (docs/explanation/guarantees.md). Only the main thread gets a Ctrl-C, and only if Python handles the signal.
+    (docs/explanation/guarantees.md). Only the main thread receives Ctrl-C, and only if Python handles the signal.
     """
     handler = signal.getsignal(signal.SIGINT)
     waiting: list[tuple[int, FrameType | None]] = []
@@ -96,7 +103,7 @@ def open_temporary_file() -> IO[bytes]:
     """Open a temporary file for the output of a child; unlike a pipe, it does not fill up.
 
     Raises:
-        SearchError: It cannot be created.
+        SearchError: The file cannot be created.
     """
     try:
         return tempfile.TemporaryFile()
@@ -107,10 +114,10 @@ def open_temporary_file() -> IO[bytes]:
 
 
 def reap(popen: Popen) -> int | None:
-    """Reap a child that has ended and return its exit code; return `None` if it runs.
+    """Reap a child that has ended and return its exit code; return `None` if the child still runs.
 
-    The processes that it has started are killed first, because reaping frees the id of the group on POSIX. They are
-    left running if `peek()` cannot see the end of the child without reaping it.
+    The processes that the child started are killed first, because on POSIX reaping frees the id of the process group.
+    They keep running if `peek()` cannot see the end of the child without reaping it.
     """
     if peek(popen) is None:
         return None
@@ -119,7 +126,7 @@ def reap(popen: Popen) -> int | None:
 
 
 def wait_for_exit(popen: Popen, seconds: float) -> int | None:
-    """Block until a child has ended and return its exit code, or `None` if it runs after `seconds`."""
+    """Block until a child has ended and return its exit code, or `None` if it still runs after `seconds`."""
     for pause in poll_intervals(seconds):
         if (returncode := reap(popen)) is not None:
             return returncode

@@ -64,7 +64,7 @@ async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArgu
     if not found.lines and found.total:
         first = min(one.start for one in ranges)
         has = f"{location.name} has {plural(found.total, 'line')}"
-        raise ValueError(f"{has}, so there is no line {first}; it may have changed since; pass a smaller start_line")
+        raise ValueError(f"{has}, so there is no line {first}; the file may have changed; pass a smaller start_line")
     return shortened(lambda count: _answer(location, ranges, found, count), len(found.lines), settings.max_chars)
 
 

@@ -1,0 +1,246 @@
+"""Base of the hosts: find rg there, run it, install it, and tell its end from that of the connection."""
+
+import functools
+import os
+import subprocess
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import IO, TypeVar
+
+from ripwrap._concurrency import in_thread
+from ripwrap._ripgrep.host import STARTED
+from ripwrap.binary.probe import RgBinary, run_program
+from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg
+from ripwrap.errors import RemoteError
+from ripwrap.options import check_timeout
+from ripwrap.remote import watchdog
+from ripwrap.remote.failures import NOT_STARTED, check_directory, check_name, failure
+from ripwrap.remote.finding import FIND, Answer, RemoteRg, choose, parse_answer
+from ripwrap.remote.installing import INSTALL, Source, parse_installed, source_of
+from ripwrap.remote.watchdog import NAME, SHELL, WATCHDOG
+
+FIND_SECONDS = 30.0
+"""Maximum number of seconds to find out which rg a host has."""
+
+T = TypeVar("T")
+
+
+_remembered: dict[tuple["Host", str | None], RemoteRg] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host(ABC):
+    """A machine or container on which rg runs; `ssh()` and `docker()` make one, and `on=` of the operations takes it.
+
+    Hosts are immutable: they can be compared, pickled, and used by many searches at the same time.
+
+    Attributes:
+        cwd: Directory on the host that `cwd` and `paths` of a search are relative to. If it is relative itself, it
+            starts from the directory of the login, or from the working directory of the container.
+    """
+
+    cwd: str = "."
+
+    def __str__(self) -> str:
+        """Return the host as the command line takes it, e.g. `ssh:build-7:/srv/src`."""
+        return self.name if self.cwd == "." else f"{self.name}:{self.cwd}"
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the host without a directory, e.g. `ssh:build-7`."""
+
+    @abstractmethod
+    def script_line(self, script: str, arguments: Sequence[str]) -> tuple[str, ...]:
+        """Return the local command line that runs a script of the POSIX shell with arguments on the host."""
+
+    @abstractmethod
+    def cost(self, argument: str) -> int:
+        """Return the size of an argument on the local command line, in bytes."""
+
+    @abstractmethod
+    def advice(self, code: int, stderr: str) -> str:
+        """Return advice about a local program that failed; empty if its own message has enough."""
+
+    def path(self, cwd: str) -> str:
+        """Return the directory on the host that a caller means by `cwd`: relative to `self.cwd`.
+
+        Raises:
+            ValueError: `cwd` begins with `~`, which nothing would expand.
+        """
+        given = check_directory(cwd)
+        if os.curdir in (given, self.cwd):
+            return self.cwd if given == os.curdir else given
+        return os.path.join(self.cwd, given)
+
+    def command_line(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
+        """Return the local command line that runs rg in a directory of the host, and ends with it."""
+        # `./` so that `-` and CDPATH have no meaning for `cd`.
+        directory = cwd if cwd.startswith("/") else f"./{cwd}"
+        return self.script_line(WATCHDOG, (directory, *argv))
+
+    def returncode(self, code: int) -> int | None:
+        """Return the exit code of rg from that of the local command line, or `None` if rg did not end by itself."""
+        found = watchdog.returncode(code)
+        return None if found in NOT_STARTED else found
+
+    def forget(self) -> None:
+        """Forget which rg the host has; the next search asks again. Call it if you have replaced rg there."""
+        key = replace(self, cwd=os.curdir)
+        for one in list(_remembered):
+            if one[0] == key:
+                _remembered.pop(one, None)
+
+    def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
+        """Return the error for a local command line that ended without an exit code of rg."""
+        if watchdog.returncode(code) in NOT_STARTED:
+            self.forget()
+        said = stderr.decode("utf-8", "replace")
+        return failure(self.name, argv, cwd, code, said, self.advice(code, said))
+
+    def find(self, rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
+        """Return the rg to run on the host; ask the host once and remember the answer. Blocks.
+
+        Without a name, it is the rg that `install()` has put there, or else the one in PATH. This PATH is the one of
+        ssh commands, which is often shorter than that of a terminal.
+
+        Args:
+            rg: A path on the host, or a bare name to find in its PATH; `None` finds one.
+            timeout: Time limit in seconds; `None` is half a minute.
+
+        Raises:
+            BinaryNotFoundError: There is no rg on the host.
+            BinaryError: The given rg cannot be used.
+            RemoteError: The host cannot be reached.
+            TimeoutError: The call took more than `timeout` seconds.
+        """
+        if isinstance(rg, RemoteRg):
+            return rg
+        if isinstance(rg, RgBinary):
+            raise TypeError(f"rg must be a path or a name on {self.name}, got an RgBinary of this machine")
+        named = None if rg is None else check_name(os.fspath(rg))
+        key = (replace(self, cwd=os.curdir), named)
+        found = _remembered.get(key)
+        if found is None:
+            over = None if timeout is None or timeout > FIND_SECONDS else timeout
+            found = choose(self._ask(named, over), named, self.name)
+            _remembered[key] = found
+        return found
+
+    async def install(
+        self,
+        version: str | None = None,
+        *,
+        source: str | os.PathLike[str] | None = None,
+        mirrors: Sequence[str] | None = None,
+        sha256: str | None = None,
+        allow_unpinned: bool = False,
+        timeout: float = INSTALL_SECONDS,  # noqa: ASYNC109 - the worker thread's
+        progress: Progress | None = None,
+    ) -> RemoteRg:
+        """Put rg on the host, into `~/.cache/ripwrap`, and use it in later searches with this host.
+
+        A release for the platform of the host is taken from the cache of this machine, or downloaded and verified. It
+        is sent over the connection, its SHA-256 is compared there if the host has a program for that, it is run once
+        with `--version`, and published by a rename. If the same rg is there already, nothing is sent.
+
+        Args:
+            version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
+            source: Path of an rg of this machine that runs on the host, to send in place of a release.
+            mirrors: See `ripwrap.binary.install()`.
+            sha256: See there.
+            allow_unpinned: See there.
+            timeout: Seconds for the whole call.
+            progress: Function that is called with the number of downloaded bytes, and the total or `None`.
+
+        Raises:
+            RemoteError: The host cannot be reached, or cannot store the file.
+            BinaryError: rg does not run on the host, or `source` cannot be read.
+            UnsupportedPlatformError: This version has no release for the host.
+            DownloadFailedError: See `ripwrap.binary.install()`.
+            TimeoutError: The call took more than `timeout` seconds.
+        """
+        call = functools.partial(
+            self.install_blocking,
+            version,
+            source=source,
+            mirrors=mirrors,
+            sha256=sha256,
+            allow_unpinned=allow_unpinned,
+            timeout=timeout,
+            progress=progress,
+        )
+        return await in_thread(call)
+
+    def install_blocking(
+        self,
+        version: str | None = None,
+        *,
+        source: str | os.PathLike[str] | None = None,
+        mirrors: Sequence[str] | None = None,
+        sha256: str | None = None,
+        allow_unpinned: bool = False,
+        timeout: float = INSTALL_SECONDS,
+        progress: Progress | None = None,
+    ) -> RemoteRg:
+        """Do what `install()` does, blocking."""
+        check_timeout(timeout)
+        give_up = time.monotonic() + timeout
+        there = self._ask(None, timeout if timeout <= FIND_SECONDS else None).platform
+        release = functools.partial(
+            source_of, there, version, mirrors=mirrors, sha256=sha256, allow_unpinned=allow_unpinned, progress=progress
+        )
+        program = Source.read(source) if source is not None else release(timeout=max(0.0, give_up - time.monotonic()))
+        with program.open() as file:
+            argv = self.script_line(INSTALL, (program.sha256, str(program.size)))
+            fields = self._run(argv, max(0.0, give_up - time.monotonic()), timeout, stdin=file)
+        self.forget()
+        found = self._parse(lambda: parse_installed(fields), argv)
+        _remembered[replace(self, cwd=os.curdir), None] = found
+        return found
+
+    def _ask(self, named: str | None, timeout: float | None) -> Answer:
+        """Return what the host says about itself, within `timeout` or `FIND_SECONDS` seconds."""
+        argv = self.script_line(FIND, () if named is None else (named,))
+        fields = self._run(argv, FIND_SECONDS if timeout is None else timeout, timeout)
+        return self._parse(lambda: parse_answer(fields), argv)
+
+    def _parse(self, parse: Callable[[], T], argv: tuple[str, ...]) -> T:
+        try:
+            return parse()
+        except ValueError as error:
+            raise RemoteError(f"{self.name} gave an answer that ripwrap does not understand", argv=argv) from error
+
+    def _run(
+        self, argv: tuple[str, ...], seconds: float, timeout: float | None, stdin: IO[bytes] | None = None
+    ) -> list[str]:
+        """Run one of the scripts that answer with texts, each ended by a NUL, and return the texts.
+
+        Args:
+            argv: Local command line.
+            seconds: Time limit.
+            timeout: Time limit that the caller has given, for the error.
+            stdin: Input; empty by default.
+        """
+        try:
+            code, stdout, stderr = run_program(argv, seconds, stdin=subprocess.DEVNULL if stdin is None else stdin)
+        except TimeoutError as error:
+            if timeout is not None:
+                text = f"{self.name} did not answer within timeout={timeout:g} seconds; allow more time"
+                raise TimeoutError(text) from None
+            raise RemoteError(f"{self.name} did not answer: {error}", argv=argv) from None
+        except OSError as error:
+            text = f"could not start {argv[0]}: {error.strerror}; install it, or name another program"
+            raise RemoteError(text, argv=argv) from error
+        _, mark, answer = stdout.partition(STARTED)
+        stderr = stderr.partition(STARTED)[2] if STARTED in stderr else stderr
+        if not mark or watchdog.returncode(code) != 0:
+            raise self.failure(argv, self.cwd, code, stderr)
+        return [os.fsdecode(text) for text in answer.split(b"\0")[:-1]]
+
+
+def shell_line(script: str, arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that runs a script of the POSIX shell with arguments."""
+    return (*SHELL, script, NAME, *arguments)
