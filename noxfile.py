@@ -226,6 +226,7 @@ def stress(session: nox.Session) -> None:
     session.run("pytest", "-k", "killed_at_any_moment or download_once", env={"RIPWRAP_KILLS": "100"})
     session.run("pytest", "tests/workspace/test_hostile_deny.py", env={"RIPWRAP_ALL_CALLS": "1"})
     session.run("pytest", *PARALLEL, "tests/_operations/test_against_rg.py", env={"RIPWRAP_EXAMPLES": "10"})
+    session.run("pytest", *PARALLEL, "-k", "answers_equal_those_about_files", env={"RIPWRAP_EXAMPLES": "40"})
 
 
 @nox.session

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from ripwrap._operations.grep import grep
     from ripwrap._operations.rank import rank
     from ripwrap._operations.search import search, search_messages
+    from ripwrap._operations.streams import grep_in, search_in
     from ripwrap._operations.tree import tree, tree_text
     from ripwrap._ripgrep.limiter import limit_processes
     from ripwrap.binary import RgBinary
@@ -159,9 +160,11 @@ __all__ = [
     "files_with_matches",
     "files_without_match",
     "grep",
+    "grep_in",
     "limit_processes",
     "rank",
     "search",
+    "search_in",
     "search_messages",
     "sync",
     "tree",
@@ -178,6 +181,8 @@ _MODULE_OF = {
     "expand": "_operations.expand",
     "search": "_operations.search",
     "search_messages": "_operations.search",
+    "search_in": "_operations.streams",
+    "grep_in": "_operations.streams",
     "count": "_operations.counts",
     "count_matches": "_operations.counts",
     "file_types": "_operations.counts",

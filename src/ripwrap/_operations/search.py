@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap.binary.resolver import Rg
-from ripwrap.models import Elapsed, Match, Message, Stats, Summary
+from ripwrap.models import Elapsed, Match, Message, PathError, Stats, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
 
 
@@ -118,13 +118,16 @@ def messages_request(
     return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
 
 
-class _SearchAnswer:
+class SearchAnswer:
     """Base of both answers: a decoder, a limit on matches, and the check of rg's exit."""
 
-    def __init__(self, limit: int | None, kinds: Collection[str]) -> None:
+    kinds: ClassVar[Collection[str]]
+    """Kinds of messages that are yielded."""
+
+    def __init__(self, limit: int | None) -> None:
         self._left = limit
         self.full = limit == 0
-        self._decoder = MessageDecoder(kinds)
+        self._decoder = MessageDecoder(self.kinds)
         self._summary: Summary | None = None  # of the runs that have ended
 
     @property
@@ -145,6 +148,10 @@ class _SearchAnswer:
             if self.full:
                 return
 
+    def _too_long(self) -> tuple[PathError, ...]:
+        """Return the errors about lines that were left out."""
+        return too_long_errors(self._decoder.dropped)
+
     def _end_run(self, end: Exit) -> Iterator[Record]:
         """Decode a last line without a newline; raise unless rg gave an answer, even a partial one."""
         if end.ended:
@@ -154,11 +161,10 @@ class _SearchAnswer:
         self._summary = _sum(self._summary, summary)
 
 
-class MatchAnswer(_SearchAnswer):
+class MatchAnswer(SearchAnswer):
     """Answer that yields the matches of a search."""
 
-    def __init__(self, limit: int | None) -> None:
-        super().__init__(limit, ("match",))
+    kinds = ("match",)
 
     def feed(self, chunk: bytes) -> Iterator[Match]:
         return cast("Iterator[Match]", self._feed(chunk))
@@ -167,15 +173,14 @@ class MatchAnswer(_SearchAnswer):
         return cast("Iterator[Match]", self._end_run(end))
 
     def finish(self, end: Exit) -> Iterator[Match]:
-        end.warn(too_long_errors(self._decoder.dropped))
+        end.warn(self._too_long())
         return iter(())
 
 
-class MessageAnswer(_SearchAnswer):
+class MessageAnswer(SearchAnswer):
     """Answer that yields all messages of a search; the summary has the paths that rg could not read."""
 
-    def __init__(self, limit: int | None) -> None:
-        super().__init__(limit, ("begin", "match", "context", "end"))
+    kinds = ("begin", "match", "context", "end")
 
     def feed(self, chunk: bytes) -> Iterator[Message]:
         return self._feed(chunk)
@@ -185,7 +190,7 @@ class MessageAnswer(_SearchAnswer):
 
     def finish(self, end: Exit) -> Iterator[Message]:
         if summary := self._summary:
-            errors = (*end.path_errors(), *too_long_errors(self._decoder.dropped))
+            errors = (*end.path_errors(), *self._too_long())
             known = {"errors": errors, "dropped_records": self._decoder.dropped_records}
             yield summary.model_copy(update=known)
 
