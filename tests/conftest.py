@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -10,11 +11,12 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from support import rgs
+from support.effort import times
 
 # Slow imports (Hypothesis, psutil, ripwrap) are in the fixtures that need them, so that a pure test file starts fast.
 if TYPE_CHECKING:
@@ -37,11 +39,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _load_profile(*, quick: bool) -> None:
-    """Load a Hypothesis profile without a deadline. In CI it draws the same examples in each run, to avoid flakes."""
+    """Load a Hypothesis profile without a deadline. In CI it draws the same examples in each run, to avoid flakes.
+
+    So more examples show nothing new in CI; `nox -s stress` draws many.
+    """
     from hypothesis import settings
 
     if settings.get_current_profile_name() != "ripwrap":
-        examples = 20 if quick else 100
+        examples = times(20 if quick else 40, 200)
         settings.register_profile("ripwrap", deadline=None, derandomize=ALL_RGS, max_examples=examples)
         settings.load_profile("ripwrap")
 
@@ -95,6 +100,11 @@ def pytest_report_header() -> str:
     return f"rg: {', '.join(versions())} where marked `rg_matrix`, {versions()[-1]} elsewhere"
 
 
+def pytest_collection_finish() -> None:
+    """Exempt modules and collected tests from garbage collection, a fifth of whose time went into them."""
+    gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Unregister the plugin of Hypothesis if no test used it: its summary would import all of Hypothesis."""
@@ -103,11 +113,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test with the fixture `rg` on the newest rg; with the marker `rg_matrix`, also on older ones, as slow."""
+    """Choose event loops and rg: both loops or those of the marker `loops`; the newest rg, and with `rg_matrix` all.
+
+    A test with an older rg is slow.
+    """
+    marker = metafunc.definition.get_closest_marker
+    if "anyio_backend" in metafunc.fixturenames:
+        loops = marker("loops")
+        metafunc.parametrize("anyio_backend", loops.args if loops else ["asyncio", "trio"], indirect=True)
     if "rg" in metafunc.fixturenames:
         *older, newest = versions()
         matrix = [pytest.param(version, marks=pytest.mark.slow) for version in older]
-        if metafunc.definition.get_closest_marker("rg_matrix") is None:
+        if marker("rg_matrix") is None:
             matrix = []
         metafunc.parametrize("rg", [*matrix, newest], indirect=True, scope="session")
 
@@ -146,9 +163,9 @@ def unprivileged(rg: binary.RgBinary, tmp_path: Path) -> Path:
     return wrapper
 
 
-@pytest.fixture(params=["asyncio", "trio"])
-def anyio_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+@pytest.fixture
+def anyio_backend(request: pytest.FixtureRequest) -> Any:
+    return request.param
 
 
 @pytest.fixture

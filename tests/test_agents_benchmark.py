@@ -175,6 +175,7 @@ def test_lines_count_only_within_the_budget() -> None:
     assert tokens_of("12345678") == 2
 
 
+@pytest.mark.slow
 def test_every_policy_finds_the_lines_of_a_small_folder(shop: Path) -> None:
     question = Question("cookie jar", frozenset({("shop/till.py", 6)}))
     folder = Folder("shop", shop, (question, Question("zebra", frozenset({("a.py", 1)}))))

@@ -16,6 +16,7 @@ import pipeline
 import ripwrap
 from ripwrap import binary, sync, workspace
 from ripwrap.sync import resolve
+from support import forks
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -34,15 +35,8 @@ IN_DOCSTRINGS = [block for text in {inspect.getdoc(thing) or "": 0 for thing in 
 def run(block: "re.Match[str]", tmp_path: Path) -> None:
     """Run a block in a folder with the demo, and compare its output with the output block below it."""
     shutil.copytree(ROOT / "docs" / "demo", tmp_path / "docs" / "demo")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", block["code"]],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=50,
-        env={**os.environ, "PATH": os.pathsep.join([os.path.dirname(resolve().path), os.environ["PATH"]])},
-    )
+    path = os.pathsep.join([os.path.dirname(resolve().path), os.environ["PATH"]])
+    done = forks.run(["-c"], block["code"], cwd=tmp_path, env={**os.environ, "PATH": path})
     assert (done.returncode, done.stderr) == (0, "")
     if block["output"] is not None:
         assert done.stdout == block["output"]

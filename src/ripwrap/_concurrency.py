@@ -1,4 +1,4 @@
-"""Run blocking work in a worker thread that learns when its task is cancelled, and wait for locks and files in use."""
+"""Run blocking work in a worker thread that is told if its task is cancelled; wait for locks and for files in use."""
 
 import inspect
 import itertools
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Cancellation(threading.Event):
-    """Event of a worker thread: set when the task that waits for the thread is cancelled, so that the work there ends.
+    """Event of a worker thread, set if the task that waits for the thread is cancelled; the thread's work then ends.
 
     Attributes:
         has_child: True while the thread is in a `child()` block.
@@ -33,12 +33,12 @@ class Cancellation(threading.Event):
 
     @contextmanager
     def child(self) -> Generator[None]:
-        """Make a cancelled task wait until the block has ended its child process.
+        """Mark a block that runs a child process; a cancelled task waits until the block has ended the process.
 
         Raises:
-            TimeoutError: The task is cancelled already.
+            TimeoutError: The task is already cancelled.
         """
-        self.has_child = True  # before the check: a task that sets the event after it sees the child
+        self.has_child = True  # before the check, so that a task that sets the event after the check sees the child
         try:
             if self.is_set():
                 raise TimeoutError("the call was cancelled")
@@ -48,13 +48,13 @@ class Cancellation(threading.Event):
 
 
 CANCELLED: ContextVar[Cancellation] = ContextVar("ripwrap_cancelled", default=Cancellation())  # noqa: B039
-"""The `Cancellation` of this thread's work; outside of worker threads one that is never set."""
+"""The `Cancellation` of this thread's work; outside of worker threads, one that is never set."""
 
 CHILD_SECONDS = 1.0
-"""Seconds for which a cancelled task waits for its worker thread to end a child process."""
+"""Maximum number of seconds that a cancelled task waits for its worker thread to end a child process."""
 
 MAX_THREADS = 4
-"""Worker threads of one event loop at a time."""
+"""Maximum number of worker threads of an event loop at a time."""
 
 LOCK_POLL_INTERVAL = 0.05
 """Seconds between two attempts to take a lock."""
@@ -65,10 +65,10 @@ _LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("ripwrap_threads")
 
 
 def warn_deprecated(message: str) -> None:
-    """Warn of a deprecated name, at the nearest caller outside of ripwrap and of the event loop.
+    """Warn of a deprecated name; the warning points at the nearest caller outside of ripwrap and of the event loop.
 
-    A coroutine that `asyncio.run()` drives has frames of asyncio above it, and Python shows a `DeprecationWarning` only
-    if it points at `__main__` or at a test (https://docs.python.org/3/library/warnings.html#default-warning-filter).
+    A coroutine that `asyncio.run()` runs is called by frames of asyncio. Python shows a `DeprecationWarning` only if it
+    points at `__main__` or at a test (https://docs.python.org/3/library/warnings.html#default-warning-filter).
     """
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _LOOP_PACKAGES:
@@ -77,9 +77,13 @@ def warn_deprecated(message: str) -> None:
 
 
 async def in_thread(call: Callable[[], T]) -> T:
-    """Run a call in a worker thread; a cancelled task sets the thread's `CANCELLED`, and waits only for its child.
+    """Run a call in a worker thread.
 
-    Only `MAX_THREADS` calls run at a time, so that a call that waits can use the results that earlier ones have cached.
+    If the task is cancelled, it sets the `CANCELLED` event of the thread. It then waits only for the thread's child
+    process, not for the thread.
+
+    At most `MAX_THREADS` calls run at a time, so that a call that waits its turn can use results that earlier calls
+    have cached.
     """
     limiter = _LIMITER.get(None)
     if limiter is None:
@@ -91,8 +95,8 @@ async def in_thread(call: Callable[[], T]) -> T:
         CANCELLED.set(cancelled)  # in the thread's own context
         return call()
 
-    # The thread has a limiter of its own: on trio an abandoned thread holds its token until it ends
-    # (trio.to_thread.run_sync, "limiter"), and a hanging one must not keep later calls waiting.
+    # The thread has a limiter of its own. On trio, an abandoned thread holds its token until it ends
+    # (trio.to_thread.run_sync, "limiter"), and later calls must not wait for a thread that hangs.
     async with limiter:
         try:
             return await anyio.to_thread.run_sync(run, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
@@ -103,7 +107,7 @@ async def in_thread(call: Callable[[], T]) -> T:
 
 
 async def _wait_for_child(cancelled: Cancellation) -> None:
-    """Wait until a thread has no child process. If asyncio cancels the task again meanwhile, block the event loop."""
+    """Wait until a thread has no child process; if asyncio cancels the task again, wait by blocking the event loop."""
     pauses = itertools.takewhile(lambda _: cancelled.has_child, poll_intervals(CHILD_SECONDS))
     try:
         with anyio.CancelScope(shield=True):
@@ -115,7 +119,7 @@ async def _wait_for_child(cancelled: Cancellation) -> None:
 
 
 class Lock(Protocol):
-    """A lock between threads (`threading.Lock`) or processes (`ProcessLock`)."""
+    """A lock for threads (`threading.Lock`) or for processes (`ProcessLock`)."""
 
     def acquire(self, *, timeout: float) -> bool:
         """Return whether the lock was taken within `timeout` seconds."""
@@ -127,17 +131,17 @@ class Lock(Protocol):
 
 
 class ProcessLock:
-    """A lock between processes, held on a file; it also keeps two threads of a process apart."""
+    """A lock on a file, which one thread of one process can hold at a time."""
 
     def __init__(self, path: Path, *, if_writable: bool = False) -> None:
-        """Name the lock; its file is made when it is first taken.
+        """Set the lock's file, which is created when the lock is first acquired.
 
         Args:
             path: The file.
-            if_writable: Count the lock as taken if its file cannot be written, because then the files that the lock
+            if_writable: Act as if the lock was acquired if its file cannot be written: then the files that the lock
                 protects cannot be written either.
         """
-        from filelock import FileLock  # `import ripwrap` does without it
+        from filelock import FileLock  # not at the top, because `import ripwrap` does not need it
 
         self._lock = FileLock(path, thread_local=False)
         self._if_writable = if_writable
@@ -146,13 +150,13 @@ class ProcessLock:
         """Return whether the lock was taken within `timeout` seconds.
 
         Raises:
-            OSError: Its file cannot be written.
+            OSError: The file of the lock cannot be written.
         """
         from filelock import Timeout
 
         try:
             self._lock.acquire(timeout=timeout)
-        except Timeout:  # an OSError, too
+        except Timeout:  # a subclass of OSError
             return False
         except OSError:
             if not self._if_writable:
@@ -166,7 +170,7 @@ class ProcessLock:
 
 @contextmanager
 def hold_lock(lock: Lock, check: Callable[[], object]) -> Generator[None]:
-    """Hold a lock; call `check` again and again while waiting for it: what it raises ends the wait."""
+    """Hold a lock; while waiting for it, call `check` repeatedly, which may raise an exception to end the wait."""
     while not lock.acquire(timeout=LOCK_POLL_INTERVAL):
         check()
     try:
@@ -177,14 +181,14 @@ def hold_lock(lock: Lock, check: Callable[[], object]) -> Generator[None]:
 
 @asynccontextmanager
 async def hold_lock_async(lock: Lock, *, wait: bool) -> AsyncGenerator[bool]:
-    """Hold a lock in a task, which can be cancelled while it waits.
+    """Hold a lock in a task; the task can be cancelled while it waits for the lock.
 
     Args:
         lock: The lock.
-        wait: Wait for the lock while others hold it.
+        wait: Wait for the lock if it is held elsewhere.
 
     Yields:
-        Whether the lock is held; `False` only without `wait`.
+        True if the lock is held; `False` is possible only without `wait`.
     """
     while not (held := lock.acquire(timeout=0)) and wait:  # noqa: ASYNC110 - other processes set no event
         await anyio.sleep(LOCK_POLL_INTERVAL)
@@ -200,10 +204,10 @@ def replace_file(
 ) -> None:
     """Rename a file or directory, replacing a file of that name; on Windows, retry for ten seconds.
 
-    On Windows, a rename fails while a virus scanner has the new file open, or another process has the old one open.
+    On Windows, a rename fails while a virus scanner has the new file open, or another process has the old file open.
 
     Raises:
-        OSError: It cannot be renamed.
+        OSError: The file or directory cannot be renamed.
     """
     for pause in (0.01 * 2**n for n in range(10)):
         try:

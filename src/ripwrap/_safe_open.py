@@ -1,8 +1,8 @@
-"""Open a file that rg listed, safely even if the file was replaced since.
+"""Open a file that rg listed, safely even if the file has been replaced since.
 
-Links are not followed where rg does not follow them, in no part of the path: each directory is opened in the one above
-it (`openat`). On a system that cannot do that (Windows), links are followed. Opening a pipe does not block, and only
-regular files are opened.
+Where rg does not follow links, no part of the path is followed if it is a link: each directory is opened relative to
+the directory above it (`openat`). A system without `openat` (Windows) follows links. Opening a pipe does not block, and
+only regular files are opened.
 """
 
 import errno
@@ -16,7 +16,7 @@ _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _CAN_OPEN_BELOW = bool(_NO_FOLLOW) and os.open in os.supports_dir_fd
 
 _REPLACED_ERRNOS = {errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EMLINK}
-"""Errors for a link, a file in place of a directory, and a socket; EMLINK is FreeBSD's for a link (open(2))."""
+"""Errors for a link, for a file in place of a directory, and for a socket; FreeBSD has EMLINK for a link (open(2))."""
 
 
 def open_regular_file(
@@ -33,11 +33,11 @@ def open_regular_file(
         folder: Directory that rg ran in.
         path: Path of the file, as rg printed it.
         follow: True if rg followed links.
-        roots: Paths that rg was given to search; it follows links in these in any case.
-        folder_flags: Flags with which a directory on the way is opened; macOS has no `O_PATH`.
+        roots: Paths that rg was told to search; links in these are always followed, as rg does.
+        folder_flags: Flags to open a directory of the path with; a parameter because macOS has no `O_PATH`.
 
     Raises:
-        FileNotFoundError: The file is gone, or is not a regular file any more.
+        FileNotFoundError: The file is gone, or is no longer a regular file.
         OSError: The file cannot be opened.
     """
     try:
@@ -65,9 +65,9 @@ def _split_root(path: str, roots: Sequence[str]) -> tuple[str, str]:
 
 
 def _open_below(folder: str, name: str, rest: str, folder_flags: int) -> int:
-    """Open a file below a root without following links below it."""
-    # O_NOFOLLOW holds for the last part of a path only, so each directory is opened by itself, relative to the one
-    # above (openat(2), "Rationale for openat()": a directory that is replaced meanwhile is not entered).
+    """Open a file below a root without following links below the root."""
+    # O_NOFOLLOW applies only to the last part of a path, so each directory is opened separately, relative to the
+    # directory above (openat(2), "Rationale for openat()"). A directory that is replaced meanwhile is not entered.
     start = os.path.join(folder, name)
     parts = [part for part in rest.split(os.sep) if part not in ("", os.curdir)]
     if not parts:

@@ -1,4 +1,4 @@
-"""Hold text and paths that may not be UTF-8 as `str`, with their exact bytes, and write them to JSON as rg does.
+"""Represent text and paths that may not be UTF-8 as `str`, keep their exact bytes, and write them to JSON as rg does.
 
 rg writes a text as `{"text": …}`, or as `{"bytes": base64}` if it is not UTF-8 (rg-facts 13). Both annotations below
 accept a string or a `{"bytes": …}` object. In JSON they write the string, or the object if the string would lose bytes.
@@ -16,21 +16,21 @@ from typing import Annotated, Any, AnyStr
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-"""Byte order marks that rg recognises, and their encodings; it takes other files for UTF-8."""
+"""Byte order marks that rg recognises, and their encodings; rg reads files without one as UTF-8."""
 
 
 def byte_order_mark(raw: bytes) -> tuple[bytes, str]:
-    """Return the byte order mark that bytes begin with, and their encoding: no mark and UTF-8 by default."""
+    """Return the byte order mark at the beginning of bytes, and their encoding; without a mark, it is UTF-8."""
     return next(((mark, encoding) for mark, encoding in BOMS if raw.startswith(mark)), (b"", "utf-8"))
 
 
 def is_binary(raw: bytes) -> bool:
-    """Return True if rg takes a file with these first bytes for binary."""
+    """Return True if rg treats a file with these first bytes as binary."""
     return b"\0" in raw and not raw.startswith(tuple(bom for bom, _ in BOMS))
 
 
 class LossyText(str):
-    """A text with U+FFFD where its bytes were not UTF-8; `raw` has the bytes."""
+    """A text that has U+FFFD in place of bytes that were not UTF-8; `raw` has the original bytes."""
 
     __slots__ = ("raw",)
     raw: bytes
@@ -57,7 +57,7 @@ class LossyText(str):
 
 
 def raw_bytes(text: str) -> bytes:
-    """Return the exact bytes of a text: the bytes that rg read for a `LossyText`, UTF-8 for any other string."""
+    """Return the exact bytes of a text: for a `LossyText` the bytes that rg read, for any other string its UTF-8."""
     if isinstance(text, LossyText):
         return text.raw
     try:
@@ -75,12 +75,12 @@ def text_of(raw: bytes) -> str:
 
 
 def cut_text(text: str, max_chars: int) -> str:
-    """Return a text of at most `max_chars` characters; `…` is the last one if the text was cut."""
+    """Cut a text to at most `max_chars` characters, the last of which is `…` if the text was longer."""
     return text if len(text) <= max_chars else text[: max_chars - 1] + "…"
 
 
 def shown(path: str) -> str:
-    """Return a path as text that can be printed, with U+FFFD where it is not UTF-8."""
+    """Return a path as text that can be printed, with U+FFFD in place of bytes that are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -121,7 +121,7 @@ class _TextOrBytes:
         from_envelope = core_schema.no_info_after_validator_function(self._read, envelope)
         written = core_schema.union_schema([core_schema.str_schema(), envelope])
         return core_schema.json_or_python_schema(
-            # Left to right, because rg nearly always writes a string, and then nothing else runs.
+            # Left to right, because rg nearly always writes a string, which the first schema accepts.
             core_schema.union_schema([core_schema.str_schema(strict=True), from_envelope], mode="left_to_right"),
             # `is_instance`, because Pydantic's own string schema refuses lone surrogates and copies subclasses.
             core_schema.union_schema([core_schema.is_instance_schema(str), from_envelope], mode="left_to_right"),
@@ -131,7 +131,7 @@ class _TextOrBytes:
         )
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: Any) -> dict[str, Any]:
-        # Written here, because the schema that Pydantic generates differs between its versions.
+        # The schema is written here because the one that Pydantic generates differs between its versions.
         envelope = {
             "type": "object",
             "properties": {"bytes": {"type": "string", "contentEncoding": "base64"}},
@@ -142,7 +142,7 @@ class _TextOrBytes:
 
 
 Text = Annotated[str, _TextOrBytes(_text_from_envelope)]
-"""Text from a file, with U+FFFD where it was not UTF-8."""
+"""Text from a file, with U+FFFD in place of bytes that were not UTF-8."""
 
 FsPath = Annotated[str, _TextOrBytes(_path_from_envelope)]
 """A path as `os.fsdecode` returns it, so that `open(path)` works."""
@@ -156,17 +156,17 @@ def plural(number: int, noun: str, ending: str = "s") -> str:
 
 
 def nothing_found(noun: str, within: float | None) -> str:
-    """Return `No matches found`, or after a time limit `No matches found within 2 seconds`.
+    """Return the message `No matches found`, or `No matches found within 2 seconds` if a time limit ended the search.
 
     Args:
         noun: Noun in the plural.
-        within: Time limit in seconds, if it was reached; there may be some, then.
+        within: Time limit in seconds if it was reached, so that there may be more to find; None if it was not.
     """
     return f"No {noun} found" + ("" if within is None else f" within {in_seconds(within)}")
 
 
 def has_text(lines: Iterable[AnyStr]) -> bool:
-    """Return whether at least one line is not blank."""
+    """Return True if at least one line is not blank."""
     return any(line.strip() for line in lines)
 
 

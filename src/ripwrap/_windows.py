@@ -1,4 +1,4 @@
-"""Rules of Windows for the names of files and programs: pure, so that tests run them on every system."""
+"""Rules of Windows for the names of files and programs; no I/O, so that tests can run them on every system."""
 
 import ntpath
 import os
@@ -8,22 +8,26 @@ from collections.abc import Sequence
 from pathlib import PureWindowsPath
 
 IS_WINDOWS = os.name == "nt"
-"""True on Windows; the default of a parameter of functions that follow other rules there."""
+"""True on Windows. Functions with other rules on Windows have it as the default of a parameter, which tests set."""
 
-# Windows does not resolve these names, `C:name` and `name:stream` to a file of that name below a directory. It ignores
-# spaces before an extension: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
+# These names are devices and not files. `C:name` and `name:stream` are not files of that name in a directory either.
+# Spaces before an extension are ignored: https://learn.microsoft.com/windows/win32/fileio/naming-a-file
 _DEVICE_NAME = re.compile(
     r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3]) *(?:\..*)?",
     re.IGNORECASE,
 )
 _DEVICE_PATH = re.compile(r"[\\/]{2}[.?](?:[\\/]|$)|[\\/]\?\?(?:[\\/]|$)")
-"""Start of a path to which Windows does not apply its rules for names: https://learn.microsoft.com/dotnet/standard/io/file-path-formats"""
+"""Beginning of a path to which Windows does not apply its rules for names:
+https://learn.microsoft.com/dotnet/standard/io/file-path-formats
+"""
 
 COMMAND_TOO_LONG = 206
-"""ERROR_FILENAME_EXCED_RANGE of CreateProcess for too long a command line; in Python a `FileNotFoundError`."""
+"""Error code of CreateProcess if the command line is too long (ERROR_FILENAME_EXCED_RANGE); a `FileNotFoundError` in
+Python.
+"""
 
 NAME_SURROGATE_TAG = 0x20000000
-"""Bit of a reparse tag that marks a file that stands for another one (`IsReparseTagNameSurrogate`)."""
+"""Bit of a reparse tag that marks a link to another file or directory (`IsReparseTagNameSurrogate`)."""
 
 _EXIT_REASONS = {
     0xC0000135: (
@@ -32,7 +36,7 @@ _EXIT_REASONS = {
     ),
     0xC000007B: "it, or a DLL that it needs, is for another processor",
 }
-"""NTSTATUS codes with which Windows ends a program that it could not load."""
+"""Reasons for the exit codes (NTSTATUS) of a program that Windows could not load."""
 
 
 def is_batch_file(path: str) -> bool:
@@ -45,17 +49,17 @@ def is_batch_file(path: str) -> bool:
 
 
 def path_entries(path: str) -> list[str]:
-    """Return the directories in a PATH of Windows, where one with a semicolon is in quotes."""
+    """Return the directories in a PATH of Windows, where a directory with a semicolon is in quotes."""
     return [entry.replace('"', "") for entry in re.findall(r'(?:[^;"]|"[^"]*(?:"|$))+', path)]
 
 
 def command_length(arguments: Sequence[str]) -> int:
-    """Return the length of a command line in UTF-16 code units, in which CreateProcess has its limit."""
+    """Return the length of a command line in UTF-16 code units, the unit of the limit of CreateProcess."""
     return len(subprocess.list2cmdline(arguments).encode("utf-16-le", "surrogatepass")) // 2
 
 
 def explain_exit(returncode: int) -> str:
-    """Return why Windows could not load a program that ended with this code, or an empty string."""
+    """Return the reason why Windows could not load a program that ended with this exit code; empty for other codes."""
     return _EXIT_REASONS.get(returncode, "")
 
 
@@ -73,11 +77,11 @@ def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
 
 
 def why_misleading(path: str, roots: Sequence[str] = ()) -> str | None:
-    """Return the reason why Windows would resolve a path to an unexpected file, or `None`.
+    """Return the reason why Windows would resolve a path to an unexpected file, or `None` if it would not.
 
     Args:
-        path: Path, absolute or below a root.
-        roots: Real paths of the roots; a path on another computer is accepted below a root there.
+        path: Absolute path, or path relative to a root.
+        roots: Real paths of the roots; a path on another computer is accepted if it is below one of them.
     """
     if _DEVICE_PATH.match(path):
         return "is a device path, or skips the path rules of Windows"
@@ -97,7 +101,7 @@ def why_misleading(path: str, roots: Sequence[str] = ()) -> str | None:
 
 
 def _after_drive(path: str) -> str | None:
-    """Return the part of a path after its drive, or `None` if it is relative to the current directory of that drive."""
+    """Return the part of a path after its drive; `None` if it is relative to the current directory of the drive."""
     if not re.match(r"[A-Za-z]:", path):
         return path
     return path[2:] if path[2:].startswith(("\\", "/")) else None

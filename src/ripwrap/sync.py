@@ -771,23 +771,24 @@ def install(
     timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
 ) -> RgBinary:
-    """Download a release of rg, verify it, and put it into the cache, or as a single file into a directory.
+    """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 
     A release that is complete in the cache is not downloaded again. `progress` is called in this thread.
 
     Args:
         version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
-        dest: Directory, which is made if it does not exist; `None` is the cache.
-        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
-            `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
-        sha256: Hash that replaces the pinned one, for an archive that the owner of a mirror made.
-        allow_unpinned: Check a version or platform without a pin against upstream's `.sha256` file.
+        dest: Directory, which is created if it does not exist; `None` is the cache.
+        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; below each
+            there is `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
+        sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made.
+        allow_unpinned: If there is no pinned hash for the version and platform, use the one in upstream's `.sha256`
+            file.
         timeout: Seconds for the whole call.
         progress: Function that is called with the number of bytes read, and the total or `None`.
 
     Raises:
         UnsupportedPlatformError: This version has no release for this platform.
-        DownloadFailedError: The download failed, the release has no pin, or `RIPWRAP_OFFLINE` is set.
+        DownloadFailedError: The download failed, the release has no pinned hash, or `RIPWRAP_OFFLINE` is set.
         ChecksumMismatchError: The download has the wrong hash.
         ExtractionFailedError: The archive is broken, or is not a release of rg.
         BinaryError: The directory cannot be used, or the release does not run here.

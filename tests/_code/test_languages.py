@@ -78,6 +78,7 @@ def test_nearby_section_has_line_numbers_of_the_file() -> None:
     assert (section.name, section.line, section.end_line) == ("A.f", 104, 105)
 
 
+@pytest.mark.slow
 def test_patterns_do_not_import_tree_sitter() -> None:
     import subprocess
 

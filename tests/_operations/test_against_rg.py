@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import ripwrap
 from ripwrap import CapabilityError, SearchError, sync
 from ripwrap.binary import RgBinary
+from support.effort import times
 
 pytestmark = pytest.mark.rg_matrix
 
@@ -316,16 +317,14 @@ MODES: dict[str, tuple[str, Callable[[list[Any]], list[Any]], Callable[[Any], li
 apis = st.sampled_from(["blocking", "asyncio", "trio"])
 
 
-def examples(number: int) -> settings:
-    """Return settings for a number of examples with each rg, times RIPWRAP_EXAMPLES, which `nox -s stress` sets."""
-    unhealthy = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-    times = int(os.environ.get("RIPWRAP_EXAMPLES", "1"))
-    return settings(max_examples=number * times, suppress_health_check=unhealthy)
+examples = settings(
+    max_examples=times(25, 500), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-@examples(50)
+@pytest.mark.timeout(times(300, 1500))
+@examples
 @given(patterns, drawn(SEARCH_OPTIONS), apis)
 def test_search_messages_equal_rgs_json(
     rg: RgBinary, tree: Path, pattern: Any, options: dict[str, Any], api: str
@@ -361,8 +360,8 @@ def test_search_messages_equal_rgs_json(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-@examples(50)
+@pytest.mark.timeout(times(300, 1500))
+@examples
 @given(st.sampled_from(sorted(MODES)), patterns, drawn(SEARCH_OPTIONS), apis)
 def test_modes_list_and_count_as_rg_does(
     rg: RgBinary, tree: Path, mode: str, pattern: Any, options: dict[str, Any], api: str
@@ -387,8 +386,8 @@ def _only_about_paths(stderr: bytes) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-@examples(30)
+@pytest.mark.timeout(times(300, 1500))
+@examples
 @given(drawn(FILE_OPTIONS), apis)
 def test_files_lists_what_rg_lists(rg: RgBinary, tree: Path, options: dict[str, Any], api: str) -> None:
     done = raw(rg, tree, "--files", "-0", *by_hand(options))
@@ -401,8 +400,8 @@ def test_files_lists_what_rg_lists(rg: RgBinary, tree: Path, options: dict[str, 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
-@examples(30)
+@pytest.mark.timeout(times(300, 1500))
+@examples
 @given(patterns, drawn(SEARCH_OPTIONS), st.integers(1, 5), st.booleans())
 def test_grep_returns_and_counts_rgs_matches(
     rg: RgBinary, tree: Path, pattern: Any, options: dict[str, Any], size: int, blocking: bool

@@ -21,6 +21,7 @@ from ripwrap._ripgrep.command import files_command
 from ripwrap.binary import RgBinary
 from ripwrap.errors import HintedText
 from support import rgs
+from support.effort import times
 from support.trees import NAMES, ODD, PIECES, grown, texts, trees
 
 Plant: TypeAlias = Callable[..., Path]
@@ -223,24 +224,17 @@ def check_tree(rg: RgBinary, data: st.DataObject) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@pytest.mark.timeout(1200)
+@settings(max_examples=times(60, 1000), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_reasons_equal_rgs_and_counts_add_up(data: st.DataObject) -> None:
     check_tree(sync.resolve(rg15), data)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
-@settings(max_examples=1000, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_reasons_equal_rgs_on_a_thousand_trees(data: st.DataObject) -> None:
-    check_tree(sync.resolve(rg15), data)
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("version", ["13.0.0", "14.1.0"])
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=times(20, 100), suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_counts_add_up_with_older_rgs(version: str, data: st.DataObject) -> None:
     """Older versions read some rules in another way (`other`), but no file is counted twice or not at all."""

@@ -17,7 +17,7 @@ from ripwrap.binary import RgBinary
 
 FOLDER = sysconfig.get_path("stdlib")
 
-pytestmark = [pytest.mark.slow, pytest.mark.rg_matrix]
+pytestmark = pytest.mark.slow  # `test_against_rg.py` compares the same with older rgs
 
 # Pattern, options, and the same as flags. Python's tests have unusual encodings, and .pyc files have raw bytes.
 SEARCHES: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -100,5 +100,5 @@ def test_search_fields_equal_rgs_json_in_the_standard_library(
 ) -> None:
     expected = raw_matches(rg.path, pattern, flags)
     assert bool(expected) != pattern.startswith("no such")
-    for api in ("asyncio", "trio", "blocking") if rg.version >= (15,) else ("asyncio",):
+    for api in ("asyncio", "trio", "blocking"):
         assert our_matches(rg, api, pattern, {"glob": "!site-packages", **options}) == expected

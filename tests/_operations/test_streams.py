@@ -12,14 +12,15 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import ripwrap
-from _operations.test_against_rg import drawn, examples, globs, patterns, types
+from _operations.test_against_rg import drawn, globs, patterns, types
 from ripwrap import GlobError, PatternError, SearchError, UnknownTypeError, sync
 from ripwrap._ripgrep.page_collector import path_order
 from ripwrap.binary import RgBinary
+from support.effort import times
 
 Items = list[tuple[str, Any]]
 
@@ -82,7 +83,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
 
 @pytest.mark.rg_matrix
 @pytest.mark.timeout(600)
-@examples(50)
+@settings(max_examples=times(50, 2000), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(patterns, st.dictionaries(names, contents, max_size=6), drawn(OPTIONS))
 def test_answers_equal_those_about_files(
     rg: RgBinary, tmp_path: Path, pattern: Any, files: dict[str, bytes], options: dict[str, Any]

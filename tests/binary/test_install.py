@@ -19,7 +19,7 @@ import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, ChecksumMismatchError, DownloadFailedError, binary, sync
 from ripwrap.binary import cache, releases
 from support.cli import output, run
-from support.kills import KILLS
+from support.effort import times
 from support.mirror import ASSET, FOLDER, VERSION, Mirror, downloading, say, sha256, targz, write
 
 pytestmark = pytest.mark.usefixtures("no_rg")
@@ -298,10 +298,11 @@ print(hashlib.sha256(open(found.path, "rb").read()).hexdigest())
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.timeout(180)
 def test_eight_concurrent_processes_download_once(mirror: Mirror, store: Path, tmp_path: Path, program: bytes) -> None:
     (tmp_path / "file").write_text("needle\n")
-    for round_ in range(1, max(2, KILLS // 10) + 1):
+    for round_ in range(1, times(1, 10) + 1):
         started = [
             subprocess.Popen([sys.executable, "-c", FIRST_USE], cwd=tmp_path, stdout=-1, stderr=-1, text=True)
             for _ in range(8)
@@ -314,7 +315,8 @@ def test_eight_concurrent_processes_download_once(mirror: Mirror, store: Path, t
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.stress
+@pytest.mark.timeout(times(180, 600))
 def test_installer_killed_at_any_moment_does_not_break_the_next(
     mirror: Mirror, store: Path, tmp_path: Path, program: bytes
 ) -> None:
@@ -326,7 +328,7 @@ def test_installer_killed_at_any_moment_does_not_break_the_next(
     chance = random.Random(17)
     moments: list[set[str]] = []
     staged: list[str] = []
-    while len(moments) < KILLS or not staged:  # on a busy machine, the first kills may come too early
+    while len(moments) < times(4, 100) or not staged:  # on a busy machine, the first kills may come too early
         shutil.rmtree(store, ignore_errors=True)
         with subprocess.Popen([sys.executable, "-c", installing], cwd=tmp_path, stdout=-1, stderr=-1) as process:
             assert process.stdout is not None

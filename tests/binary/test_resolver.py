@@ -240,6 +240,7 @@ def test_cache_folder_is_that_of_the_user_unless_the_variable_is_set(
         assert "ripwrap" in binary.explain()[-2].path
 
 
+@pytest.mark.slow
 def test_wheel_is_found_without_an_activated_environment(tmp_path: Path) -> None:
     code = "import ripwrap; print(ripwrap.sync.resolve().source)"
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}

@@ -354,7 +354,7 @@ def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: 
     folder = plant({"a.py": "cookie\n", "b.bin": b"\0", "big.txt": "cookie\n" * 200_000})
     (folder / "loop").symlink_to(".")
     home = f"--location={tmp_path / 'home'}"
-    warning = b"ripwrap: rg could not read everything: loop: File system loop found: ./loop points to an ancestor .\n"
+    warning = b"ripwrap: rg could not read some paths: loop: File system loop found: ./loop points to an ancestor .\n"
     options = (home, "--chunker=windows", "--follow")
     done = run("index", "build", *options, cwd=folder)
     assert done.stderr == warning
@@ -498,7 +498,7 @@ def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
     assert run("search", "needle", "f", "missing", cwd=folder, code=2).stdout == b"f:1:needle\n"
     done = run("files", "f", "missing", cwd=folder, code=2)
     assert done.stdout == b"f\n"
-    assert done.stderr == b"ripwrap: rg could not read everything: missing: No such file or directory (os error 2)\n"
+    assert done.stderr == b"ripwrap: rg could not read some paths: missing: No such file or directory (os error 2)\n"
 
 
 def test_broken_link_does_not_change_the_exit_code(plant: Plant) -> None:

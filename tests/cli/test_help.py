@@ -1,6 +1,9 @@
 """Help texts and errors of the command line, in process."""
 
 import re
+from contextlib import redirect_stdout
+from functools import cache
+from io import StringIO
 from typing import get_type_hints
 
 import pytest
@@ -14,41 +17,38 @@ INDEX_COMMANDS = tuple(f"index {one}" for one in ("build", "status", "check", "p
 HINTS = get_type_hints(SearchOptions, include_extras=True)
 
 
-def help_of(command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setenv("COLUMNS", "80")
-    assert run([*command.split(), "--help"]) == 0
-    return capsys.readouterr().out
+@cache
+def help_of(command: str) -> str:
+    printed = StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed):
+        patch.setenv("COLUMNS", "80")
+        assert run([*command.split(), "--help"]) == 0
+    return printed.getvalue()
 
 
-def test_help_lists_commands_in_the_order_of_use(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = help_of("", capsys, monkeypatch)
+def test_help_lists_commands_in_the_order_of_use() -> None:
+    text = help_of("")
     assert text.startswith("Usage: ripwrap COMMAND [OPTIONS] [ARGUMENTS]\n\nSearch files ")
     listed = text.partition("\nCommands:\n")[2].partition("\n\n")[0]
     assert re.findall(r"^  (\w+) ", listed, re.MULTILINE) == [*COMMANDS[:5], "index", *COMMANDS[5:]]
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, *INDEX_COMMANDS])
-def test_help_fits_a_terminal_and_ends_with_examples_and_exit_codes(
-    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = help_of(command, capsys, monkeypatch)
+def test_help_fits_a_terminal_and_ends_with_examples_and_exit_codes(command: str) -> None:
+    text = help_of(command)
     assert [line for line in text.splitlines() if len(line) > 80 or line != line.rstrip()] == []
     assert text.index("\nExamples:\n  ripwrap") < text.index("\nExit codes:\n  0  ")
     assert not re.search(r"\w\(\)|cyclopts|None|True|False", text)
 
 
-def test_help_of_search_has_each_option_in_its_group(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_of_search_has_each_option_in_its_group() -> None:
     titles = {
         "pattern": "Pattern options",
         "files": "File options",
         "output": "Output options",
         "engine": "Engine options",
     }
-    groups = dict(re.findall(r"^(\w[\w ]+):\n((?:  .*\n)+)", help_of("search", capsys, monkeypatch), re.MULTILINE))
+    groups = dict(re.findall(r"^(\w[\w ]+):\n((?:  .*\n)+)", help_of("search"), re.MULTILINE))
     assert list(groups) == ["Arguments", *titles.values(), "ripwrap options", "Examples", "Exit codes"]
     for name, hint in HINTS.items():
         flag = flag_of(hint)
@@ -61,11 +61,9 @@ def test_help_of_search_has_each_option_in_its_group(
 
 
 @pytest.mark.parametrize("command", ["rank", "index build", "index search", "index status", "index watch"])
-def test_help_of_rank_and_index_says_that_hidden_files_and_links_are_off(
-    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_of_rank_and_index_says_that_hidden_files_and_links_are_off(command: str) -> None:
     """Issue 19, line 1: `rank` and the index skip both by default."""
-    text = help_of(command, capsys, monkeypatch)
+    text = help_of(command)
     assert "  -., --hidden                Include hidden files and directories\n" in text
     assert "  -L, --follow                Follow symbolic links\n" in text
 

@@ -19,17 +19,12 @@ from mcp import MCPError, types
 from support.mcp_server import RIPWRAP_MCP, patient, rgs_of_servers, serve_http, stuck_rg
 from support.waiting import until
 
-pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.anyio, pytest.mark.loops("asyncio")]  # as the client
 
 Plant = Callable[..., Path]
 StandIn = Callable[..., Path]
 Children = Callable[[], list[psutil.Process]]
 GREP: tuple[str, dict[str, Any]] = ("grep_content", {"pattern": "TODO"})
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"  # the client supports no other
 
 
 @pytest.fixture(params=[("stdio", "legacy"), ("http", "auto")], ids=["stdio-2025", "http-2026"])

@@ -54,12 +54,9 @@ class ReadsWithRipwrap(ReadOnlyFiles, SupportsCommands):
         await self._own.remove(path)
 
 
+@pytest.mark.loops("asyncio")
 class TestReadOnlyFiles(WorkspaceBackendSuite):
     """Each rule of the suite that needs no other machine."""
-
-    @pytest.fixture
-    def anyio_backend(self) -> str:
-        return "asyncio"
 
     @pytest.fixture
     def backend(self, tmp_path: Path) -> WorkspaceBackend:

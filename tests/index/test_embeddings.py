@@ -31,7 +31,7 @@ from ripwrap.index.embeddings.wordllama import WordLlama
 from support.embeddings import Behaviour, Provider, drips, half_an_answer, hang_up, say, serving, vector, vectors
 from support.waiting import until, until_blocking
 
-pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.anyio]
+pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.anyio, pytest.mark.loops("asyncio")]
 
 KEY = "sk-not-a-real-key-0123456789"
 QUICK = Limits(concurrency=2, delay=0, batch=4, tries=3, pause=0.005, max_pause=5, timeout=20)
@@ -75,6 +75,7 @@ def right(found: dict[int, Any], keys: Sequence[int] = range(10)) -> bool:
 # Requests
 
 
+@pytest.mark.loops("asyncio", "trio")
 async def test_openai_request_has_only_texts_model_and_key(
     openai: Embedder, provider: Provider, no_socket_left: None
 ) -> None:
@@ -209,6 +210,7 @@ async def test_transient_failure_is_retried_by_ripwrap_alone(
     assert len(provider.asked) == 3
 
 
+@pytest.mark.loops("asyncio", "trio")
 async def test_retry_after_delays_all_requests(openai: Embedder, provider: Provider) -> None:
     provider.behaviours += [say(429, {"error": {"message": "slow down"}}, Retry_After="1")]
     found, _ = await all_of(openai, limits=Limits(concurrency=1, delay=0, batch=4, pause=0))
@@ -284,7 +286,6 @@ async def test_refusal_stops_the_run_at_once(
     assert KEY not in str(batches.stopped)
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"], indirect=True)
 async def test_truncated_error_message_contains_no_part_of_a_key(openai: Embedder, provider: Provider) -> None:
     for before in range(150, 200):
         provider.behaviours = [say(401, {"error": {"message": f"{'x' * before} {KEY}"}})]
@@ -368,6 +369,7 @@ async def test_any_finite_numbers_are_accepted(row: list[float], openai: Embedde
     assert np.linalg.norm(found) == pytest.approx(1 if any(row) else 0)
 
 
+@pytest.mark.loops("asyncio", "trio")
 async def test_slow_provider_is_abandoned_after_the_timeout(
     openai: Embedder, provider: Provider, no_socket_left: None
 ) -> None:
@@ -389,6 +391,7 @@ async def test_refused_connection_raises_unavailable(monkeypatch: pytest.MonkeyP
 # Limits of requests, batches and texts
 
 
+@pytest.mark.loops("asyncio", "trio")
 async def test_concurrent_requests_stay_within_the_limit(openai: Embedder, provider: Provider) -> None:
     provider.slowly = 0.02
     items = [(number, f"text {number}") for number in range(24)]
@@ -398,6 +401,7 @@ async def test_concurrent_requests_stay_within_the_limit(openai: Embedder, provi
     assert 2 <= provider.at_once <= 3
 
 
+@pytest.mark.loops("asyncio", "trio")
 async def test_request_starts_are_separated_by_the_delay() -> None:
     begun, starts = anyio.current_time(), list[float]()
 
@@ -456,6 +460,7 @@ def test_invalid_limits_are_rejected(wrong: dict[str, Any]) -> None:
 # Cancellation and early exit
 
 
+@pytest.mark.loops("asyncio", "trio")
 async def test_cancelled_run_leaves_no_request_or_thread(
     openai: Embedder, provider: Provider, no_socket_left: None
 ) -> None:
@@ -476,6 +481,7 @@ async def test_cancelled_run_leaves_no_request_or_thread(
     await until(lambda: threading.active_count() <= threads + 3)  # idle threads of the event loop and of the server
 
 
+@pytest.mark.loops("asyncio", "trio")
 async def test_break_after_one_batch_stops_further_requests(openai: Embedder, provider: Provider) -> None:
     items = iter([(number, f"text {number}") for number in range(1000)])
     async with embed_all(openai, items, limits=Limits(concurrency=1, delay=0, batch=1)) as batches:
@@ -486,6 +492,7 @@ async def test_break_after_one_batch_stops_further_requests(openai: Embedder, pr
     assert len(list(items)) >= 990  # the rest was never read
 
 
+@pytest.mark.loops("asyncio", "trio")
 async def test_exception_of_the_consumer_is_raised_unchanged(openai: Embedder) -> None:
     with pytest.raises(LookupError, match="disk full"):
         async with embed_all(openai, TEXTS) as batches:
@@ -748,6 +755,7 @@ def test_concurrent_threads_share_one_offline_model() -> None:
     assert all((row == rows[0]).all() for row in rows)
 
 
+@pytest.mark.loops("asyncio", "trio")
 async def test_cancelled_offline_embedding_stops_after_the_current_text() -> None:
     model = WordLlama()
     await model.embed(["loaded"], query=False)

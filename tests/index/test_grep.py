@@ -20,8 +20,7 @@ from support.grep import same
 VISIBLE = {"hidden": False, "follow": False}
 
 
-@pytest.fixture
-def tree(folder: Path) -> Path:
+def plant_tree(folder: Path) -> Path:
     files: dict[str, bytes] = {
         "a.py": b"def needle():\n    return 1\n",
         "b.py": b"nothing of that kind\n",
@@ -44,8 +43,23 @@ def tree(folder: Path) -> Path:
 
 
 @pytest.fixture
+def tree(folder: Path) -> Path:
+    return plant_tree(folder)
+
+
+@pytest.fixture
 def index(tree: Path, tmp_path: Path, rg: RgBinary) -> Iterator[sync.Index]:
     with sync.Index(tree, location=tmp_path / "index", chunker="windows", rg=rg.path) as index:
+        yield index
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory, rg: RgBinary) -> Iterator[sync.Index]:
+    """Index of a tree that no test changes."""
+    folder = tmp_path_factory.mktemp("unchanged")
+    (folder / "tree").mkdir()
+    tree = plant_tree(folder / "tree")
+    with sync.Index(tree, location=folder / "index", chunker="windows", rg=rg.path) as index:
         yield index
 
 
@@ -83,20 +97,21 @@ def check(index: sync.Index, pattern: str | list[str], **options: Any) -> GrepRe
     ],
 )
 def test_index_grep_has_the_same_answer_as_grep(
-    index: sync.Index, pattern: str | list[str], options: dict[str, Any], candidates: int
+    unchanged: sync.Index, pattern: str | list[str], options: dict[str, Any], candidates: int
 ) -> None:
-    found = check(index, pattern, **options)
+    found = check(unchanged, pattern, **options)
     assert (found.candidates, found.files_total) == (candidates, 10)
 
 
 @pytest.mark.parametrize("options", [{"glob": "*.py"}, {"hidden": True}, {"no_ignore": True}, {"type": "py"}])
 def test_grep_with_file_options_that_the_index_lacks_has_no_candidates(
-    index: sync.Index, options: dict[str, Any]
+    unchanged: sync.Index, options: dict[str, Any]
 ) -> None:
-    found = check(index, "needle", **options)
+    found = check(unchanged, "needle", **options)
     assert (found.candidates, found.files_total) == (None, None)
 
 
+@pytest.mark.slow
 def test_grep_searches_the_files_that_the_options_of_the_index_select(tree: Path, tmp_path: Path) -> None:
     with sync.Index(tree, location=tmp_path / "index", glob="*.py", hidden=True) as index:
         found = index.grep("needle")
@@ -105,9 +120,9 @@ def test_grep_searches_the_files_that_the_options_of_the_index_select(tree: Path
 
 
 @pytest.mark.parametrize("pattern", ["needle(", "needle(?=x)", r"needle\Q", "(?P<a>needle)(?P<a>x)", "none here("])
-def test_pattern_that_rg_refuses_raises_with_and_without_candidates(index: sync.Index, pattern: str) -> None:
+def test_pattern_that_rg_refuses_raises_with_and_without_candidates(unchanged: sync.Index, pattern: str) -> None:
     with pytest.raises(PatternError):
-        index.grep(pattern)
+        unchanged.grep(pattern)
 
 
 def test_each_grep_finds_all_changes_since_the_last(index: sync.Index, tree: Path) -> None:
@@ -124,6 +139,7 @@ def test_each_grep_finds_all_changes_since_the_last(index: sync.Index, tree: Pat
     check(index, "needle")
 
 
+@pytest.mark.slow
 def test_file_with_a_utf8_bom_and_nul_is_searched_as_binary(index: sync.Index, tree: Path) -> None:
     (tree / "bom.bin").write_bytes("\ufeffneedle\0\nneedle\n".encode())
     check(index, "needle")
@@ -131,6 +147,7 @@ def test_file_with_a_utf8_bom_and_nul_is_searched_as_binary(index: sync.Index, t
     check(index, "needle", limit=None)
 
 
+@pytest.mark.slow
 def test_grep_without_refresh_searches_the_files_of_the_last_refresh(index: sync.Index, tree: Path) -> None:
     with pytest.raises(RipwrapError, match="there is no index"):
         index.grep("needle", refresh=False)
@@ -146,6 +163,7 @@ def test_grep_without_refresh_searches_the_files_of_the_last_refresh(index: sync
     assert not index.grep("needle", refresh=False)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed on Windows")
 @pytest.mark.parametrize("how", [{"refresh": False}, {"max_age": 3600}], ids=["no refresh", "max_age"])
 def test_files_that_became_links_or_pipes_are_not_searched_without_a_refresh(
@@ -168,6 +186,7 @@ def test_files_that_became_links_or_pipes_are_not_searched_without_a_refresh(
     assert "outside" not in str(found) and found.errors == () and found.exact
 
 
+@pytest.mark.slow
 def test_utf16_file_in_a_folder_that_became_a_link_is_not_searched(
     index: sync.Index, tree: Path, tmp_path: Path
 ) -> None:
@@ -180,6 +199,7 @@ def test_utf16_file_in_a_folder_that_became_a_link_is_not_searched(
     assert not any(file.path.startswith("sub") for file in found)
 
 
+@pytest.mark.slow
 def test_file_that_changed_after_the_refresh_is_a_candidate(index: sync.Index, tree: Path) -> None:
     index.refresh()
     (tree / "b.py").write_text("a needle that the index has not read\n")
@@ -187,6 +207,7 @@ def test_file_that_changed_after_the_refresh_is_a_candidate(index: sync.Index, t
     assert "b.py" in {file.path for file in found}
 
 
+@pytest.mark.slow
 def test_files_of_the_index_in_the_root_are_not_searched(tree: Path) -> None:
     with sync.Index(tree, location=tree / "data") as index:
         for pattern in ("SQLite", "S."):
@@ -194,6 +215,7 @@ def test_files_of_the_index_in_the_root_are_not_searched(tree: Path) -> None:
             assert sync.grep(pattern, cwd=tree, text=True)
 
 
+@pytest.mark.slow
 def test_unreadable_files_cause_the_same_errors_as_in_grep(tree: Path, tmp_path: Path, unprivileged: Path) -> None:
     (tree / "denied.py").write_text("needle\n")
     (tree / "denied.py").chmod(0)
@@ -206,6 +228,7 @@ def test_unreadable_files_cause_the_same_errors_as_in_grep(tree: Path, tmp_path:
     assert sorted(map(str, found.errors)) == sorted(map(str, expected.errors))
 
 
+@pytest.mark.slow
 def test_broken_links_cause_the_same_errors_as_in_grep(tree: Path, tmp_path: Path) -> None:
     (tree / "link.py").symlink_to("a.py")
     (tree / "broken").symlink_to("nowhere")
@@ -225,14 +248,14 @@ async def test_async_index_grep_has_the_same_answer_as_grep(tree: Path, tmp_path
 
 
 @pytest.mark.parametrize("name", ["paths", "path", "cwd"])
-def test_unknown_option_error_suggests_no_argument_that_index_grep_lacks(index: sync.Index, name: str) -> None:
+def test_unknown_option_error_suggests_no_argument_that_index_grep_lacks(unchanged: sync.Index, name: str) -> None:
     options: dict[str, Any] = {name: "sub"}
     with pytest.raises(ValidationError, match=rf"unknown option {name}(?! *;)"):
-        index.grep("needle", **options)
+        unchanged.grep("needle", **options)
 
 
-def test_explain_adds_the_same_message_as_grep(index: sync.Index) -> None:
-    found = check(index, "NOTHING of", explain=True)
+def test_explain_adds_the_same_message_as_grep(unchanged: sync.Index) -> None:
+    found = check(unchanged, "NOTHING of", explain=True)
     assert "ignore_case=True" in found.message
 
 
@@ -261,6 +284,7 @@ def _flip(folder: Path) -> None:
         file.write_bytes(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [_remove, _truncate, _forge_meta, _flip])
 def test_damaged_trigrams_are_rebuilt_with_one_log_line(
     index: sync.Index, damage: Callable[[Path], None], caplog: pytest.LogCaptureFixture
@@ -275,6 +299,7 @@ def test_damaged_trigrams_are_rebuilt_with_one_log_line(
     assert found.candidates == 4 and _trigrams_of(index) != before
 
 
+@pytest.mark.slow
 def test_older_copy_of_the_trigrams_is_not_used(index: sync.Index, tree: Path, tmp_path: Path) -> None:
     check(index, "nothing")
     folder = _trigrams_of(index)
@@ -287,6 +312,7 @@ def test_older_copy_of_the_trigrams_is_not_used(index: sync.Index, tree: Path, t
     assert "new.py" in {file.path for file in check(index, "nothing")}
 
 
+@pytest.mark.slow
 def test_trigrams_of_a_killed_process_change_no_answer(index: sync.Index, tree: Path) -> None:
     check(index, "nothing")
     index.close()
@@ -297,6 +323,7 @@ def test_trigrams_of_a_killed_process_change_no_answer(index: sync.Index, tree: 
     assert check(index, "needle").candidates == 9
 
 
+@pytest.mark.slow
 def test_prune_removes_the_trigrams_of_removed_content(index: sync.Index, tree: Path) -> None:
     check(index, "nothing of that")
     (tree / "b.py").unlink()
@@ -311,6 +338,7 @@ def test_prune_removes_the_trigrams_of_removed_content(index: sync.Index, tree: 
     assert stored == documents
 
 
+@pytest.mark.slow
 def test_rebuild_and_delete_remove_the_trigrams(index: sync.Index) -> None:
     check(index, "nothing")
     before = _trigrams_of(index)
@@ -320,6 +348,7 @@ def test_rebuild_and_delete_remove_the_trigrams(index: sync.Index) -> None:
     assert index.status().bytes > sum(file.stat().st_size for file in _trigrams_of(index).iterdir())
 
 
+@pytest.mark.slow
 def test_two_views_share_trigrams(tree: Path, tmp_path: Path) -> None:
     with (
         sync.Index(tree, location=tmp_path / "i") as one,
@@ -330,6 +359,7 @@ def test_two_views_share_trigrams(tree: Path, tmp_path: Path) -> None:
     assert (found.candidates, found.files_total) == (1, 2)
 
 
+@pytest.mark.slow
 def test_read_only_index_can_grep(index: sync.Index, tree: Path, unprivileged: Path) -> None:
     check(index, "nothing")
     index.close()
@@ -343,6 +373,7 @@ def test_read_only_index_can_grep(index: sync.Index, tree: Path, unprivileged: P
             path.chmod(path.stat().st_mode | 0o700)
 
 
+@pytest.mark.slow
 def test_trigrams_cover_text_beyond_the_part_of_a_file_with_chunks(index: sync.Index, tree: Path) -> None:
     lines = (b"x" * 999 + b"\n") * 1_100
     (tree / "nul.txt").write_bytes(lines + b"kind\n\0kind\n")

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from ripwrap import GrepResult, sync
 from ripwrap.binary import RgBinary
 from ripwrap.errors import RipwrapError
+from support.effort import times
 from support.grep import same
 from support.patterns import NOISE, Sample, samples
-
-PATTERNS = int(os.environ.get("RIPWRAP_PATTERNS", "20"))
-"""Number of generated patterns; `nox -s stress` takes 2,000."""
 
 VISIBLE = {"hidden": False, "follow": False}
 _NAMES = ("a.txt", "sub/b.py", "sub/deep/c.c", "d.bin", "-e", "f \u00e9.txt", os.fsdecode(b"\xff.txt"), ".h", "i.log")
@@ -60,6 +58,8 @@ _others = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.timeout(1800)
 def test_index_grep_equals_grep_for_any_pattern(tmp_path: Path, rg: RgBinary) -> None:
     root = tmp_path / "tree"
@@ -71,7 +71,7 @@ def test_index_grep_equals_grep_for_any_pattern(tmp_path: Path, rg: RgBinary) ->
         parts = draw(st.lists(st.one_of(st.sampled_from(texts), NOISE), max_size=3))
         return _encoded("\n".join(parts), draw(_ENCODINGS))
 
-    @settings(max_examples=PATTERNS, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=times(20, 2000), suppress_health_check=list(HealthCheck))
     @given(data=st.data(), found=st.lists(samples(), min_size=1, max_size=2), flags=_flags, others=_others)
     def compare(data: st.DataObject, found: list[Sample], flags: dict[str, bool], others: dict[str, Any]) -> None:
         texts = [text for sample in found for text in (*sample, sample[1].swapcase())]

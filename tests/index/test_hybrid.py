@@ -46,7 +46,7 @@ from support.embeddings import DIMENSION, Behaviour, Provider, hang_up, say, ser
 from support.parsers import parsers
 from support.waiting import until, until_blocking
 
-pytestmark = [pytest.mark.extra, pytest.mark.slow]
+pytestmark = [pytest.mark.extra, pytest.mark.slow, pytest.mark.loops("asyncio")]
 
 Plant = Callable[..., Path]
 
@@ -136,6 +136,7 @@ def answered_by_words(places: Sequence[RankedChunk]) -> bool:
 # Chunks at definitions
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_search_returns_a_definition_with_its_symbol(plant: Plant, home: Path) -> None:
     async with Index(plant({"shop.py": SHOP}), location=home, chunker="syntax") as index:
@@ -148,7 +149,6 @@ async def test_search_returns_a_definition_with_its_symbol(plant: Plant, home: P
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # the parser is slow and independent of the event loop
 async def test_hostile_source_is_indexed_in_windows_without_affecting_others(plant: Plant, home: Path) -> None:
     async with Index(plant({"a.py": FATAL, "shop.py": SHOP}), location=home, chunker="syntax") as index:
         done = await index.refresh()
@@ -158,6 +158,7 @@ async def test_hostile_source_is_indexed_in_windows_without_affecting_others(pla
     assert parsers() == []
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_parser_process_ends_with_the_index(plant: Plant, home: Path) -> None:
     index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
@@ -182,6 +183,7 @@ async def test_one_parser_process_serves_two_refreshes(plant: Plant, home: Path)
         assert len(first) == 1 and parsers() == first
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_cancelled_refresh_ends_the_parser_and_keeps_the_old_state(plant: Plant, home: Path) -> None:
     index = Index(plant({"shop.py": SHOP}), location=home, chunker="syntax")
@@ -789,6 +791,7 @@ async def test_failed_embedder_is_tried_again_after_a_while(
         assert not answered_by_words(await index.search("alpha"))
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_slow_provider_blocks_no_reader_or_writer(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
@@ -809,6 +812,7 @@ async def test_slow_provider_blocks_no_reader_or_writer(
 # Interrupted refreshes
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_progress_counts_embedded_texts_and_can_end_the_refresh(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
@@ -828,6 +832,7 @@ async def test_progress_counts_embedded_texts_and_can_end_the_refresh(
         assert (await index.refresh()).embedded == 2
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_cancelled_refresh_keeps_finished_batches(
     plant: Plant, home: Path, openai: Embedder, provider: Provider
@@ -896,6 +901,7 @@ async def test_concurrent_indexes_send_each_text_once(
         assert len(sent(provider)) == rows(one) == 20
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_search_does_not_wait_for_another_index_that_embeds(plant: Plant, home: Path) -> None:
     asked: list[bool] = []
@@ -1127,6 +1133,7 @@ async def test_prune_keeps_vectors_of_all_models_for_existing_texts(plant: Plant
         assert (await index.check()).ok
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_concurrent_tasks_send_each_text_once(plant: Plant, home: Path) -> None:
     meaning = Meaning()

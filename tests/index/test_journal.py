@@ -25,8 +25,11 @@ Change = Callable[[Path], object]
 
 @pytest.fixture(autouse=True)
 def no_instance_leaks() -> Iterator[None]:
+    if inotify_instances():
+        gc.collect()  # what other tests left
     yield
-    gc.collect()
+    if inotify_instances():
+        gc.collect()
     assert inotify_instances() == 0
 
 
@@ -174,6 +177,7 @@ def test_folder_that_becomes_readable_is_watched(root: Path, journal: Journal) -
     assert journal.position() != before
 
 
+@pytest.mark.slow
 def test_folders_made_while_events_overflow_are_watched(root: Path, journal: Journal) -> None:
     (root / "z.py").touch()
     journal.position()
@@ -262,6 +266,8 @@ assert journal.position() != before
 """
 
 
+@pytest.mark.python
+@pytest.mark.slow
 def test_forked_child_has_its_own_journal(root: Path) -> None:
     subprocess.run([sys.executable, "-c", FORK, root], check=True, timeout=60)
 
@@ -277,6 +283,7 @@ assert journal.position() is None
 """
 
 
+@pytest.mark.slow
 def test_journal_without_free_descriptors_raises_nothing(root: Path) -> None:
     subprocess.run([sys.executable, "-c", LIMIT, root], check=True, timeout=60)
 

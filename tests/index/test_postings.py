@@ -29,7 +29,7 @@ from ripwrap.index.storage.postings import filling_lengths, next_length
 
 Plant = Callable[..., Path]
 
-pytestmark = pytest.mark.slow  # the behaviour depends on tantivy and files, not on the Python version
+pytestmark = [pytest.mark.slow, pytest.mark.loops("asyncio")]  # about tantivy and files, not Pythons or loops
 
 QUERIES = ("cookies of number 7", "Shop7", "jar")
 

@@ -30,13 +30,13 @@ from ripwrap.index import Index, Progress, PruneResult, RefreshResult
 from ripwrap.index.storage.database import read_transaction, write_transaction
 from ripwrap.index.storage.files import NAME
 from ripwrap.index.storage.schema import SCHEMA_VERSION
-from support.kills import KILLS
+from support.effort import times
 from support.shop import held
 from support.waiting import until
 
 Plant = Callable[..., Path]
 
-pytestmark = pytest.mark.slow  # the behaviour depends on SQLite and files, not on the Python version
+pytestmark = [pytest.mark.slow, pytest.mark.loops("asyncio")]  # about SQLite and files, not Pythons or loops
 
 REFRESH = """
 import sys, anyio
@@ -101,13 +101,15 @@ async def paths(index: Index, query: str = "cookies", *, refresh: bool = True) -
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(15 * KILLS)
+@pytest.mark.stress
+@pytest.mark.timeout(times(120, 1500))
 def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_path: Path) -> None:
     chance = random.Random(9)
     home = tmp_path / "home"
     took = 1.0
-    killed = 0
-    for attempt in range(KILLS):
+    attempt = killed = 0
+    while killed < times(3, 100):
+        attempt += 1
         root = plant(many(60, attempt))
         running = child(root, home, 1)
         assert running.stdout is not None and running.stderr is not None
@@ -132,7 +134,6 @@ def test_writer_killed_at_any_moment_loses_only_its_refresh(plant: Plant, tmp_pa
 
         anyio.run(sound)
         assert anyio.run(answers, root, home) == anyio.run(answers, root, tmp_path / f"new-{attempt}")
-    assert killed >= max(1, KILLS // 10)
 
 
 @pytest.mark.slow
@@ -146,6 +147,7 @@ def test_concurrent_processes_chunk_each_file_once(plant: Plant, home: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_reader_sees_the_old_state_while_another_writes(index: Index, plant: Plant) -> None:
     await index.refresh()
@@ -792,6 +794,7 @@ print(index.status().built, (found := index.search("cookies")[0]).symbol or foun
     assert done.stdout == "False cookies\n"
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_waiting_searches_leave_threads_to_other_tasks(index: Index, plant: Plant) -> None:
     await index.refresh()
@@ -954,6 +957,7 @@ async def test_full_disk_keeps_the_old_state(index: Index, plant: Plant) -> None
     assert len(await paths(index)) == 10  # a new connection has no such limit
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_wait_for_a_busy_writer_ends_with_an_error(index: Index, plant: Plant) -> None:
     await index.refresh()
@@ -973,6 +977,7 @@ async def test_wait_for_a_busy_writer_ends_with_an_error(index: Index, plant: Pl
     assert await paths(index) == {"a.py", "b.md", "new.py"}
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_refresh_cancelled_at_any_await_keeps_the_old_state(index: Index, plant: Plant) -> None:
     await index.refresh()
@@ -994,6 +999,7 @@ async def test_refresh_cancelled_at_any_await_keeps_the_old_state(index: Index, 
     assert (await index.check()).ok
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_refresh_cancelled_while_writing_keeps_the_old_state(index: Index, plant: Plant) -> None:
     await index.refresh()
@@ -1020,6 +1026,7 @@ async def test_refresh_cancelled_while_writing_keeps_the_old_state(index: Index,
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n"
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_cancelled_statement_is_interrupted(index: Index, plant: Plant) -> None:
     await index.refresh()
@@ -1061,6 +1068,7 @@ async def test_cancelled_statement_is_interrupted(index: Index, plant: Plant) ->
     assert (await index.check()).ok
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_transaction_reported_as_timed_out_is_not_committed(home: Path, plant: Plant) -> None:
     over = Cancellation()
@@ -1117,6 +1125,7 @@ assert len(anyio.run(index.search, "cookies")) == 1
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.loops("asyncio", "trio")
 @pytest.mark.anyio
 async def test_garbage_collected_index_is_closed_without_a_warning(plant: Plant, home: Path) -> None:
     index = Index(plant({"a": "word\n"}), location=home)

@@ -15,6 +15,8 @@ from ripwrap.index.models import Progress
 from ripwrap.results import RankedChunk
 from support.opening import before_opening, refused
 
+pytestmark = pytest.mark.slow
+
 Plant = Callable[..., Path]
 Change = Callable[[Path], object]
 

@@ -293,7 +293,7 @@ async def test_cancelled_watch_ends_at_once(
         await index.refresh()  # and the index can still be used
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.loops("asyncio")
 async def test_cancelled_asyncio_task_that_watches_ends_at_once(plant: Plant, home: Path, anyio_backend: str) -> None:
     root = plant({"a.py": "a\n"})
     for turns in (0, 1, 3, 50):  # before it begins, while it begins, and while it waits

@@ -8,6 +8,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,12 +16,10 @@ from urllib.parse import quote
 import anyio
 
 from ripwrap import sync
+from support.effort import STRESS, times
 from support.hostile import BEGIN, END
 
 GLOBS = ("**/.env*", "*.pem", "id_*", "secrets/", "/config/private/**", "Ä*.geheim", "a b/{c,d}.key")
-
-ALL_CALLS = "RIPWRAP_ALL_CALLS" in os.environ
-"""Send each call to each workspace, and read each path in each spelling, as `nox -s stress` does; or to one in turn."""
 
 PASSWORD = "hunter2"
 """Word in each denied file, and in no other."""
@@ -173,7 +172,7 @@ def check(name: str, arguments: dict[str, Any], text: str, *, named: bool) -> No
 
 
 def walk(root: str, rg: str, index: str) -> int:
-    """Send all arguments to all tools, and return the number of answers."""
+    """Send every third call to one workspace, or in `nox -s stress` all to each; return the number of answers."""
     plain = sync.Workspace(root, rg=rg, deny=GLOBS)
     named = sync.Workspace(root, rg=rg, deny=GLOBS, show_denied="name")
     counted = sync.Workspace(root, os.path.join(root, os.pardir, "beside"), rg=rg, deny=GLOBS, show_denied="count")
@@ -194,9 +193,9 @@ def walk(root: str, rg: str, index: str) -> int:
     answers = 0
     mark(BEGIN)
     indexed.index_codebase()
-    for number, (name, arguments) in enumerate(calls()):
+    for number, (name, arguments) in islice(enumerate(calls()), 0, None, times(3, 1)):
         able = [workspace for workspace, tools in offers.items() if name in tools]
-        for workspace in able if ALL_CALLS else [able[number // 7 % len(able)]]:
+        for workspace in able if STRESS else [able[number // 7 % len(able)]]:
             check(name, arguments, workspace.call(name, arguments), named=workspace is named)
             answers += 1
     mark(END)
@@ -225,7 +224,7 @@ def addresses(root: str, path: str) -> Iterator[str]:
 
 
 async def walk_resources(root: str, rg: str) -> int:
-    """Read all paths as resources, and complete them; return the number of answers."""
+    """Read every second path as a resource and complete it, or all in `nox -s stress`; return the number of answers."""
     import mcp
     from mcp import types
 
@@ -237,9 +236,9 @@ async def walk_resources(root: str, rg: str) -> int:
         await client.read_resource(f"file://{root}/README.md")
         await client.complete(prompt, {"name": "path", "value": ""})
         mark(BEGIN)
-        for number, path in enumerate(PATHS):
+        for number, path in islice(enumerate(PATHS), 0, None, times(2, 1)):
             every = list(addresses(root, path))
-            for address in every if ALL_CALLS else every[number % 3 :: 3]:
+            for address in every if STRESS else every[number % 3 :: 3]:
                 try:
                     read = (await client.read_resource(address)).contents
                     text = "".join(one.text for one in read if isinstance(one, types.TextResourceContents))

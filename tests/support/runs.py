@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from support import forks
+
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"
 DEMO = ROOT / "docs" / "demo"
@@ -21,9 +23,8 @@ def command(name: str, *arguments: str | Path) -> list[str]:
 
 def run(name: str, *arguments: str | Path, cwd: Path = ROOT) -> tuple[int, str, str]:
     """Run an example and return its exit code, stdout and stderr."""
-    done = subprocess.run(
-        command(name, *arguments), cwd=cwd, capture_output=True, encoding="utf-8", timeout=50, check=False
-    )
+    example = EXAMPLES / name
+    done = forks.run([str(example), *map(str, arguments)], example.read_text("utf-8"), cwd=cwd, env=os.environ)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -391,6 +391,7 @@ def test_codebase_search_lists_no_files_until_one_changes(
 async def test_closed_workspace_watches_nothing_until_it_is_used_again(
     shop: Path, home: Path, plant: Plant, anyio_backend: str
 ) -> None:
+    gc.collect()  # what other tests left
     async with Workspace(shop, index=home) as workspace:
         await workspace.index_codebase()
         assert inotify_instances() == 1

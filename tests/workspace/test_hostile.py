@@ -11,6 +11,7 @@ import pytest
 
 from conftest import ALL_RGS
 from support import hostile, rgs, strace
+from support.effort import times
 
 _BEGUN = re.compile(r'^(\d+) +(?:open|openat|openat2|creat)\((?:AT_FDCWD<[^>]*>, )?"([^"]*)".* <unfinished \.\.\.>$')
 _ENDED = re.compile(r"^(\d+) +<\.\.\. (?:open|openat|openat2|creat) resumed>.* = \d+<(.*?)>(?:\(deleted\))?$")
@@ -38,6 +39,7 @@ def watched(tmp_path: Path, root: Path, rg: str) -> str:
         "HOME": str(root.parent / "home"),
         "TMPDIR": str(scratch),
         "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
     done = subprocess.run(
         [*command, sys.executable, "-W", "error", hostile.__file__, str(root), rg],
@@ -48,7 +50,7 @@ def watched(tmp_path: Path, root: Path, rg: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert int(done.stdout) > 800
+    assert int(done.stdout) > times(400, 800)
     text = log.read_text(errors="surrogateescape")
     return text[text.index(hostile.BEGIN) : text.index(hostile.END)]
 
@@ -70,6 +72,7 @@ def test_there_are_two_hundred_hostile_inputs() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.timeout(300)
 def test_no_file_outside_the_roots_is_opened(tmp_path: Path) -> None:
     try:
@@ -82,7 +85,7 @@ def test_no_file_outside_the_roots_is_opened(tmp_path: Path) -> None:
     program = str(rgs.provide("15.2.0"))
     happened = watched(tmp_path, root, program)
     opened = list(openings(happened))
-    assert len(opened) > 1000
+    assert len(opened) > times(500, 1000)
     allowed = (root, tmp_path / "scratch")
     strangers = {
         (name, path)

@@ -10,6 +10,7 @@ import pytest
 
 from conftest import ALL_RGS
 from support import hostile, hostile_deny, rgs, strace
+from support.effort import times
 
 _OPENED = re.compile(r'(?:open|openat|openat2|creat)\((?:AT_FDCWD<[^>]*>, |\d+<([^>]*)>, )?"((?:[^"\\]|\\.)*)"')
 _REAL = re.compile(r"(?:= |resumed>.* = )\d+<(.*?)>(?:\(deleted\))?$")
@@ -21,19 +22,19 @@ def test_there_are_three_hundred_hostile_calls() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.timeout(600)
 def test_no_denied_file_is_opened_or_shown(tmp_path: Path) -> None:
-    least = 3_000 if hostile_deny.ALL_CALLS else 1_000
-    assert answers_without_opening_a_denied_file(tmp_path, "tools", str(tmp_path / "index")) > least
+    assert answers_without_opening_a_denied_file(tmp_path, "tools", str(tmp_path / "index")) > times(400, 3_000)
 
 
 @pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.extra
 @pytest.mark.timeout(600)
 def test_no_denied_file_is_opened_or_shown_as_a_resource(tmp_path: Path) -> None:
     pytest.importorskip("mcp")
-    least = 3_000 if hostile_deny.ALL_CALLS else 1_000
-    assert answers_without_opening_a_denied_file(tmp_path, "resources") > least
+    assert answers_without_opening_a_denied_file(tmp_path, "resources") > times(500, 3_000)
 
 
 def answers_without_opening_a_denied_file(tmp_path: Path, what: str, *arguments: str) -> int:

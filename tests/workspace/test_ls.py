@@ -250,6 +250,7 @@ def unprivileged(calls: list[tuple[list[str], str, str, str]]) -> list[str]:
     return list(json.loads(done.stdout))
 
 
+@pytest.mark.slow
 def test_every_listing_names_what_could_not_be_read(rg: RgBinary, folder: Path, plant: Plant) -> None:
     """Issue 19, line 2: without rg, `ls` said 'No files found.' of a folder that it could not read."""
     plant({"one/secret/x": "", "one/part/hidden/x": "", "one/part/y": "", "two/secret/x": "", "shut/x": ""})

@@ -170,6 +170,7 @@ def test_several_roots_give_and_take_absolute_paths(plant: Plant) -> None:
         asked.read_file_result(str(root / "three"))
 
 
+@pytest.mark.slow
 def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
     with (tmp_path / "a").open("wb") as file:
         file.truncate(1 << 40)  # a hole of a tebibyte: one line, without an end

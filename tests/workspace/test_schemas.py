@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -12,13 +13,14 @@ import pytest
 from pydantic import TypeAdapter
 
 from ripwrap import Workspace, sync
-from ripwrap.workspace import schemas
+from ripwrap import workspace as tools
 from ripwrap.workspace.arguments import parameter_descriptions, parse_arguments
 from ripwrap.workspace.dispatch import TOOLS
 from support import providers
 from support.tools import APIS, Asked
 
 PLAIN = (providers.check_openai, providers.check_anthropic, providers.check_gemini)
+schemas = cache(tools.schemas)
 STRICT = (*PLAIN, providers.check_openai_strict, providers.check_anthropic_strict)
 
 each_tool = pytest.mark.parametrize("tool", TOOLS)

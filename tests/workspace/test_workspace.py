@@ -172,26 +172,28 @@ def test_file_modes_of_grep_content_have_pages(rg: RgBinary, plant: Plant) -> No
     assert pages == [[f"{number:02}" for number in range(start, min(start + 10, 25))] for start in (0, 10, 20)]
 
 
-@pytest.mark.parametrize("api", APIS)
-def test_message_without_matches_says_what_would_match(api: str, rg: RgBinary, shop: Path) -> None:
-    text = Asked(api, shop, rg=rg).grep_content("todo: matrix", case_insensitive=True)
+def test_message_without_matches_says_what_would_match(rg: RgBinary, shop: Path) -> None:
+    asked = sync.Workspace(shop, rg=rg)
+    text = asked.grep_content("todo: matrix", case_insensitive=True)
     assert text.startswith("No matches found. There would be 1 match in 1 file with hidden files included ")
     assert "included (include_hidden=True), first in .github/ci.yml" in text
     assert "There would be 1 match in 1 file without" not in text
-    text = Asked(api, shop, rg=rg).grep_content("not this")
+    text = asked.grep_content("not this")
     assert "1 match in 1 file with ignored files included (include_ignored=True), first in debug.log" in text
-    text = Asked(api, shop, rg=rg).grep_content("TODO", file_pattern="build/*")
+    text = asked.grep_content("TODO", file_pattern="build/*")
     assert "with hidden and ignored files included (include_hidden=True, include_ignored=True), first in build" in text
-    text = Asked(api, shop, rg=rg).grep_content("TODO", file_pattern="build/*", include_hidden=True)
+    text = asked.grep_content("TODO", file_pattern="build/*", include_hidden=True)
     assert "with ignored files included (include_ignored=True), first in build/out.py" in text
-    text = Asked(api, shop, rg=rg).grep_content("PRICES", file_pattern="*.md")
+    text = asked.grep_content("PRICES", file_pattern="*.md")
     assert "There would be 1 match in 1 file in other files (without file_pattern), first in src/cart.py." in text
-    text = Asked(api, shop, rg=rg).grep_content("prices", fixed_strings=True)
+    text = asked.grep_content("prices", fixed_strings=True)
     assert "if case is ignored (case_insensitive=True)" in text
 
 
-@pytest.mark.parametrize("mode", ["content", "files_with_matches", "count"])
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(
+    ("api", "mode"),
+    [*((api, "content") for api in APIS), ("blocking", "files_with_matches"), ("blocking", "count")],
+)
 def test_answer_without_matches_says_which_files_nothing_has_read(
     api: str, rg: RgBinary, plant: Plant, tmp_path: Path, mode: Any
 ) -> None:

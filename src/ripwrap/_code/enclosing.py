@@ -1,4 +1,4 @@
-"""Choose the lines to show around a place in a file: its definition, its block, or a part of these; pure."""
+"""Choose the lines to show around a match in a file: its definition, its block, or a part of these; no I/O."""
 
 import re
 from bisect import bisect
@@ -12,8 +12,9 @@ from ripwrap._code.patterns.scanner import DIRECTIVE, scan_lines
 
 _HEAD_COST = 2
 _TAIL_COST = 4
-"""Cost of a line for each line between it and the head, or the tail, of a span; the cost is 1 for each line between it
-and the place. `kept_lines()` keeps the lines that cost least."""
+"""Weights of three distances of a line in a span: to the first line of the span, to its last line, and (weight 1) to
+the match. The cost of a line is the least of its weighted distances; `kept_lines()` keeps the lines that cost least.
+"""
 
 _FUNCTION_WORDS = r"def(?:p|macro)?|fn|fun|func|function|sub|subroutine|proc|procedure"
 _TYPE_WORDS = (
@@ -34,9 +35,9 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 _OPENER_ONLY = re.compile(r"\s*[({\[]\s*$")
 _BRACKET_CLOSER = re.compile(r"\s*[)\]}]")
 _CLOSER = re.compile(r"\s*(?:[)\]}]|(?:end|fi|done|esac)\b(?!\s*[=(\w]))")
-"""Line that ends a block of a language that has words for it."""
+"""Line that ends a block, in a language that ends blocks by a word such as `end`."""
 _SIGNATURE_END = re.compile(r"\s*[)\]]")
-"""Closing line of a signature, which may open the block of the signature."""
+"""Last line of a signature over several lines; the body of the definition may begin below it."""
 
 
 class LineSpan(NamedTuple):
@@ -51,15 +52,15 @@ class LineSpan(NamedTuple):
     last: int
 
     def __contains__(self, number: object) -> bool:
-        """Return True if a line is one of these."""
+        """Return True if the span has the line of this number."""
         return isinstance(number, int) and self.first <= number <= self.last
 
     def overlaps(self, other: "LineSpan") -> bool:
-        """Return True if both have a line in common."""
+        """Return True if the two spans have a line in common."""
         return self.first <= other.last and other.first <= self.last
 
     def joined(self, other: "LineSpan") -> "LineSpan":
-        """Return the smallest span with the lines of both."""
+        """Return the smallest span that has the lines of both spans."""
         return LineSpan(min(self.first, other.first), max(self.last, other.last))
 
 
@@ -69,9 +70,9 @@ def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> 
     It is the innermost definition of the first line that has one.
 
     Args:
-        outline: Definitions of the file.
-        span: The lines.
-        name: Name of the definition to prefer if it encloses one of the lines.
+        outline: Outline of the file, which knows its definitions.
+        span: Lines to find the definition of.
+        name: Name of a definition that is preferred if it encloses a line of the span.
     """
     found: Section | None = None
     for number in range(span.first, span.last + 1):
@@ -115,10 +116,10 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
     """Return the innermost block around some lines, with the line that opens it and the line that closes it.
 
     A block is indented below a line, or is in brackets over several lines. A line that opens a block is in that block.
-    Outside of blocks, return the lines up to the next blank ones.
+    Outside of blocks, return the lines between the blank lines above and below.
 
     Args:
-        path: Path of the file; its name tells the language, and so what is a comment or string.
+        path: Path of the file; its name tells the language, whose comments and strings are skipped.
         lines: Lines of the file, with or without their ends.
         span: The lines to look around.
     """
@@ -134,10 +135,10 @@ def block_at(path: str, lines: Sequence[str], span: LineSpan) -> LineSpan:
 
 
 def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
-    """Return the numbers of the lines to show of a span: at most `max_lines`, but at least the first of `place`.
+    """Return the numbers of the lines of a span to show: at most `max_lines`, and at least the first line of `place`.
 
-    The lines of `place` come first. The other lines are those around the place, and the first and last lines of the
-    span: about half as many first lines as lines on each side of the place, and a quarter as many last lines.
+    `place` has the matching lines, which are kept first. Then lines around the place and the first and last lines of
+    the span are kept: half as many first lines as lines on each side of the place, and a quarter as many last lines.
     """
     count = span.last - span.first + 1
     if count <= max_lines:
@@ -149,7 +150,7 @@ def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
         away = min(abs(number - place.first), abs(number - place.last))
         return min(away, (number - span.first) * _HEAD_COST, (span.last - number) * _TAIL_COST), number
 
-    # No line that is further from all of these is kept.
+    # Only these lines can be kept: at most `max_lines` are, so a line further away costs too much.
     near = {
         *range(max(place.first - max_lines, span.first), min(place.last + max_lines, span.last) + 1),
         *range(span.first, min(span.first + max_lines, span.last) + 1),
@@ -159,11 +160,11 @@ def kept_lines(span: LineSpan, place: LineSpan, max_lines: int) -> list[int]:
 
 
 def gaps_between(span: LineSpan, kept: Sequence[int]) -> list[LineSpan]:
-    """Return the lines of a span that are not kept, as spans of consecutive lines.
+    """Return the lines of a span that are left out, as spans of consecutive lines.
 
     Args:
         span: All lines.
-        kept: Numbers of those that are kept, in order.
+        kept: Numbers of the lines that are kept, in order.
     """
     edges = pairwise((span.first - 1, *kept, span.last + 1))
     return [LineSpan(before + 1, after - 1) for before, after in edges if after - before > 1]
@@ -175,10 +176,10 @@ def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list
     Windows that overlap or touch are joined. In such a window, the lines between two places are shown with the first.
 
     Args:
-        places: Lines that were found, in order; no line is in two places.
-        windows: For each place the lines to show, which include it.
+        places: Spans of matching lines, in order; they do not overlap.
+        windows: For each place, a span of lines to show that includes the place.
     """
-    # Joined, because a window may also reach over the places beside its own.
+    # Windows are joined first, because a window may also include the places before and after its own.
     runs: list[LineSpan] = []
     for window in sorted(windows):
         if runs and window.first <= runs[-1].last + 1:
@@ -196,7 +197,7 @@ def share_lines(places: Sequence[LineSpan], windows: Sequence[LineSpan]) -> list
 
 
 class _Blocks:
-    """Blocks of a file, by indentation and by brackets. Lines are indexes, from 0."""
+    """Blocks of a file, found by indentation and by brackets. Lines are given by their indexes, from 0."""
 
     def __init__(self, source: ScannedFile, closer: re.Pattern[str]) -> None:
         self._source = source
@@ -204,10 +205,10 @@ class _Blocks:
         self._code = source.code
 
     def around(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the smallest block around lines, or None."""
+        """Return the first and last line of the smallest block around some lines, or None outside of blocks."""
         indented = self._by_indentation(first, last)
         if indented is not None and indented[0] == first:
-            return indented  # brackets of a signature may be smaller
+            return indented  # the brackets of a signature would be a smaller block
         found = [block for block in (indented, self._by_brackets(first, last)) if block]
         return min(found, key=lambda block: block[1] - block[0], default=None)
 
@@ -216,7 +217,7 @@ class _Blocks:
         return bool(code.strip()) and code != DIRECTIVE and index not in self._source.continued
 
     def _next(self, index: int) -> int:
-        """Return the next line of code; the number of lines if there is none."""
+        """Return the index of the next line of code, or the number of lines if no code follows."""
         return next((at for at in range(index + 1, len(self._code)) if self._is_code(at)), len(self._code))
 
     def _indent(self, index: int) -> int:
@@ -225,8 +226,10 @@ class _Blocks:
     def _by_indentation(self, first: int, last: int) -> tuple[int, int] | None:
         start = first
         while start > 0 and not self._is_code(start) and not self._source.is_comment(start):
-            start -= 1  # blank, or in a string
-        if self._source.is_comment(start):  # it belongs to the code below, unless it is deeper
+            start -= 1  # the line is blank, or in a string
+        if self._source.is_comment(
+            start
+        ):  # a comment belongs to the code below it, unless the comment is indented deeper
             indent = max(indentation(self._source.lines[start]), self._indent(self._next(start)))
             header = self._above(start, indent)
         elif self._indent(self._next(start)) > self._indent(start):
@@ -241,12 +244,12 @@ class _Blocks:
         return None
 
     def _above(self, index: int, indent: int) -> int:
-        """Return the next line of code above that is less indented; -1 if there is none."""
+        """Return the index of the nearest line of code above that is less indented, or -1 if there is none."""
         above = range(index - 1, -1, -1)
         return next((at for at in above if self._is_code(at) and self._indent(at) < indent), -1)
 
     def _whole(self, header: int) -> tuple[int, int]:
-        """Return the first and the last line of the block that is indented below a line."""
+        """Return the first and the last line of the block that a line opens by the indentation of the next lines."""
         begin, indent = header, self._indent(header)
         while _SIGNATURE_END.match(self._code[begin]) or _OPENER_ONLY.match(self._code[begin]):
             above = (at for at in range(begin - 1, -1, -1) if self._is_code(at) and self._indent(at) <= indent)
@@ -268,7 +271,7 @@ class _Blocks:
         return begin, end
 
     def _by_brackets(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the innermost pair of brackets around lines, on different lines."""
+        """Return the lines of the innermost pair of brackets around some lines; a pair on one line does not count."""
         open_: list[tuple[str, int]] = []
         for index, code in enumerate(self._code):
             if index in self._source.clipped:
@@ -283,7 +286,7 @@ class _Blocks:
         return None
 
     def _with_header(self, index: int) -> int:
-        """Return the line above a line that has only an opening bracket."""
+        """Return the line that a block begins at: the line above if this line has only an opening bracket."""
         above = index - 1
         if index and _OPENER_ONLY.match(self._code[index]) and self._is_code(above):
             return above

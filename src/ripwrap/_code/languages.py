@@ -1,8 +1,8 @@
-"""Table of languages: it maps a file name, extension or `#!` line to the name that both backends use as their key.
+"""Table of languages: it maps a file name, an extension or a `#!` line to the name of a language.
 
-`patterns/languages.py` has regular expressions for a language, `treesitter/languages.py` node types of its grammar.
-Two languages have different names if one backend treats them the same and the other does not: Cython uses the patterns
-of Python, but no grammar.
+Both backends use these names as keys: `patterns/languages.py` maps them to regular expressions,
+`treesitter/languages.py` to the node types of a grammar. Languages that only one backend treats alike have names of
+their own: Cython uses the patterns of Python, but not its grammar.
 """
 
 import re
@@ -77,11 +77,12 @@ _INTERPRETER = re.compile("|".join(_INTERPRETERS))
 def language_name(path: str, first_line: str) -> str | None:
     """Return the name of a file's language, or None if it is unknown.
 
-    The name of the file decides, then its extension, and for a file without one the interpreter in its `#!` line.
+    The table is searched for the file name, then for its extension. For a file without an extension, the interpreter in
+    the `#!` line decides.
 
     Args:
         path: Path of the file; only the last part counts.
-        first_line: First line of the file, or more of it up to 200 characters.
+        first_line: First line of the file; only its first 200 characters are read, and text after the line is ignored.
     """
     file_name = PurePath(path.replace("\\", "/")).name.lower()
     extension = file_name.rpartition(".")[2] if "." in file_name[1:] else ""

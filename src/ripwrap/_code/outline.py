@@ -1,8 +1,8 @@
-"""Interface to find the definition that encloses a line; regular expressions and tree-sitter implement it.
+"""Interface to find the definition that encloses a line; implemented with regular expressions and with tree-sitter.
 
-`patterns.outline` implements it for every file, with the standard library only: `PatternOutline` reads a whole file,
-`NearbyOutline` only lines around the requested ones. `treesitter.outline.SyntaxOutline` implements it for the languages
-of the extra `syntax`. Neither imports the other.
+`patterns.outline` implements `Outline` for every file, with the standard library only: `PatternOutline` reads a whole
+file, `NearbyOutline` only the lines around the requested ones. `treesitter.outline.SyntaxOutline` implements it for the
+languages of the extra `syntax`. Neither implementation imports the other.
 """
 
 from typing import Protocol
@@ -10,17 +10,18 @@ from typing import Protocol
 from pydantic import BaseModel
 
 MAX_NAME_CHARS = 200
-"""Characters of a section's name and text; a qualified name that is longer stands without the names around it."""
+"""Maximum number of characters of a section's name and text. If a qualified name is longer, only its last part is used.
+"""
 
 
 class Section(BaseModel, frozen=True):
     """A definition, heading, table or key, and the lines that belong to it.
 
     Attributes:
-        name: Its name, qualified by the definitions around it, as in `Shop.add`; the text of a heading; empty for a
-            definition without a name.
+        name: Name, qualified by the names of the definitions around it, as in `Shop.add`; or the text of a heading. It
+            is empty for a definition without a name.
         line: Number of the line that defines it, from 1.
-        text: That line without the white space around it, cut at 200 characters.
+        text: That line without white space at its ends, cut at 200 characters.
         end_line: Number of its last line.
     """
 

@@ -1,4 +1,4 @@
-"""Render models for a rich console: headings, line numbers and hits in rg's colors."""
+"""Render models for a rich console, with headings, line numbers and matches in rg's colors."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -16,12 +16,12 @@ def heading(path: str) -> Text:
 
 
 def numbered_lines(line: Match | Context) -> Iterator[Text]:
-    """Yield the numbered lines of a message; with `replace`, the lines have the replacements."""
+    """Yield the lines of a message with their numbers, with the replacements of `replace` if it was given."""
     text = _text(line)
     text.remove_suffix("\n")
     mark = ":" if isinstance(line, Match) else "-"
     for offset, one in enumerate(text.split("\n", allow_blank=True)):
-        if line.line_number is None:  # `no_line_number`; rg then prints the line alone, too
+        if line.line_number is None:  # `no_line_number`: rg also prints the line without a number
             yield one
         else:
             yield Text.assemble((str(line.line_number + offset), "green"), mark, one)
@@ -30,7 +30,7 @@ def numbered_lines(line: Match | Context) -> Iterator[Text]:
 def _text(line: Match | Context) -> Text:
     if not isinstance(line, Match) or any(hit.replacement is not None for hit in line.submatches):
         return Text(line.replaced() if isinstance(line, Match) else line.lines)
-    # Built from pieces, because rich removes control characters, which would shift offsets in the text.
+    # The text is built from pieces because rich removes control characters, which shifts the offsets after them.
     text, done = Text(), 0
     for start, end in line.spans():
         text.append(line.lines[done:start]).append(line.lines[start:end], "bold red")
@@ -39,7 +39,7 @@ def _text(line: Match | Context) -> Text:
 
 
 def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Group:
-    """Return for each file its path and lines, then the message."""
+    """Return the path and lines of each file, then the message."""
     blocks: list[Text] = []
     for path, lines in files:
         gaps = Gaps()
@@ -53,7 +53,7 @@ def grouped(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]
 
 
 def tree(entries: Sequence[TreeEntry]) -> Text:
-    """Return the lines of a tree, directories in bold, truncated ones dimmed."""
+    """Return the lines of a tree: directories in bold, lines that stand for omitted entries dimmed."""
     styled = (
         Text(shown(str(entry)), "bold blue" if entry.is_dir else "dim" if entry.truncated else "") for entry in entries
     )

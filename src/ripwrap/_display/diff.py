@@ -1,4 +1,4 @@
-"""Convert matches with replacements to a unified diff: pure."""
+"""Convert matches with replacements to a unified diff; no I/O."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ Change = tuple[bytes, bytes]
 
 
 def unified(path: str, lines: Iterable[Match | Context]) -> bytes:
-    """Return a diff of the changes by replacements, with the context in `lines`; empty if there are none.
+    """Return a diff of the lines that replacements change, with the context in `lines`; empty if nothing changes.
 
     Raises:
         ValueError: The lines have no numbers, or end in NUL.
@@ -51,7 +51,7 @@ def _runs(lines: Iterable[Match | Context]) -> Iterator[tuple[int, list[Change]]
 
 
 def _joined(changes: list[Change]) -> list[Change]:
-    """Merge a change whose replacement removes its line end with the line that follows."""
+    """Merge each change that removes the end of its line with the next line."""
     joined: list[Change] = []
     for old, new in changes:
         if joined and joined[-1][1] and not joined[-1][1].endswith(b"\n"):
@@ -74,18 +74,18 @@ def _marked(mark: bytes, lines: bytes) -> bytes:
 
 
 def _split(lines: bytes) -> list[bytes]:
-    """Split at newlines only, and keep them."""
+    """Split into lines at newlines only, and keep the newlines."""
     whole, last = lines.split(b"\n")[:-1], lines.rpartition(b"\n")[2]
     return [*(line + b"\n" for line in whole), *([last] if last else [])]
 
 
 def _place(start: int, count: int) -> bytes:
-    """Return the range of a hunk; without lines, it names the line before (POSIX diff, unified format)."""
+    """Return the range of a hunk; a range without lines names the line before it (POSIX diff, unified format)."""
     return b"%d" % start if count == 1 else b"%d,%d" % (start if count else start - 1, count)
 
 
 def _name(prefix: bytes, path: str) -> bytes:
-    """Return a name as git writes it: quoted if necessary, with a tab after one that has spaces."""
+    """Return a file name as git writes it: quoted if necessary, and with a tab at its end if it has spaces."""
     raw = prefix + os.fsencode(path).removeprefix(b"/")
     if any(byte < 0x20 or byte in b'"\\\x7f' for byte in raw):
         plain = {ord('"'): b'\\"', ord("\\"): b"\\\\"}

@@ -1,4 +1,4 @@
-"""Render models as HTML within a budget, and mark gaps between lines: pure."""
+"""Render models as HTML of limited length, and find gaps between lines; no I/O."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -7,17 +7,17 @@ from ripwrap._text import shown
 from ripwrap.models import Begin, Context, Match, Message, Span, TreeEntry
 
 MAX_HTML = 200_000
-"""Characters of HTML for one result; a notebook stores what it shows."""
+"""Maximum number of characters of HTML for a result; limited because a notebook stores its output."""
 
 MAX_LINE = 2000
-"""Characters of a line that are shown in HTML."""
+"""Maximum number of characters of a line to show in HTML."""
 
 _PRE = '<pre style="line-height: 1.3">'
 _DIM = '<span style="opacity: 0.6">'
 
 
 class Gaps:
-    """Detector of gaps between lines, which rg marks with `--` in text but not in JSON (rg-facts 18)."""
+    """Detector of gaps between lines; rg marks them with `--` in its text output, but not in JSON (rg-facts 18)."""
 
     def __init__(self) -> None:
         self._context = False
@@ -36,7 +36,7 @@ class Gaps:
 
 
 def html(message: str, files: Iterable[tuple[str, Iterable[Match | Context]]]) -> str:
-    """Return a message, then for each file its path and lines, with a note where the budget cuts."""
+    """Return a message, then the path and lines of each file; a note tells if the rest was too long."""
     pieces = [f"<div>{escape(message)}</div>"]
     left = MAX_HTML
     for path, lines in files:
@@ -68,7 +68,7 @@ def _html_lines(lines: Iterable[Match | Context]) -> Iterator[str]:
 
 
 def _marked_up(line: Match | Context) -> str:
-    """Return the text with its hits marked, line by line, each followed by its replacement."""
+    """Return the text of a message as HTML, with its matches marked, each followed by its replacement."""
     spans = line.spans()
     start, end = _clip(line.lines, spans)
     pieces, done = ["…" if start else ""], start
@@ -87,7 +87,7 @@ def _marked_up(line: Match | Context) -> str:
 
 
 def _clip(text: str, spans: Sequence[Span]) -> Span:
-    """Return the span to show: all of a text, or the part around its first hit if it is too long."""
+    """Return the span of a text to show: all of it, or the part around the first match if it is too long."""
     if len(text) <= MAX_LINE:
         return 0, len(text)
     start = max(spans[0][0] - MAX_LINE // 4, 0) if spans else 0
@@ -99,7 +99,7 @@ def _tagged(tag: str, text: str) -> str:
 
 
 def html_tree(entries: Sequence[TreeEntry]) -> str:
-    """Return the lines of a tree, directories in bold, truncated ones dimmed, with a note where the budget cuts."""
+    """Return a tree: directories in bold, lines for omitted entries dimmed; a note tells if the rest was too long."""
     pieces: list[str] = []
     left = MAX_HTML
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Convert models to plain text: the lines that `grep -n` writes."""
+"""Convert models to plain text, in the form of `grep -n`."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,10 +8,10 @@ from ripwrap.models import Context, Match
 
 
 def grep_lines(files: Iterable[tuple[str, Iterable[Match | Context]]]) -> Iterator[str]:
-    """Yield `path:line:text` for each line that matches, `path-line-text` for context, `--` between groups.
+    """Yield `path:line:text` for each matching line, `path-line-text` for context, and `--` between groups.
 
-    As in grep, a line that is not next to the one before it begins a group, and so does another file if any line is
-    context.
+    As in grep, a new group begins at a line that does not directly follow the previous line, and at a new file if the
+    previous file has lines of context.
     """
     pending_separator = False
     for path, lines in files:

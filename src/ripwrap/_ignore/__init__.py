@@ -1,1 +1,1 @@
-"""Read ignore files and globs as rg does; nothing here asks rg."""
+"""Read ignore files and globs as rg does, without running rg."""

@@ -4,19 +4,20 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-# ripgrep's expression (`parse_excludes_file()` in `crates/ignore/src/gitignore.rs`), which reads no sections.
+# The regular expression of ripgrep (`parse_excludes_file()` in `crates/ignore/src/gitignore.rs`), which ignores
+# sections.
 _EXCLUDES_FILE = re.compile(rb'(?im)^\s*excludesfile\s*=\s*"?\s*(\S+?)\s*"?\s*$')
 
 
 def global_ignore_file(environment: Mapping[str, str] | None = None) -> str:
-    """Return the path of `core.excludesFile`, or of git's default for it; the file may not exist.
+    """Return the path in git's setting `core.excludesFile`, or git's default; the file may not exist.
 
     The order is that of rg 15.2: `GIT_CONFIG_GLOBAL`, `~/.gitconfig`, `$XDG_CONFIG_HOME/git/config`,
     `GIT_CONFIG_SYSTEM` or `/etc/gitconfig`, and then `$XDG_CONFIG_HOME/git/ignore`. Earlier versions do not read the
-    two variables of git, nor the configuration of the system.
+    two environment variables of git and the system's configuration.
 
     Args:
-        environment: Environment variables; `None` is those of the process.
+        environment: Environment variables; `None` means those of the process.
     """
     variables = os.environ if environment is None else environment
     home = variables.get("HOME") or os.path.expanduser("~")

@@ -1,14 +1,14 @@
-"""Translate globs of ignore files, as rg's `globset` crate reads them, to patterns of `pathspec`: pure.
+"""Translate globs of ignore files, as rg's `globset` crate reads them, to patterns of `pathspec`; no I/O.
 
-`pathspec` supplies the types of a pattern. Its translation is git's, which differs from rg's in these points, each of
-which `tests/workspace/test_walk.py` compares with rg:
+`pathspec` supplies the types of patterns. It translates globs as git does. rg differs from git in these points, which
+`tests/workspace/test_walk.py` compares with rg:
 
-- `{a,b}` are alternatives, and may be nested. They cannot be expanded into several patterns of git's: sixteen in a row
-  would make 65,536.
+- `{a,b}` are alternatives, and may be nested. They cannot be expanded into several patterns of git, because sixteen
+groups in a row would give 65,536 patterns.
 - `?` and a class match one byte, not one character, and a class may match a slash.
-- A pattern that matches a directory does not match what is in it, which another rule may bring back.
+- A pattern that matches a directory does not match the files in it, so another rule may bring these back.
 - A glob that does not parse is an error with rg's text; git skips it.
-- A regex for `*a*a*a*b` can take years. globset has an automaton, so `SteppingPattern` matches in bounded time.
+- A regex for `*a*a*a*b` can take years, while globset uses an automaton. So `SteppingPattern` matches in bounded time.
 
 Patterns match strings in which each character stands for a byte (`byte_text()`).
 """
@@ -21,7 +21,9 @@ from typing import TypeAlias
 from pathspec import Pattern, RegexPattern
 
 Tokens: TypeAlias = "list[str | tuple[Tokens, ...]]"
-"""Sequence of regexes that match in one way, of the four below that match in many ways, and of alternatives."""
+"""Sequence of regexes that can match in only one way, of the four regexes below, which can match in many ways, and of
+alternatives.
+"""
 
 _STAR = r"[^/]*"
 _PREFIX = r"(?:.*/|/?)"
@@ -35,7 +37,7 @@ MAX_NESTED_GROUPS = 50
 
 
 class SteppingPattern(Pattern):
-    """Pattern that keeps the set of positions that a match can have reached, because a regex would backtrack."""
+    """Pattern that tracks the set of positions that a match can reach, because a regex would backtrack."""
 
     __slots__ = ("_flags", "_tokens")
 
@@ -45,7 +47,7 @@ class SteppingPattern(Pattern):
         self._flags = re.DOTALL | re.ASCII | (re.IGNORECASE if ignore_case else re.NOFLAG)
 
     def match_file(self, file: str) -> bool | None:
-        """Return True if all of `file` matches, else `None`."""
+        """Return True if the whole of `file` matches, otherwise `None`."""
         return len(file) in _ends(self._tokens, file, {0}, self._flags) or None
 
 
@@ -55,10 +57,10 @@ def glob_pattern(
     """Return the pattern of a glob for whole paths.
 
     Args:
-        glob: Glob, without the marks of an ignore file.
+        glob: Glob, without `!`, `/` and other marks of an ignore file.
         include: True if a match is ignored; False if a match is not ignored, as with `!`.
         allow_unclosed: True if an unclosed `[` is literal, as in ignore files; for `--glob` it is an error.
-        ignore_case: True if the case of ASCII letters does not count; globset ignores the case of no others.
+        ignore_case: True to ignore the case of ASCII letters; globset never ignores the case of other letters.
 
     Raises:
         ValueError: The glob does not parse; the text is rg's.
@@ -86,15 +88,15 @@ def token_regex(tokens: Tokens) -> str:
 
 
 class _Parser:
-    """Parser with the same steps as globset's (`crates/globset/src/glob.rs`), so that odd globs agree, too."""
+    """Parser with the same steps as that of globset (`crates/globset/src/glob.rs`), so that unusual globs agree too."""
 
     def __init__(self, glob: str, *, allow_unclosed: bool) -> None:
         self.glob = glob
         self.at = 0
-        self.branches: list[Tokens] = [[]]  # the whole glob, then the alternatives of each group that is open
-        self.opened: list[int] = []  # for each open group the number of branches before it
+        self.branches: list[Tokens] = [[]]  # the whole glob, then alternatives of each open group
+        self.opened: list[int] = []  # for each open group, the number of branches before it
         self.allow_unclosed = allow_unclosed
-        self.has_classes = True  # until a `[` is not closed; then each is literal
+        self.has_classes = True  # False after an unclosed `[`; then every `[` is literal
 
     def parse(self) -> Tokens:
         while char := self.peek():
@@ -182,7 +184,7 @@ def _fail(message: str) -> str:
 
 
 def _ranges(body: str) -> Iterator[str]:
-    """Yield the ranges of a class, each byte of a character by itself, because rg matches bytes."""
+    """Yield the ranges of a class, with each byte of a character separate, because rg matches bytes."""
     ranges: list[tuple[str, str]] = []
     pending = False
     for char in body:
@@ -207,7 +209,7 @@ def _escape(char: str) -> str:
 
 
 def _count_choices(tokens: Tokens) -> int:
-    """Return the number of tokens at which a regex would have to choose, and so might backtrack."""
+    """Return the number of tokens that can match in several ways, at which a regex might backtrack."""
     return sum(token in _REPEATS if isinstance(token, str) else 1 + sum(map(_count_choices, token)) for token in tokens)
 
 

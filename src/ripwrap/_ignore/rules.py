@@ -14,21 +14,22 @@ from pathspec import Pattern, RegexPattern
 from ripwrap._ignore.globs import byte_text, glob_pattern
 
 KINDS = (".rgignore", ".ignore", ".gitignore", ".git/info/exclude")
-"""Kinds of ignore files; the first that has a rule for a path decides."""
+"""Kinds of ignore files; the first kind that has a rule for a path decides."""
 
 _GIT_KINDS = 2
 """Number of kinds, at the end of `KINDS`, that are files of git."""
 
 _REPOSITORY = (".git", ".jj")
-"""Names in the top directory of a repository: of git, and of Jujutsu, which rg knows from version 15 on."""
+"""Names in the top directory of a repository of git, or of Jujutsu, which rg recognises from version 15 on."""
 
 _FIRST_PARTS = tuple(kind.partition("/")[0] for kind in KINDS)
 IGNORE_NAMES = (*_FIRST_PARTS, ".jj")
-"""Names of the entries of a directory that affect which rules count in it."""
+"""Names of the entries of a directory that affect which rules apply in it."""
 
 _LOGGER = logging.getLogger("ripwrap")
 
-# What Rust's `trim_end` removes; Python's `rstrip`, which pathspec calls, would also remove U+001C to U+001F.
+# The characters that Rust's `trim_end` removes. Python's `rstrip`, which pathspec calls, would also remove U+001C to
+# U+001F.
 _WHITESPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
     "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -41,8 +42,8 @@ class Rule:
 
     Attributes:
         glob: Glob for paths relative to the directory of the file.
-        pattern: Pattern of the glob; it is including for an ignored path, excluding for one that `!` brings back.
-        only_folders: True if the rule does not apply to files.
+        pattern: Pattern of the glob; its `include` is True for a rule that ignores paths, False for a rule with `!`.
+        only_folders: True if the rule applies to directories only.
         text: Line of the file, without spaces at its end.
         file: Path of the file; empty for a glob of the command line.
         number: Number of the line, from 1.
@@ -73,7 +74,7 @@ class Rule:
         """
         if line.startswith("#"):
             return None
-        # A space at the end is kept if a backslash is before it.
+        # A space at the end is kept after a backslash.
         glob = line if line.endswith("\\ ") else line.rstrip(_WHITESPACE)
         if not glob:
             return None
@@ -93,12 +94,12 @@ class Rule:
 
     @property
     def ignores(self) -> bool:
-        """True if the rule ignores what it matches, False if it brings that back."""
+        """True if the rule ignores the paths that it matches, False if it brings them back."""
         return bool(self.pattern.include)
 
 
 class Rules:
-    """Rules of one ignore file; the last that matches decides."""
+    """Rules of one ignore file; the last rule that matches decides."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules: tuple[Rule, ...] = tuple(rules)
@@ -117,8 +118,8 @@ class Rules:
         rule = self.match(path, is_folder=is_folder)
         return None if rule is None else rule.ignores
 
-    # Not pathspec's `PathSpec`: where RE2 is installed it compiles all patterns with that, which has no `\Z`, and
-    # without RE2 it tries one pattern after another, which takes twice as long as one regex that rules out most paths.
+    # Not pathspec's `PathSpec`. If RE2 is installed, `PathSpec` compiles all patterns with RE2, which has no `\Z`.
+    # Otherwise it tries one pattern after another, which takes twice as long as one regex that rules out most paths.
     @cached_property
     def _any_regex(self) -> re.Pattern[str]:
         patterns: list[Any] = [rule.pattern for rule in self.rules if isinstance(rule.pattern, RegexPattern)]
@@ -134,11 +135,11 @@ class IgnoreStack:
     """Ignore files from a root down to a directory.
 
     Attributes:
-        levels: Rules of the files of each kind, the deepest first, each with the length of its folder's path.
+        levels: Rules of the files of each kind, the deepest file first, each with the length of its directory's path.
         kinds: Kinds of files that are read.
-        ignore_case: True if the case of ASCII letters does not count.
-        require_git: True if git's ignore files count only in a repository, and only those of this repository.
-        in_repository: True if the directory is in a repository; known with `require_git` only.
+        ignore_case: True if the case of ASCII letters is ignored.
+        require_git: True if git's ignore files apply only in a repository, and only those of the same repository.
+        in_repository: True if the directory is in a repository; known only with `require_git`.
     """
 
     levels: tuple[tuple[tuple[int, Rules], ...], ...] = ((),) * len(KINDS)
@@ -157,14 +158,14 @@ class IgnoreStack:
 
     @property
     def git_counts(self) -> bool:
-        """True if git's ignore files count in the directory."""
+        """True if git's ignore files apply in the directory."""
         return self.in_repository or not self.require_git
 
     def entered(self, root: str, folder: str, names: Container[str] = IGNORE_NAMES) -> "IgnoreStack":
-        """Return these ignore files and those in `folder`; `names` are the names in it, if they are known.
+        """Return the stack with the ignore files in `folder` added; `names` are the names in it, if known.
 
-        `folder` may be an absolute path, as in `match()` then. With an empty `root`, ignore files may be links to any
-        file.
+        If `folder` is an absolute path, pass absolute paths to `match()`, too. With an empty `root`, ignore files may
+        be links to any file.
         """
         stack = self
         if self.require_git and any(name in names and _exists(root, folder, name) for name in _REPOSITORY):
@@ -181,7 +182,7 @@ class IgnoreStack:
         return replace(stack, levels=levels)
 
     def without_levels(self) -> "IgnoreStack":
-        """Return this stack without the rules that it has so far, as rg with `--no-ignore-parent`."""
+        """Return the stack without its rules, as rg with `--no-ignore-parent`."""
         return replace(self, levels=((),) * len(KINDS))
 
     def match(self, path: str, *, is_folder: bool) -> Rule | None:
@@ -199,7 +200,7 @@ class IgnoreStack:
         return None if rule is None else rule.ignores
 
     def rules_in(self, root: str, folder: str, kind: str) -> tuple[Rule, ...]:
-        """Return the rules of the ignore file of one kind in a directory; none if that kind does not count there."""
+        """Return the rules of the ignore file of one kind in a directory; empty if that kind does not apply there."""
         if kind not in self.kinds or (kind in KINDS[-_GIT_KINDS:] and not self.git_counts):
             return ()
         if kind == KINDS[-1] and self.require_git:
@@ -212,15 +213,16 @@ def _exists(root: str, folder: str, name: str) -> bool:
 
 
 def _exclude_file(folder: str) -> str:
-    """Return the path of a repository's exclude file; in a worktree `.git` is a file that leads to it.
+    """Return the path of a repository's exclude file; in a worktree, the file `.git` leads to it.
 
-    rg follows that file only with `--require-git` (`resolve_git_commondir()` in ripgrep's `crates/ignore/src/dir.rs`).
+    rg follows the file `.git` only with `--require-git` (`resolve_git_commondir()` in ripgrep's
+    `crates/ignore/src/dir.rs`).
     """
     git = os.path.join(folder, ".git")
     if os.path.isfile(git):
         try:
             mark, _, own = _first_line(git).partition(" ")
-            if mark != "gitdir:" or not os.path.isabs(own):  # rg takes a relative path from its own directory
+            if mark != "gitdir:" or not os.path.isabs(own):  # rg resolves a relative path in its own working directory
                 return ""
             common = _first_line(os.path.join(own, "commondir"))
         except OSError:
@@ -235,26 +237,26 @@ def _first_line(path: str) -> str:
 
 
 def outer_rules(root: str, sub: str) -> str:
-    """Return the text of one ignore file with the rules from a root down to `sub`, without those in `sub`.
+    """Return the text of one ignore file with all rules from a root down to `sub`, without those in `sub` itself.
 
-    Pass it as `--ignore-file`, with `--no-ignore-parent`, the root as working directory and the relative path `sub`.
-    Then rg lists the same files in `sub` as in a listing of the root, with three differences:
+    Pass the file to rg as `--ignore-file`, with `--no-ignore-parent`, the root as working directory and the relative
+    path `sub`. Then rg lists the same files in `sub` as in a listing of the root, with three differences:
 
-    - If `sub` or a directory on the way is ignored, rg lists the files in `sub`; a listing of the root does not.
+    - If `sub` or a directory above it is ignored, rg lists the files in `sub`; a listing of the root does not.
     - Any rule in `sub` or below it overrides a rule above `sub`, because rg reads an `--ignore-file` last.
     - rg 13 reads no `.gitignore` and no exclude file above a nested repository; the rules here apply.
 
-    The rules hold for this `sub` only: they have the number of directories on the way, not their names. rg 13 and 14
-    cannot parse all of them (nested braces; an unclosed `[`), and report that as for any ignore file. Rules above the
-    root have no effect, but rg reads them if it reads `.gitignore`s at all. If one of their lines does not parse, rg
-    reports its path and number, and exits with 2.
+    The rules are valid only for this `sub`, because they contain the number of directories above it, not their names.
+    rg 13 and 14 cannot parse some of them (nested braces, an unclosed `[`), and report that as for any ignore file.
+    Rules above the root have no effect, but rg reads them if it reads any `.gitignore`. If a line of such a file does
+    not parse, rg reports its path and number, and exits with 2.
     """
     lines = (
         f"{'' if rule.pattern.include else '!'}/{'*/' * depth}{rule.glob}{'/' if rule.only_folders else ''}\n"
         for kind in reversed(KINDS)
         for depth, folder in enumerate(_folders_above(sub))
         for rule in _read(root, folder, kind)
-        if rule.glob  # a rule that is only a slash matches nothing; with a prefix it would match a directory
+        if rule.glob  # a rule `/` matches nothing; with a prefix it would match a directory
     )
     return "".join(lines)
 
@@ -265,7 +267,7 @@ def match_text(path: str) -> str:
 
 
 def _folders_above(sub: str) -> list[str]:
-    """Return the directories from the root, which is "", down to `sub`, without it."""
+    """Return the directories from the root, which is "", down to `sub`, without `sub` itself."""
     parts = [] if sub == os.curdir else sub.split(os.sep)
     return [os.sep.join(parts[:depth]) for depth in range(len(parts))]
 
@@ -275,7 +277,7 @@ def _read(root: str, folder: str, kind: str, *, ignore_case: bool = False) -> tu
     if not root:
         return read_rules(path, ignore_case=ignore_case)
     real = os.path.realpath(path)
-    # A link may lead out of the root. Before Python 3.13 one call of `realpath` does not resolve what is behind a loop
+    # A link may lead out of the root. Before Python 3.13, one call of `realpath` does not resolve a path behind a loop
     # of links.
     if os.path.realpath(real) != real or not PurePath(real).is_relative_to(root):
         return ()
@@ -283,8 +285,8 @@ def _read(root: str, folder: str, kind: str, *, ignore_case: bool = False) -> tu
 
 
 def read_rules(path: str, *, ignore_case: bool = False) -> tuple[Rule, ...]:
-    """Return the rules of an ignore file; none if it cannot be read, or is no regular file."""
-    # Opening a FIFO could wait for ever.
+    """Return the rules of an ignore file; empty if it cannot be read, or is not a regular file."""
+    # To open a FIFO could block for ever.
     if not os.path.isfile(path):
         return ()
     try:
@@ -300,7 +302,7 @@ def _parse(content: bytes, path: str, *, ignore_case: bool) -> Iterator[Rule]:
         try:
             text = line.decode()
         except UnicodeDecodeError:
-            _LOGGER.debug("%s: line %d: not UTF-8; rg reads no further", path, number)
+            _LOGGER.debug("%s: line %d: not UTF-8; rg ignores the rest of the file", path, number)
             return
         text = text if number > 1 else text.lstrip("\ufeff")
         try:

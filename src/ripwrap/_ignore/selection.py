@@ -1,7 +1,8 @@
-"""Decide, as rg does, which entries of a directory are searched, and name the rule that leaves one out.
+"""Decide, as rg does, which entries of a directory are searched, and name the rule that leaves an entry out.
 
 The order of the checks is that of rg 15.2 (`generate_work()` in `crates/ignore/src/walk.rs`, `matched()` in `dir.rs`):
-links, globs, ignore files, types, hidden files, size, kind of file. A file or directory in `paths` is not checked.
+links, globs, ignore files, types, hidden files, size, kind of file. A file or directory in `paths` itself is not
+checked.
 """
 
 import os
@@ -36,9 +37,9 @@ class Cause:
 
     Attributes:
         kind: Kind of reason.
-        hint: Option that the caller changes; `None` if no option helps.
+        hint: Option that the caller can change to search the entry; `None` if no option helps.
         rule: Rule that matches, of an ignore file or a glob.
-        detail: What rg found, such as a size or the error of the system.
+        detail: More about the reason, such as a size or the error of the system.
     """
 
     kind: CauseKind
@@ -56,11 +57,12 @@ class Folder:
 
     Attributes:
         path: Path as rg prints it; empty for the working directory of rg.
-        real: Absolute path, in which links above the searched path are resolved. Ignore files match it.
+        real: Absolute path, with links above the searched path resolved; ignore rules are matched against it.
         depth: Number of directories between it and the searched path.
-        stack: Ignore files that count in it, with its own.
-        device: Device of the searched path, if rg stays on it.
-        above: Device and inode of this directory and of each above it, up to the searched path, if links are followed.
+        stack: Ignore files that apply in the directory, including its own.
+        device: Device of the searched path, if rg must not leave it.
+        above: If links are followed, device and inode of this directory and of each directory above it, up to the
+            searched path.
     """
 
     path: str
@@ -86,9 +88,9 @@ class Selection:
         Args:
             cwd: Absolute path of the directory that rg runs in.
             options: Checked `FileOptions`.
-            types: Globs of each file type that rg knows; needed with the options `type` and `type_not` only.
-            inside: Real path of a directory; ignore files of directories are not read if they are links out of it.
-                Empty reads all, as rg does.
+            types: Globs of each file type that rg knows; needed only with the options `type` and `type_not`.
+            inside: Real path of a directory. Ignore files that are links out of it are not read. If empty, all are
+                read, as by rg.
 
         Raises:
             GlobError: A glob does not parse.
@@ -105,7 +107,7 @@ class Selection:
         self._types = list(_type_rules(options, types))
 
     def root(self, path: str) -> Folder:
-        """Return the directory of a searched path; its parent's ignore files count unless the options say otherwise."""
+        """Return the directory of a searched path; ignore files above it apply unless the options say otherwise."""
         path = "" if path == os.curdir else path
         full = os.path.join(self.cwd, path)
         real, info = os.path.realpath(full), os.stat(full)
@@ -115,7 +117,7 @@ class Selection:
             require_git=not self._options.get("no_require_git", True),
         )
         no_parents = self._given("no_ignore", "no_ignore_parent")
-        # Without the rules of parents, they only say whether this is a repository.
+        # With `no_ignore_parent`, the parents are only needed to tell if this is a repository.
         for parent in _parents(real) if stack.require_git or not no_parents else ():
             stack = stack.entered(self._inside, parent)
         if no_parents:
@@ -125,7 +127,7 @@ class Selection:
         return Folder(path, real, 0, stack.entered(self._inside, real), device, above)
 
     def enter(self, folder: Folder, name: str, names: Container[str] = IGNORE_NAMES) -> Folder:
-        """Return a directory in a directory; `names` are the names in it, if they are known."""
+        """Return a subdirectory of a directory; `names` are the names in the subdirectory, if known."""
         path, real = folder.join(name), os.path.join(folder.real, name)
         above = folder.above
         if self.follow:
@@ -135,7 +137,7 @@ class Selection:
         return Folder(path, real, folder.depth + 1, stack, folder.device, above)
 
     def check(self, folder: Folder, name: str) -> tuple[bool, Cause | None]:
-        """Return True if an entry is a directory, and the reason why rg leaves it out; `None` if rg does not."""
+        """Return True if an entry is a directory, and the reason why rg leaves it out; `None` if rg searches it."""
         path = folder.join(name)
         try:
             info = os.lstat(os.path.join(self.cwd, path))
@@ -147,7 +149,7 @@ class Selection:
             return False, Cause("unreadable", detail=error.strerror or type(error).__name__)
         linked = is_link(info)
         is_folder = stat.S_ISDIR(info.st_mode) and not linked
-        if folder.depth == self._max_depth:  # the searched path itself: rg does not read it
+        if folder.depth == self._max_depth:  # at the searched path itself: rg does not read its entries
             return is_folder, _TOO_DEEP
         cause = self._by_rules(folder, name, info, is_folder=is_folder)
         if cause is None and is_folder:
@@ -162,11 +164,11 @@ class Selection:
     def find_cause(self, searched: str, parts: Sequence[str]) -> tuple[str | None, Cause | None]:
         """Return the path that is left out, and the cause.
 
-        The path is `None` if it is that of the last name. Both are `None` if a search reads the file.
+        The path is `None` if the entry of the last name is left out. Both are `None` if a search reads the file.
 
         Args:
             searched: Path that is searched.
-            parts: Names that lead from there to a file or directory.
+            parts: Names that lead from `searched` to a file or directory.
         """
         if not parts:
             is_folder = os.path.isdir(os.path.join(self.cwd, searched))
@@ -243,7 +245,7 @@ class Selection:
         return None if stat.S_ISREG(info.st_mode) else Cause("special")
 
     def _ignoring(self, folder: Folder, name: str, text: str, *, is_folder: bool) -> Rule | None:
-        """Return the rule of an ignore file that decides; `text`, a relative path, is for files outside of the tree."""
+        """Return the ignore rule that decides; rules of files outside of the tree match `text`, a relative path."""
         stack = folder.stack
         rule = stack.match(match_text(os.path.join(folder.real, name)), is_folder=is_folder)
         if rule is None and stack.git_counts:
@@ -253,7 +255,7 @@ class Selection:
         return rule
 
     def _by_type(self, name: str) -> Cause | bool | None:
-        """Return the cause if the type of a file leaves it out, True if it selects it, else `None`."""
+        """Return the cause if a file is left out because of its type, True if its type selects it, otherwise `None`."""
         text = byte_text(raw_bytes(name))
         for type_name, negated, rules in reversed(self._types):
             if rules.match(text, is_folder=False) is not None:
@@ -263,7 +265,7 @@ class Selection:
         return Cause("type", Hint("type", kind="omit"), detail=f"not of type {' or '.join(chosen)}") if chosen else None
 
     def _relative(self, path: str) -> str:
-        """Return a path relative to the working directory of rg, if it is below that."""
+        """Return a path relative to the working directory of rg, if it is below that directory."""
         return path.removeprefix(os.path.join(self.cwd, ""))
 
     def _given(self, *names: str) -> bool:
@@ -288,7 +290,7 @@ class Selection:
 
     @cached_property
     def _explicit_files(self) -> tuple[str, ...]:
-        """Paths of `ignore_file`, absolute; the last has precedence."""
+        """Absolute paths of `ignore_file`; the last one takes precedence."""
         if self._given("no_ignore_files"):
             return ()
         return tuple(os.path.join(self.cwd, path) for path in _listed(self._options.get("ignore_file")))
@@ -343,19 +345,20 @@ def walk_left_out(
     *,
     whole: bool,
 ) -> Iterator[LeftOut]:
-    """Yield each file below the searched paths that is not searched, also those in directories that are left out.
+    """Yield each file below the searched paths that is not searched, including files in directories that are left out.
 
-    Directories that cannot be read are passed over. With `follow`, links are followed everywhere.
+    Unreadable directories are skipped. With `follow`, links are followed everywhere.
 
     Args:
         selection: Rules.
         paths: Searched paths.
         is_searched: Function that returns True for the path of a file that rg searched.
         stop: Function that is called for each directory; the walk ends when it returns True.
-        whole: Walk through directories that are left out, too. Else such a directory is yielded, and not opened.
+        whole: True to walk through directories that are left out, too. Otherwise such a directory is yielded and not
+            opened.
     """
-    # A stack and not recursion: a tree may be deeper than Python's stack. Each item has the directory above, the name
-    # of the directory to read, and the reason if that is left out; a searched path has no directory above.
+    # A stack and not recursion: a tree may be deeper than Python's stack. Each item has the parent directory (`None`
+    # for a searched path), the name of the directory to read, and the reason if the directory is left out.
     waiting: list[tuple[Folder | None, str, LeftOut | None]] = []
     for path in paths:
         if os.path.isdir(os.path.join(selection.cwd, path)):
@@ -381,7 +384,7 @@ def walk_left_out(
 def _read_folder(
     selection: Selection, above: Folder | None, name: str, *, with_rules: bool
 ) -> tuple[Folder, Sequence[str]]:
-    """Return a directory and the names in it; `with_rules` reads its ignore files."""
+    """Return a directory and the names in it; with `with_rules`, read its ignore files."""
     if above is None:
         folder = selection.root(name)
         return folder, os.listdir(os.path.join(selection.cwd, folder.path))
@@ -390,7 +393,7 @@ def _read_folder(
 
 
 def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | None) -> tuple[bool, LeftOut]:
-    """Return True for a directory to walk, and the reason why an entry, or a directory above it, is left out."""
+    """Return True for a directory to walk, and the reason why the entry or a directory above it is left out."""
     path = folder.join(name)
     if inside is not None:
         return _is_entered(selection, folder, path), LeftOut(path, inside.matched, inside.cause)
@@ -399,7 +402,7 @@ def _judge(selection: Selection, folder: Folder, name: str, inside: LeftOut | No
 
 
 def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
-    """Return whether an entry of a directory that is left out is a directory to walk."""
+    """Return whether an entry of a left-out directory is a directory to walk."""
     full = os.path.join(selection.cwd, path)
     try:
         info = os.lstat(full)
@@ -412,7 +415,7 @@ def _is_entered(selection: Selection, folder: Folder, path: str) -> bool:
 
 
 def is_link(info: os.stat_result) -> bool:
-    """Return whether an entry stands for another one: a link, or on Windows also a junction."""
+    """Return whether an entry is a link, or a junction of Windows."""
     if sys.platform == "win32" and info.st_reparse_tag & NAME_SURROGATE_TAG:
         return True
     return stat.S_ISLNK(info.st_mode)
@@ -426,7 +429,7 @@ def is_hidden(name: str, info: os.stat_result) -> bool:
 
 
 def _parents(path: str) -> list[str]:
-    """Return the directories above an absolute path, the top first."""
+    """Return the directories above an absolute path, the topmost first."""
     parents: list[str] = []
     while (parent := os.path.dirname(path)) != path:
         parents.append(parent)
@@ -435,7 +438,7 @@ def _parents(path: str) -> list[str]:
 
 
 def _listed(value: Paths | None) -> list[str]:
-    """Return the strings of an option that takes one or several."""
+    """Return the values of an option that takes one string or several."""
     if value is None:
         return []
     several: Sequence[StrPath] = (value,) if isinstance(value, (str, os.PathLike)) else value
@@ -449,7 +452,7 @@ def _size(value: int | str | None) -> int | None:
 
 
 def _by_glob(rule: Rule) -> Cause:
-    """Return the cause for a glob with `!`, by the option that it comes from."""
+    """Return the cause for a glob with `!`, depending on the option that has the glob."""
     match rule.file:
         case "hidden":
             return Cause("hidden", Hint("hidden", value=True))
@@ -460,7 +463,7 @@ def _by_glob(rule: Rule) -> Cause:
 
 
 def _glob_rules(options: Mapping[str, Any]) -> Iterator[Rule]:
-    """Yield the rules of globs in the order of rg's command line; `Rule.file` is the option of each."""
+    """Yield the rules of globs in the order of rg's command line; `Rule.file` is the name of the option."""
     if options.get("hidden") is False and options.get("type"):
         yield from _glob_rule("hidden", _HIDDEN_GLOB, ignore_case=False)
     for option in ("glob", "iglob"):

@@ -1,4 +1,4 @@
-"""Decode a file for ranking, as rg does, and turn a ranked chunk of it into a result; no I/O."""
+"""Decode a file for ranking, as rg does, and convert a ranked chunk of it to a result; no I/O."""
 
 import codecs
 from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ripwrap._code.outline import Outline
 
 MAX_FILE_BYTES = 1_000_000
-"""Bytes of a file that are read."""
+"""Maximum number of bytes of a file that are read."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class SourceText:
         path: Path, as rg prints it.
         text: Text; bytes that are not UTF-8 are lone surrogates.
         exact: True if the file is UTF-8.
-        marked: True if the file has a byte order mark. If not, the text is the bytes of the file as UTF-8.
+        marked: True if the file has a byte order mark. If False, the text in UTF-8 is the bytes of the file.
     """
 
     path: str
@@ -59,7 +59,7 @@ def cut_to_limit(raw: bytes) -> bytes:
     _, encoding = byte_order_mark(raw)
     decoder = codecs.getincrementaldecoder(encoding)("ignore")
     decoder.decode(raw[:cut])
-    begun, _ = decoder.getstate()  # bytes of a character that the cut divides
+    begun, _ = decoder.getstate()  # bytes of a character that was cut
     return raw[: cut - len(begun)]
 
 
@@ -89,9 +89,10 @@ def to_ranked_chunk(
         query: Query.
         entry: The chunk, with its score.
         source: Text of its file.
-        symbol: Name of the definition that has all lines of the chunk, if known. The result then has this name, or the
-            name of a definition in it.
-        name_at: Function that replaces `source.name_at()`, such as one with a cache; it must return the same.
+        symbol: Name of the definition that contains all lines of the chunk, if known. The result then has this name, or
+            the name of a definition inside of that definition.
+        name_at: Function to call instead of `source.name_at()`, such as one with a cache; it must return the same
+            names.
     """
     candidate = entry.candidate
     text = candidate.content.text() or ""
@@ -112,8 +113,8 @@ def to_ranked_chunk(
 def _name_of(query: Query, text: str, start_line: int, name_at: Callable[[int], str]) -> str:
     """Return the name of the definition around the most relevant line of a chunk; empty at the top level."""
     # For "session login", the line of the class and the line of the method may have one word each. So count the words
-    # of a line together with those of the name around it: `Session.login` has both. Among equal lines, the name with
-    # most words wins.
+    # of a line together with the words of the name around it: `Session.login` has both. Among equal lines, the name
+    # with the most words wins.
     lines = text.split("\n")
     relevant = most_relevant_lines(text, query)
     names = [name_at(start_line + line) for line in relevant]

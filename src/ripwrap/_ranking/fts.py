@@ -1,4 +1,4 @@
-"""Store chunks in SQLite's full-text search and get a pool of the best for a query, with and without an index."""
+"""Store chunks in SQLite's full-text search, and select a pool of the best chunks for a query."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,17 +24,19 @@ LocateRows: TypeAlias = "Callable[[Collection[int]], Mapping[int, tuple[Any, int
 T = TypeVar("T")
 
 POOL_DEPTH = 4
-"""Rows that are searched for further files, as a multiple of `POOL_SIZE`; larger values found no better results."""
+"""Number of rows in which further files are searched, as a multiple of `POOL_SIZE`; larger values gave no better
+results.
+"""
 
 _MAX_TIED_ROWS = 5_000
-"""Rows after which the search for all rows of an equal score ends."""
+"""Number of rows after which the search for rows with an equal score ends."""
 _MAX_SQL_VARIABLES = 500
-"""Variables of one statement; SQLite before 3.32 allows 999 (https://www.sqlite.org/limits.html)."""
+"""Maximum number of variables of a statement; SQLite before 3.32 allows 999 (https://www.sqlite.org/limits.html)."""
 _LOGGER = logging.getLogger("ripwrap")
 SELECT_BM25 = f"SELECT rowid, -bm25(fts, {PATH_WEIGHT}, 1.0) AS score FROM fts WHERE fts MATCH ?"  # noqa: S608 - a constant
 """Statement for rows that match, with their BM25; a condition or an order may follow.
 
-`bm25()` is negative: the better the match, the smaller the number (https://www.sqlite.org/fts5.html#the_bm25_function).
+`bm25()` returns negative numbers, lower ones for better matches (https://www.sqlite.org/fts5.html#the_bm25_function).
 """
 
 
@@ -46,7 +48,7 @@ def open_memory_database() -> "Connection":
     """
     try:
         import sqlite3  # late: it takes some milliseconds
-    except ModuleNotFoundError as error:  # a Python that was built without it
+    except ModuleNotFoundError as error:  # a Python that was built without SQLite
         raise RipwrapError(missing_fts5_text(error)) from error
     database = sqlite3.connect(":memory:", isolation_level=None)
     try:
@@ -101,7 +103,7 @@ def bm25_pool(
 
 
 def count_rows(database: "Connection", query: Query) -> tuple[dict[str, int], int]:
-    """Return the number of rows that have each word of a query, and of those that match it."""
+    """Return the number of rows that have each word of a query, and the number of rows that match the query."""
     statement = "SELECT count(*) FROM fts WHERE fts MATCH ?"
 
     def count(expression: str) -> int:
@@ -121,9 +123,9 @@ def best_rows(
         locate: Function that says where rows are; rows that it drops do not count.
         wanted: Number of rows of the first search.
     """
-    # BM25 is computed for the whole table, but `locate` drops rows of other views, and only it knows the order of rows
-    # with equal scores. So ask for the `wanted` best rows, and for four times as many while the last score among them
-    # may continue behind them and fewer than POOL_SIZE rows of the view are better than it.
+    # BM25 is computed for the whole table. `locate` drops rows of other views, and only `locate` knows the order of
+    # rows with equal scores. So ask for the `wanted` best rows. Ask for four times as many while further rows may have
+    # the last score, and fewer than POOL_SIZE rows of the view have a better score.
     while True:
         rows = search(wanted)
         scores: dict[int, float] = dict(rows)
@@ -141,7 +143,7 @@ def best_rows(
 
 
 def batches(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Split rows into batches of as many as one statement can name."""
+    """Split rows into batches that fit into one statement."""
     for at in range(0, len(rows), _MAX_SQL_VARIABLES):
         yield rows[at : at + _MAX_SQL_VARIABLES]
 

@@ -1,4 +1,4 @@
-"""Find words of a query in a path, and the weight of kinds of files that are seldom meant; pure."""
+"""Find words of a query in a path, and the weights of kinds of files that queries seldom mean; no I/O."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,9 +15,9 @@ _MIN_PREFIX_CHARS = 3
 class _Kind(NamedTuple):
     name: str
     weight: float
-    """Factor of the score by which files are chosen."""
+    """Factor of the score that chooses the files to read."""
     penalty: float
-    """Number that is added to the score by which files are ranked."""
+    """Number that is added to the score that ranks the files."""
     path: re.Pattern[str]
     words: frozenset[str]
     """Words of a query that asks for such files."""
@@ -85,7 +85,7 @@ class PathWords(NamedTuple):
 
     Attributes:
         anywhere: Words in the name of the file or of any directory.
-        folder: Words in the name of the directory that the file is in.
+        folder: Words in the name of the file's directory.
         stem: Words in the name of the file.
         exact: True if the name of the file is one to three neighbouring words of the query.
         parts: Number of words in the path.
@@ -99,7 +99,7 @@ class PathWords(NamedTuple):
 
 
 def path_weight(path: str, query: Query, *, defining: bool = False) -> float:
-    """Return the factor by which a kind of file that is seldom meant is chosen for reading.
+    """Return the factor of the score that chooses files to read: below 1 for kinds that queries seldom mean.
 
     Args:
         path: Path of the file.
@@ -138,7 +138,7 @@ def _kinds(path: str, query: Query, *, defining: bool) -> list[_Kind]:
 
 
 def words_in_path(path: str, words: tuple[str, ...]) -> list[str]:
-    """Return the words that occur, in any form, in the name of a file or of its directory."""
+    """Return the words of a query that occur, in any form, in the name of a file or of its directory."""
     path = to_nfc(path).replace("\\", "/")
     above = path.rfind("/", 0, max(path.rfind("/"), 0)) + 1
     if not _prefix_pattern(words).search(path, above):
@@ -193,21 +193,21 @@ def _joined(words: Sequence[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _prefix_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for the beginnings of words, which quickly rules out most paths for `_is_same_word()`."""
+    """Return a pattern for the beginnings of words, which quickly rules out most paths."""
     return re.compile("|".join(re.escape(word[:_MIN_PREFIX_CHARS]) for word in words), re.IGNORECASE)
 
 
 def joined_stem(path: str) -> str:
-    """Return the name of a file without extensions, as one word: httpclient for `src/http-client.test.js`."""
+    """Return the name of a file without extensions as one word, such as httpclient for `src/http-client.test.js`."""
     name = path.replace("\\", "/").rpartition("/")[2]
     return re.sub(r"[\W_]", "", name[0] + name[1:].partition(".")[0]).lower()
 
 
 @lru_cache(maxsize=8192)
 def _path_parts(path: str) -> tuple[tuple[tuple[str, ...], ...], tuple[str, ...], int]:
-    """Return the words of each directory and of the file name without extensions, and the number of all.
+    """Return the words of each directory, those of the file name without extensions, and the number of all words.
 
-    The last word of each is the whole name, joined.
+    The last word of each name is the whole name, joined.
     """
     *folders, name = path.split("/")
     names = [_name_parts(one) for one in (*folders, name[:1] + name[1:].partition(".")[0])]

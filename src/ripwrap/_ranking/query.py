@@ -1,4 +1,4 @@
-"""Parse a query into words and symbols, and prepare text and paths for FTS5; pure."""
+"""Parse a query into words and symbols, and prepare text and paths for FTS5; no I/O."""
 
 import re
 import unicodedata
@@ -7,28 +7,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 TOKENIZE = "porter unicode61 remove_diacritics 0 categories ''L* N* Co M*''"
-"""Tokenizer of FTS5, for SQL in quotes: folds case but not accents, as rg does, separates words at `_`, and stems.
+"""Tokenizer of FTS5, for use in quotes in SQL. It folds case but not accents, as rg does, splits words at `_`, and
+stems.
 
 https://www.sqlite.org/fts5.html#tokenizers
 """
 
 MAX_QUERY_WORDS = 32
-"""Words of a query that are searched."""
+"""Maximum number of words of a query that are searched."""
 
 MAX_WORD_CHARS = 200
-"""Characters of a word or name that is searched."""
+"""Maximum number of characters of a word or name that is searched."""
 
 _MAX_SHOWN_CHARS = 100
-"""Characters of a query in a message."""
+"""Maximum number of characters of a query in a message."""
 _MIN_STEM_CHARS = 3
-"""Characters of a word that are left before an ending."""
+"""Minimum number of characters of a word that remain when an ending is removed."""
 
 _CAMEL_CASE = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?<=[A-Z].)(?=[a-z]{2}))")
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*(?P<call>\(\))?")
 _POSSESSIVE = re.compile(r"(?<=\w)['\u2019]s\b")
 _SEPARATOR = re.compile(r"\.|::|->|#")
-_UNSPACED = re.compile(  # Scripts without blanks between words, and Hangul, with blanks between phrases.
+_UNSPACED = re.compile(  # scripts without blanks between words, and Hangul, which has blanks between phrases
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30fa\u30fc-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U0001b000-\U0001b16f\U00020000-\U0003ffff]+"
 )
@@ -67,10 +68,10 @@ class Query:
 
     Attributes:
         text: Text of the query.
-        words: Words in lower case, identifiers in their parts, without stop words; each once, in their order. In
-            Chinese, Japanese, Korean, Thai and similar scripts, every two consecutive characters are a word.
-        symbols: Identifiers in it whose definition is searched.
-        symbolic: True if the query is one symbol and nothing else.
+        words: Words in lower case, in order and without duplicates; identifiers are split into parts, stop words left
+            out. In Chinese, Japanese, Korean, Thai and similar scripts, every two consecutive characters are a word.
+        symbols: Identifiers in the query whose definitions are searched.
+        symbolic: True if the query is a single symbol.
         match: FTS5 expression for chunks that match.
         definitions: FTS5 expression for chunks that may define a symbol; empty without symbols.
         left_out: Number of words and names that are not searched, because they are too many or too long.
@@ -98,7 +99,8 @@ class Query:
 def parse_query(text: str) -> Query:
     """Parse a query.
 
-    If there are only stop words, these are searched. If there are too many words, the most distinctive ones are.
+    If a query has only stop words, these are searched. If it has too many words, the most distinctive ones are
+    searched.
 
     Raises:
         TypeError: The query is not a str.
@@ -111,7 +113,7 @@ def parse_query(text: str) -> Query:
     named = next(filter(None, asked.groups())) if asked else spelled.strip()
     alone = _IDENTIFIER.fullmatch(named)
     if alone and not asked and (_UNSPACED.search(named) or named in STOP_WORDS):
-        alone = None  # it may be a sentence, or a word that is no symbol
+        alone = None  # it may be a sentence, or a word that is not a symbol
     if alone:
         symbols = [alone[0]]
     else:
@@ -139,7 +141,7 @@ def parse_query(text: str) -> Query:
 
 
 def _most_telling(words: list[str], names: Iterable[str]) -> tuple[str, ...]:
-    """Return the most distinctive words, in their order: parts of names, then long ones; numbers last."""
+    """Return the most distinctive words in their order; parts of names are preferred, then long words, then numbers."""
     if len(words) <= MAX_QUERY_WORDS:
         return tuple(words)
     parts = {part for name in names for part in identifier_parts(name)}
@@ -171,9 +173,9 @@ def _words(text: str) -> list[str]:
 
 
 def fts_text(text: str) -> str:
-    """Return text for FTS5: camel case is split, and so are scripts without blanks, into pairs of characters.
+    """Return text for FTS5, with camel case split into words, and scripts without blanks into pairs of characters.
 
-    The last character of such a run is a word by itself, too, so that each character begins a word.
+    The last character of such a run is also a word by itself, so that each character begins a word.
     """
     # FTS5's unicode61 has no word segmentation: a sentence of Chinese would be a single token. Overlapping pairs
     # (bigrams) find every word of two characters or more as a phrase, without a dictionary.
@@ -188,12 +190,12 @@ def _pairs(run: str) -> Iterator[str]:
 
 
 def split_camel_case(text: str) -> str:
-    """Put a space before each part of an identifier in camel case: `getHTTPResponse` to `get HTTP Response`."""
+    """Put a space before each part of an identifier in camel case: `getHTTPResponse` becomes `get HTTP Response`."""
     return _CAMEL_CASE.sub(r" \g<0>", text)
 
 
 def identifier_parts(identifier: str) -> list[str]:
-    """Return the parts of an identifier in lower case: http, server and v2 of `HTTPServer_v2`.
+    """Return the parts of an identifier in lower case, such as http, server and v2 for `HTTPServer_v2`.
 
     Single letters are left out if there are longer parts.
     """
@@ -215,9 +217,9 @@ def _script_runs(part: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def rough_stem(word: str) -> str:
-    """Return the common beginning of a word and its other forms, or less: `pars` for `parse` and `parsing`.
+    """Return the beginning that a word and its other forms share, or less, such as `pars` for `parse` and `parsing`.
 
-    It is rougher than the Porter stems of FTS5, because it only chooses the files that are then ranked.
+    It is rougher than the Porter stems of FTS5, because it is only used to choose the files that are then ranked.
     """
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _MIN_STEM_CHARS:
@@ -245,7 +247,7 @@ def fts_term(words: str) -> str:
 
 
 def _phrase(words: str) -> str:
-    """Split words as `fts_text()` does, without the last character of a run by itself."""
+    """Split words as `fts_text()` does, but without the last character of a run as a word by itself."""
     if words.isascii():
         return words
     return " ".join(piece for word in words.split() for piece in _script_runs(word))
@@ -257,7 +259,7 @@ def _definition_expression(symbols: Iterable[str]) -> str:
 
 
 def _all_parts(symbol: str) -> list[str]:
-    """Return the parts of an identifier as in `fts_text()`, with single letters."""
+    """Return the parts of an identifier as in `fts_text()`, including single letters."""
     return split_camel_case(symbol).replace("_", " ").lower().split()
 
 

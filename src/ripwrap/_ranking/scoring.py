@@ -1,6 +1,6 @@
-"""Rank the files of a pool of chunks, and show the best chunk of each, with the reasons for its score; pure.
+"""Rank the files of a pool of chunks, and choose the best chunk of each file, with the reasons for its score; no I/O.
 
-The score of a file is 1 plus the sum of these parts, each from 0 to 1 and times its weight:
+The score of a file is 1 plus the sum of these parts; each is a number from 0 to 1, multiplied by its weight:
 
     BM25         the best three chunks of the file
     defines      a chunk defines a symbol of the query; more if the file is named like the symbol
@@ -11,7 +11,8 @@ The score of a file is 1 plus the sum of these parts, each from 0 to 1 and times
     vectors      the most similar chunk of the file
     penalties    tests, examples, legacy code, `__init__`, files without code, unless the query asks for them
 
-If the sum is below 0, the score is e to the sum, so that it is above 0. Further chunks come behind all files.
+If the sum is below 0, the score is e to the power of the sum, so that it is above 0. Further chunks come after all
+files.
 """
 
 import math
@@ -28,13 +29,14 @@ from ripwrap._ranking.query import Query, is_unspaced, rough_stem, split_camel_c
 from ripwrap._text import plural
 
 POOL_SIZE = 100
-"""Chunks of a pool: the best by BM25."""
+"""Number of chunks of a pool that are chosen by BM25."""
 
 PATH_WEIGHT = 2.0
 """Weight in BM25 of a word in the path; a word in the text has 1."""
 
 # The weights were fitted on half of 56 repositories of the public semble benchmark, and checked on the other half, on
-# the repositories of docs/retrieval.md, and on docstrings (see there). Measure both before and after a change of any.
+# the repositories of docs/retrieval.md, and on docstrings (see there). After a change of a weight, measure on both
+# again.
 
 EXACT_NAME = 0.3
 """Weight of a file name that is one to three neighbouring words of the query."""
@@ -47,32 +49,34 @@ FOLDER_WORDS = 0.5
 NEAR_WORDS = 0.5
 """Weight of neighbouring words that are near each other."""
 DEFINES = 0.55
-"""Weight of a definition of a symbol of the query;"""
+"""Weight of a definition of a symbol of the query."""
 DEFINES_ASKED = 3.0
-"""the same, if the query asks for nothing else, so that a name finds its definition before all that uses it;"""
+"""Weight of a definition if the query asks for nothing else, so that its definition comes before all uses of a name."""
 DEFINES_NAMED = 0.25
-"""more, if its file is named like the symbol."""
+"""Additional weight of a definition in a file that is named like the symbol."""
 
 _CHUNK_SHARES = (1.0, 0.5, 0.25)
 """Shares of the best, the second and the third chunk in the BM25 of a file."""
 _FILES_WITH_NEAR = 30
-"""Files whose text is searched for words near each other: the best without that."""
+"""Number of files whose text is searched for words near each other: the files that are best without this part."""
 _NEAR_CHARS = 24
-"""Characters between two words that are near each other."""
+"""Maximum number of characters between two words that are near each other."""
 _BM25_K1, _BM25_B, _MEAN_PARTS = 1.2, 0.75, 3
-"""BM25's k1 and b for paths, and the usual number of words in a path: a word counts less in a longer path."""
+"""BM25's k1 and b for paths, and the usual number of words in a path. A word counts less in a longer path."""
 _LEAST_WORTH = 0.1
-"""Worth of a word that every file has, so that it counts in names."""
+"""Weight of a word that every file has, so that it still counts in names."""
 _VECTOR_RANKS = 50
-"""Files with a similarity above 0: the most similar ones."""
+"""Number of files, the most similar ones, that get a similarity above 0."""
 _REPEAT_FACTOR = 0.25
-"""Factor of a chunk for each better chunk of its file."""
+"""Factor of a chunk's score for each better chunk of its file."""
 
 LEAST_BM25 = 0.05
-"""Lowest BM25 that is listed as a reason. If few chunks are ranked and most have the words, all are close to 0."""
+"""Lowest BM25 that is listed as a reason. If few chunks are ranked and most of them have the words, all values are
+close to 0.
+"""
 
 _MAX_RELEVANT_LINES = 16
-"""Maximum number of lines of a chunk that are compared to choose its name."""
+"""Maximum number of lines of a chunk that are compared to choose the name of the chunk."""
 
 
 class Content(Protocol):
@@ -112,7 +116,7 @@ class Candidate:
         end_line: Number of its last line.
         content: Content; its text is read only if the file is one of the best, or if the chunk is shown.
         bm25: BM25; more is better.
-        cosine: Cosine of its vector and the query's; None if the search by vectors did not find it.
+        cosine: Cosine of its embedding and the query's; None if the search by embedding did not find the chunk.
     """
 
     path: str
@@ -146,11 +150,11 @@ class _File:
         path: Path.
         chunks: Chunks, the best by BM25 first.
         score: Sum of the parts.
-        defined: Symbol of the query that each of some chunks defines.
-        named: True if it is named like the symbol that it defines.
+        defined: Map from chunks to the symbol of the query that they define.
+        named: True if the file is named like the symbol that it defines.
         words: Words of the query in its path.
-        kinds: Kinds of file that it is, which the query does not ask for.
-        near: Proximity of words in each of its best chunks, and the pairs that are near each other.
+        kinds: Kinds to which the file belongs, and which the query does not ask for.
+        near: Proximity of words in each of its best chunks, with the pairs of words that are near each other.
     """
 
     path: str
@@ -164,7 +168,7 @@ class _File:
 
 
 def word_worths(words: Iterable[str], having: Mapping[str, int], total: int) -> dict[str, float]:
-    """Return the weight of each word: the fewer files or chunks have it, the greater its weight.
+    """Return the weight of each word: higher for a word that fewer files or chunks have.
 
     Args:
         words: Words of a query.
@@ -182,7 +186,7 @@ def rank_candidates(
     worths: Mapping[str, float] | None = None,
     vector_weight: float = 0.0,
 ) -> list[RankedCandidate]:
-    """Return the best chunk of each file of a pool, the best file first, then further chunks of them.
+    """Return the best chunk of each file of a pool, the best file first, then further chunks.
 
     Equal scores are in the order of path and line. Chunks without a text are left out.
 
@@ -190,8 +194,8 @@ def rank_candidates(
         query: Query.
         pool: Chunks.
         limit: Maximum number of chunks.
-        worths: Worth of each word of the query, see `word_worths()`; `None` is 1 for each.
-        vector_weight: Weight of vectors, from 0 to 1. Up to .5, BM25 has 1; with 1, it has 0.
+        worths: Weight of each word of the query, see `word_worths()`; `None` is 1 for each.
+        vector_weight: Weight of embeddings, from 0 to 1. Up to 0.5, the weight of BM25 is 1; above, it falls to 0 at 1.
     """
     worths = worths or dict.fromkeys(query.words, 1.0)
     words_weight = min(1.0, 2 * (1 - vector_weight))
@@ -265,18 +269,18 @@ def _add_definitions(file: _File, query: Query) -> None:
 
 
 def _asks_for_definition(query: Query) -> bool:
-    """Return True if a query is a name; one in small letters, such as `response`, may as well be a subject."""
+    """Return True if a query is a name; a name in small letters, such as `response`, may also be a topic."""
     text = query.text.strip()
     return query.symbolic and not (text.isalpha() and text.islower())
 
 
 def _exact_name(words: PathWords, worths: Mapping[str, float]) -> float:
-    """Return the worth of the most telling word in a name that is words of the query, as a share of the highest."""
+    """Return the highest weight of a word in an exact name, as a share of the highest weight of all words; else 0."""
     return max((worths[word] for word in words.stem), default=0.0) / max(worths.values()) if words.exact else 0.0
 
 
 def _first_word(words: PathWords, query: Query) -> float:
-    """Return 1 if the name of a file has the first word of the query, 1/2 for the second, and so on, or 0."""
+    """Return 1 if the name of a file has the first word of the query, 1/2 if the second, and so on; 0 if none."""
     return 1 / (1 + query.words.index(words.stem[0])) if words.stem else 0.0
 
 
@@ -285,7 +289,7 @@ def _top_bm25(file: _File) -> float:
 
 
 def _path_score(words: PathWords, worths: Mapping[str, float]) -> float:
-    """Return BM25 of the words in a path, of which each occurs once."""
+    """Return BM25 of the words in a path, each of which occurs once."""
     length = 1 - _BM25_B + _BM25_B * words.parts / _MEAN_PARTS
     return sum(worths[word] for word in words.anywhere) * (_BM25_K1 + 1) / (1 + _BM25_K1 * length)
 
@@ -306,7 +310,7 @@ def _add_folders(files: Iterable[_File], worths: Mapping[str, float]) -> None:
 def _similarities(files: Iterable[_File]) -> dict[Candidate, float]:
     """Return the similarity of each chunk to the query: 1 for the best file, 0 from the file of rank 50 on.
 
-    Cosines of a model are in a narrow range, which differs from query to query.
+    The cosines of a model lie in a narrow range, which differs between queries.
     """
     cosines = {chunk: chunk.cosine for file in files for chunk in file.chunks if chunk.cosine is not None}
     best: dict[str, float] = {}
@@ -329,7 +333,7 @@ class _Proximity:
 
         Args:
             words: Words of the query.
-            worths: Worth of each.
+            worths: Weight of each word.
         """
         roots = [rough_stem(word) for word in words]
         self._pairs: dict[tuple[str, str], tuple[float, str]] = {}
@@ -349,7 +353,7 @@ class _Proximity:
             return 0.0, []
         text = to_nfc(text)
         lower = text.lower()
-        if len(lower) != len(text):  # a few letters are two in lower case
+        if len(lower) != len(text):  # a few letters become two in lower case
             text = lower
         found = [
             (one.start(1), one.end(1), one[1])
@@ -383,7 +387,7 @@ def _begins_word(text: str, at: int) -> bool:
 
 
 def _reasons(query: Query, file: _File) -> list[str]:
-    """Return the reasons for the score of a file, of which the first chunk is shown."""
+    """Return the reasons for the score of a file; its first chunk is the one that is shown."""
     first = file.chunks[0]
     reasons = (
         [f'defines "{file.defined[first]}"' + (", like the name of its file" if file.named else "")]
@@ -395,7 +399,7 @@ def _reasons(query: Query, file: _File) -> list[str]:
     if file.words.anywhere:
         reasons.append("path has " + ", ".join(f'"{word}"' for word in file.words.anywhere))
     _, near = max(file.near.values(), key=lambda one: one[0], default=(0.0, list[str]()))
-    if not file.defined:  # parts of a name that is defined are near each other
+    if not file.defined:  # the parts of a defined name are always near each other
         reasons += near
     reasons += _match_reasons(first)
     if len(file.chunks) > 1:
@@ -412,7 +416,7 @@ def _match_reasons(chunk: Candidate) -> Iterator[str]:
 
 
 def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
-    """Yield all chunks of files but the first of each; their scores are below those of all files.
+    """Yield all chunks except the first of each file; their scores are below those of all files.
 
     The second chunk of a better file comes first, and the second chunk of a file before its third.
     """
@@ -428,19 +432,19 @@ def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
 
 
 def most_relevant_lines(text: str, query: Query) -> list[int]:
-    """Return the indexes of the first lines that define a symbol of the query, or else that have most of its words."""
+    """Return the indexes of the first lines that define a symbol of the query, or else have most of its words."""
     text = to_nfc(text)
     for symbol in query.symbols:
         if lines := list(islice(definition_lines(text, symbol), _MAX_RELEVANT_LINES)):
             return lines
-    # The line end of the last line begins no other line of this text.
+    # The line end at the end of the text does not begin another line.
     most = count_words(query, text.removesuffix("\n").split("\n"))
     best = max(most)
     return list(islice((index for index, count in enumerate(most) if count == best), _MAX_RELEVANT_LINES))
 
 
 def count_words(query: Query, texts: Iterable[str]) -> list[int]:
-    """Return for each text how many words of the query it has, in any form."""
+    """Return the number of words of the query, in any form, for each text."""
     roots = [rough_stem(word) for word in query.words]
     prepared = (split_camel_case(to_nfc(text)).lower() for text in texts)
     return [sum(root in text for root in roots) for text in prepared]

@@ -1,4 +1,4 @@
-"""Choose the files to read, by how often each word of a query is in them; pure."""
+"""Choose the files to read, by the number of matches of each word of a query in them; no I/O."""
 
 import math
 import re
@@ -9,17 +9,17 @@ from ripwrap._ranking.paths import path_weight, words_in_path
 from ripwrap._ranking.query import Query, identifier_parts, is_unspaced, rough_stem, to_nfc, unicode_forms
 
 MAX_FILES_READ = 40
-"""Files that are read."""
+"""Maximum number of files that are read."""
 
 DEFINITION_TERM = "\0"
-"""Key among the stems of a file's words that counts possible definitions of the query's symbols."""
+"""Key in the counts of a file, among the stems of words, for possible definitions of the query's symbols."""
 
 _PREFIX = re.compile(DEFINITION_PREFIX)
 _SEPARATORS = re.compile(r"\W+")
 _BM25_K1 = 4.0
-"""BM25's k1: how slowly further hits of the same word lose their value."""
+"""BM25's k1: with a higher value, further matches of the same word count more."""
 _BM25_B = 0.5
-"""BM25's b: how much the size of a file lowers the value of its hits, from 0 to 1."""
+"""BM25's b, from 0 to 1: with a higher value, matches in large files count less."""
 
 
 def choose_files(
@@ -32,22 +32,22 @@ def choose_files(
 ) -> list[str]:
     """Return the files to read, the best first.
 
-    The score is BM25 of whole files: a word that few files have counts most, further hits of a word count less and
-    less, and a hit in a large file counts less. A word in the name of file or directory counts as much as any number of
-    hits. Files that may define a symbol of the query come before others.
+    The score is BM25 of whole files: a word that few files have counts most, further matches of a word count less and
+    less, and a match in a large file counts less. A word in the name of a file or directory counts as much as any
+    number of matches. Files that may define a symbol of the query come before others.
 
     Args:
         query: Query.
-        files: Number of hits of each stem in each file.
-        sizes: Bytes of each file; files without a size are left out.
+        files: Number of matches of each stem in each file.
+        sizes: Size of each file in bytes; files without a size are left out.
         files_with: Number of files that have each stem.
-        total: Number of files that have any.
+        total: Number of files that have any of the stems.
         limit: Maximum number of files.
     """
     # BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009), with bytes for the
     # length of a document, and log(1 + N/n) for the inverse document frequency, which is positive for every word:
-    #     worth(word) * hits / (hits + k1 * (1 - b + b * size / mean size))
-    # A word in text and path is worth at most 2 * worth(word), so `most` puts a possible definition before all others.
+    # worth(word) * hits / (hits + k1 * (1 - b + b * size / mean size)) A word in text and path adds at most 2 *
+    # worth(word), so adding `most` puts files with a possible definition first.
     worth = {stem: math.log(1 + total / number) for stem, number in files_with.items() if stem != DEFINITION_TERM}
     most = 2 * sum(worth.values())
     mean = sum(sizes.values()) / max(len(sizes), 1) or 1.0
@@ -66,15 +66,15 @@ def choose_files(
 
 
 def query_stems(query: Query) -> list[str]:
-    """Return the stems of a query's words, longer ones first, because one may be the beginning of another."""
+    """Return the stems of a query's words, longer ones first, because a stem may be the beginning of another."""
     return sorted(dict.fromkeys(map(rough_stem, query.words)), key=lambda stem: (-len(stem), stem))
 
 
 def file_pattern(stems: Sequence[str], symbols: Sequence[str] = ()) -> str:
-    """Return the regular expression by which rg finds words with these stems, also as parts of identifiers.
+    """Return the regular expression with which rg finds words with these stems, including parts of identifiers.
 
-    A stem in a script without blanks between words may begin anywhere. A possible definition of a symbol is matched as
-    a whole, from its keyword on.
+    A stem in a script without blanks between words may begin anywhere. A possible definition of a symbol is matched
+    from its keyword to its name.
     """
     words = _words_pattern(stems)
     if not symbols:
@@ -97,7 +97,7 @@ def _words_pattern(stems: Sequence[str]) -> str:
 
 
 def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
-    """Return the stems for which a hit of the pattern counts: those that it begins with.
+    """Return the stems for which a match of the pattern counts: those with which it begins.
 
     A possible definition counts for `DEFINITION_TERM` and for the stems in the name.
     """

@@ -1,9 +1,9 @@
-"""Translate options into arguments of rg: pure. No other module writes a flag.
+"""Translate options into arguments of rg; no I/O. No other module writes a flag.
 
 No string of a caller can become a flag, start a program or read a configuration file
 (docs/explanation/architecture.md): `--no-config` comes first, a value is joined to its flag by `=`, patterns are
 `--regexp=…`, and paths follow `--`. There is always a path, because without one rg reads stdin (rg-facts 1, 2, 4). Only
-this module sets a mode: of two mode flags rg silently takes the last one (rg-facts 6).
+this module sets a mode, because rg silently takes the last of two mode flags (rg-facts 6).
 """
 
 import itertools
@@ -35,7 +35,7 @@ Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "
 Options = TypeVar("Options", bound=FileOptions)
 
 ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg")
-"""Arguments of most operations beside the options, for hints about unknown names."""
+"""Arguments of most operations besides the options, for hints about unknown names."""
 
 _NOT_HIDDEN = "!.*"
 _END_OF_OPTIONS = "--"
@@ -50,7 +50,7 @@ class Command:
         arguments: Arguments of rg, without the executable.
         cwd: Absolute path of the directory that rg runs in; globs and relative paths are relative to it.
         patterns: Patterns; empty for a listing.
-        needs: Options that not every supported rg has, each with the first version that has it.
+        needs: Options that some supported versions of rg lack, each with the first version that has it.
     """
 
     arguments: tuple[str, ...]
@@ -70,12 +70,12 @@ class Command:
 
     @property
     def lists_zeros(self) -> bool:
-        """True if rg also lists files without a match. It still exits with 1 if no file has one."""
+        """True if rg also lists files without a match. It still exits with 1 if no file has a match."""
         return "--include-zero" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
 
     @property
     def follows(self) -> bool:
-        """True if rg follows links; it follows those in `paths` anyway."""
+        """True if rg follows links. It always follows links in `paths`."""
         return "--follow" in self.arguments[: self.arguments.index(_END_OF_OPTIONS)]
 
     @property
@@ -87,14 +87,14 @@ class Command:
     def sorts_all(self) -> bool:
         """True if rg sorts the files of all paths together.
 
-        With `--sort=path` it goes through the paths in their order, and sorts below each of them.
+        With `--sort=path`, rg goes through the paths in the given order, and sorts the files of each path.
         """
         flags = itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments)
         *_, last = ("", *(flag for flag in flags if flag.startswith(("--sort=", "--sortr="))))
         return last not in ("", "--sort=path", "--sort=none", "--sortr=none")
 
     def batches(self, room: int, cost: Callable[[str], int]) -> Iterator["Command"]:
-        """Split the paths, in order, over commands of which each fits into `room`.
+        """Split the paths, in order, into commands that each fit into `room`.
 
         A command with a single path may still be too large.
 
@@ -120,12 +120,12 @@ class Command:
         return replace(self, arguments=(*self.arguments, *other.paths))
 
     def single_threaded(self) -> "Command":
-        """Return the command with one thread; `--threads` comes last, and so overrides an earlier one."""
+        """Return the command with one thread; its `--threads` comes last, so it overrides an earlier one."""
         end = self.arguments.index(_END_OF_OPTIONS)
         return replace(self, arguments=(*self.arguments[:end], "--threads=1", *self.arguments[end:]))
 
     def types(self) -> "Command":
-        """Return the command that lists the file types of this command, with those that it adds."""
+        """Return the command that lists the file types of this command, including types that its options add."""
         flags = itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments)
         own = [flag for flag in flags if flag.startswith(("--type-add=", "--type-clear="))]
         return Command(("--no-config", *own, "--type-list", _END_OF_OPTIONS), self.cwd)
@@ -143,7 +143,7 @@ def search_command(
 ) -> Command:
     """Return the command for a search that prints JSON, counts or paths.
 
-    `arguments` are those that the caller takes beside the options, for hints about unknown names.
+    `arguments` are the caller's arguments besides the options, for hints about unknown names.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -156,7 +156,7 @@ def search_command(
     if _lists_by_counts(mode, checked):
         flag, include_zero = "--count", mode == "files-without-match"
         checked = _limit_to_one(checked)
-    # In these modes rg would leave out the name of a single file.
+    # Without these flags, rg leaves out the name of a single file in these modes.
     framing = () if mode == "json" else ("--null", "--with-filename")
     zero = ("--include-zero",) if include_zero else ()
     regexps = (f"--regexp={one}" for one in patterns)
@@ -167,9 +167,9 @@ def search_command(
 def words_command(
     pattern: str, cwd: StrPath, paths: StrPath | Iterable[StrPath], options: FileOptions, max_count: int
 ) -> Command:
-    """Return the command that prints the matched text of each file; raises as `search_command()` does.
+    """Return the command that prints the matched text of each file; raise what `search_command()` raises.
 
-    The output of a file is its path, a NUL, and each hit on a line. An empty line separates files.
+    The output for a file is its path, a NUL, and each match on a line of its own. An empty line separates files.
 
     Args:
         pattern: Pattern that matches neither empty text nor several lines.
@@ -191,20 +191,20 @@ def files_command(
     options: FileOptions,
     arguments: Collection[str] = ARGUMENTS[1:],
 ) -> Command:
-    """Return the command for a list of files, each ended by a NUL; raises as `search_command()` does.
+    """Return the command for a list of files, each ended by a NUL; raise what `search_command()` raises.
 
     Args:
         cwd: See `search_command()`.
         paths: See there.
         options: Options that select files.
-        arguments: Arguments that the caller takes beside the options, for hints about unknown names.
+        arguments: Arguments of the caller besides the options, for hints about unknown names.
     """
     checked = _validate(_FILE_OPTIONS, _FILE_FLAGS, options, arguments)
     return _make_command(("--files", "--null", *_flags(_FILE_FLAGS, checked)), cwd, paths)
 
 
 def spell_file_flags(arguments: Collection[str]) -> list[str]:
-    """Return the flags of ripwrap's command line that choose the files of a listing; defaults are left out.
+    """Return the flags of the command line `ripwrap` that choose the files of a listing, without the defaults.
 
     Args:
         arguments: Arguments of a `files_command()` for `rank()` or an index.
@@ -227,8 +227,8 @@ def _validate(
     try:
         return adapter.validate_python(options)
     except ValidationError as error:
-        # pydantic reports a problem for each member of a union; keep one for each option. A name with lone surrogates
-        # has no location.
+        # pydantic reports a problem for each member of a union; keep one for each option. The problem of a name with
+        # lone surrogates has no location.
         problems = {str(problem["loc"][0]): problem for problem in error.errors() if problem["loc"]}
         if not problems:
             raise
@@ -240,7 +240,7 @@ def _validate(
 
 
 def _explain(name: str, problem: ErrorDetails, value: object, known: Collection[str]) -> InitErrorDetails:
-    """Return one problem of an option, in one sentence that says what is allowed."""
+    """Return a problem of an option as one sentence that says which values are allowed."""
     kind: LiteralString = problem["type"]  # pyright: ignore[reportAssignmentType] - mypy takes it for str
     if kind == "extra_forbidden":
         meant = suggest(name, known)
@@ -270,7 +270,7 @@ def _allowed(kind: Any) -> str:
 
 
 def _fill_contexts(options: SearchOptions) -> SearchOptions:
-    """Replace `context` by both sides if one side is given, because rg 13 would ignore `context` then."""
+    """Replace `context` by both sides if one side is given, because rg 13 would then ignore `context`."""
     both = options.get("context")
     if both is None or not options.keys() & {"before_context", "after_context"}:
         return options
@@ -281,9 +281,9 @@ def _fill_contexts(options: SearchOptions) -> SearchOptions:
 def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
     """Return whether to list files with `--count --max-count=1` in place of `-l` (rg-facts 51).
 
-    With `-l --null` rg writes a NUL and no newline after a path, so `--line-buffered` does not flush it, and paths come
-    late. A count ends with a newline. With `--invert-match` and `--multiline`, `-l` is used, because rg 15 counts
-    wrongly with `--max-count=1` there.
+    With `-l --null` rg writes a NUL and no newline after a path, so `--line-buffered` does not flush the path, and
+    paths come late. A count ends with a newline. With `--invert-match` or `--multiline`, `-l` is used, because there rg
+    15 counts wrongly with `--max-count=1`.
     """
     listing = mode in ("files-with-matches", "files-without-match")
     return listing and not options.get("invert_match") and not options.get("multiline")
@@ -292,7 +292,7 @@ def _lists_by_counts(mode: Mode, options: SearchOptions) -> bool:
 def _limit_to_one(options: SearchOptions) -> SearchOptions:
     """Return the options with `max_count=1` and without context.
 
-    With context, rg 15 would go on reading the file after the first match (rg-facts 51).
+    With context, rg 15 continues to read the file after the first match (rg-facts 51).
     """
     context = ("context", "before_context", "after_context", "passthru")
     plain = cast("SearchOptions", {name: value for name, value in options.items() if name not in context})
@@ -303,7 +303,7 @@ def _limit_to_one(options: SearchOptions) -> SearchOptions:
 def _required_versions(options: SearchOptions, mode: Mode) -> Iterator[tuple[str, tuple[int, ...]]]:
     for key, value in options.items():
         since = _SEARCH_FLAGS[key].since
-        # Replacements matter in JSON only; rg 13 and 14 do not write them there (rg-facts 49).
+        # Replacements matter only in JSON, where rg 13 and 14 do not write them (rg-facts 49).
         if since and value is not False and (mode == "json" or key != "replace"):
             yield key, since
 
@@ -373,17 +373,17 @@ def _paths(paths: StrPath | Iterable[StrPath]) -> Iterator[str]:
 
 
 def normalise_path(path: str, sep: str = os.sep) -> str:
-    r"""Return a path as an argument of rg, with one kind of separator, because rg prints it unchanged.
+    r"""Return a path as an argument of rg, with the system's separator, because rg prints the path unchanged.
 
     Args:
         path: Path of a caller.
-        sep: Separator of the system; the other one of Windows is replaced.
+        sep: Separator of the system; on Windows, slashes are replaced by it.
     """
     if sep == "\\":
         path = path.replace("/", sep)
-    # The decoder removes one './': './/a' would become '/a'.
+    # The decoder removes one './', which would make '/a' of './/a'.
     path = _LEADING_DOTS[sep].sub("", path) or os.curdir
-    return f".{sep}-" if path == "-" else path  # `-` is stdin
+    return f".{sep}-" if path == "-" else path  # rg takes `-` for stdin
 
 
 def _text_path(path: StrPath) -> str:

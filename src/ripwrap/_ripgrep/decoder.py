@@ -1,4 +1,4 @@
-"""Decode bytes into messages, paths and counts: pure, incremental, no I/O.
+"""Decode bytes into messages, paths and counts, incrementally; no I/O.
 
 - `MessageDecoder`: JSON lines (`rg --json`) to models. The format is that of the grep-printer crate
   (https://docs.rs/grep-printer/*/grep_printer/struct.JSON.html).
@@ -6,8 +6,8 @@
 - `CountDecoder`: the same with a number after each path (`rg --count --null`).
 
 A search can write millions of records. So the usual record, a match below `./` with the keys in rg's order, is
-recognised by its first bytes, and its data goes to Pydantic as bytes, without being parsed twice. A record of another
-form goes through `_decode_whole()`, which assumes nothing about the order of keys. Both ways give the same models.
+recognised by its first bytes, and its data is passed to Pydantic as bytes, so that it is parsed only once. Any other
+record is decoded by `_decode_whole()`, which assumes nothing about the order of keys. Both ways return the same models.
 """
 
 import json
@@ -38,8 +38,8 @@ _DATA_KEY = b',"data":'
 _MATCH_PREFIX = b'{"type":"match"'
 _DOT_SLASH_MATCH = _MATCH_PREFIX + _DATA_KEY + _DOT_SLASH_PATH
 _RECORD_END = b"}\n"
-# Only characters that JSON does not escape, so that the group is the path itself.
-# In a JSON string the quotes would have backslashes.
+# The group has only characters that JSON does not escape, so it is the path itself. Inside a JSON string, the quotes of
+# this pattern would have backslashes.
 _PATH_IN_HEAD = re.compile(rb'"path":(\{"(?:text":"(?:[^"\\]|\\.)*"|bytes":"[^"]*")\})')
 _PLAIN_BEGIN = re.compile(rb'\{"type":"begin","data":\{"path":\{"text":"([ !#-\[\]-~]*)"\}\}\}\n?')
 
@@ -52,7 +52,7 @@ class MessageDecoder:
     removed from every path (rg-facts 24).
 
     Attributes:
-        summary: rg's last message; `None` until it is decoded.
+        summary: The last message of rg; `None` until it is decoded.
     """
 
     def __init__(
@@ -87,15 +87,15 @@ class MessageDecoder:
         Raises:
             DecodeError: While iterating, if a record is malformed.
         """
-        # Framed here and not lazily, so that the chunk is not lost if the caller stops iterating.
+        # The chunk is split now and not lazily, so that it is not lost if the caller stops iterating.
         return self.decode(self._framer.feed(chunk))
 
     def close(self) -> Iterator[Record]:
-        """Return the messages of a last line without a newline; raises as `feed()` does."""
+        """Return the messages of a last line without a newline; raise what `feed()` raises."""
         return self.decode(self._framer.close())
 
     def decode(self, records: Iterable[bytes]) -> Iterator[Record]:
-        """Yield the messages of whole records, each decoded when it is taken; raises as `feed()` does."""
+        """Yield the messages of whole records, each decoded when it is taken; raise what `feed()` raises."""
         # Nearly every record is a match below `./`, so that case has the fewest possible steps.
         head, start, validate = _DOT_SLASH_MATCH, len(_DOT_SLASH_MATCH), self._validators.get(_MATCH_PREFIX)
         for record in records:
@@ -119,7 +119,7 @@ class MessageDecoder:
         return self._decode_data(validate, data, record) if validate else None
 
     def _decode_data(self, validate: Callable[[bytes], Any], data: bytes, record: bytes) -> Record | None:
-        """Decode the `data` object, cut out of the record, straight into its model."""
+        """Decode the `data` object, cut out of the record, directly into its model."""
         data = data.removesuffix(b"\n")
         if not data.endswith(b"}}"):
             return self._decode_whole(record)
@@ -159,14 +159,14 @@ class PathDecoder:
         """Return the paths that `chunk` completes.
 
         Raises:
-            DecodeError: A path is longer than `MAX_RECORD`, or Windows cannot have it.
+            DecodeError: A path is longer than `MAX_RECORD`, or is not UTF-8 on Windows.
         """
         whole, ended, self._rest = (self._rest + chunk).rpartition(b"\0")
         if len(self._rest) > MAX_RECORD:
             raise _decode_error(self._rest, f"a path longer than {MAX_RECORD} bytes")
         if not ended:
             return []
-        # All at once, because a listing may have a hundred thousand paths.
+        # All paths at once, because a listing may have a hundred thousand of them.
         return ("\0" + decode_path(whole)).replace("\0" + _DOT_SLASH, "\0").split("\0")[1:]
 
     def close(self) -> None:
@@ -182,7 +182,7 @@ class PathDecoder:
 class CountDecoder:
     """A decoder of paths, each followed by a NUL, a number and a line terminator, into counts.
 
-    The terminator depends on the search: `crlf` and `null_data` have their own.
+    The line terminator depends on the options `crlf` and `null_data`.
     """
 
     _PATH_AND_COUNT = re.compile(rb"([^\0]+)\0([0-9]{1,20})(?:\r?\n|\0)")  # rg counts in 64 bits
@@ -233,11 +233,11 @@ class CountedPathDecoder:
         self._counts = CountDecoder()
 
     def feed(self, chunk: bytes) -> list[str]:
-        """Return the paths that `chunk` completes; raises as `CountDecoder.feed()` does."""
+        """Return the paths that `chunk` completes; raise what `CountDecoder.feed()` raises."""
         return [one.path for one in self._counts.feed(chunk) if bool(one.count) is self._matching]
 
     def close(self) -> None:
-        """Check that the stream ended with a complete count; raises as `CountDecoder.close()` does."""
+        """Check that the stream ended with a complete count; raise what `CountDecoder.close()` raises."""
         self._counts.close()
 
 
@@ -256,7 +256,7 @@ def decode_path(raw: bytes, decode: Callable[[bytes], str] = os.fsdecode) -> str
     """Return a path as `os.fsdecode` returns it.
 
     Raises:
-        DecodeError: It is not UTF-8, on Windows; other systems may have such paths.
+        DecodeError: On Windows, the path is not UTF-8. Other systems allow such paths.
     """
     try:
         return decode(raw)
@@ -294,7 +294,7 @@ def path_in(head: bytes) -> str:
 
 
 def too_long_errors(dropped: Mapping[str, int]) -> tuple[PathError, ...]:
-    """Return an error for each file of which records were left out because they are too long."""
+    """Return an error for each file with records that were left out because they are too long."""
     return tuple(
         PathError(
             path=path or None,

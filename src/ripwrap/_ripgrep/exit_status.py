@@ -16,24 +16,24 @@ from ripwrap.models import PathError
 _LOGGER = logging.getLogger("ripwrap")
 
 MAX_NAMED_PATHS = 10
-"""Maximum number of paths that a log record or an error names."""
+"""Maximum number of paths in a log record or an error."""
 
 _CORRECT = HintedText("; correct ", Hint("paths", kind="correct"), " or ", Hint("cwd", kind="correct"))
 
 
 @dataclass(frozen=True)
 class Exit:
-    """Exit code and stderr of an rg that has ended.
+    """Exit code and stderr of an rg process that has ended.
 
     Attributes:
         command: Command that rg ran.
         argv: The whole command line.
-        returncode: Exit code; the negative number of a signal.
-        stderr: Stderr; one byte more than `MAX_STDERR` means that the rest was not read.
+        returncode: Exit code; if a signal ended rg, the negative number of the signal.
+        stderr: Stderr. If it is longer than `MAX_STDERR`, it was cut after one more byte.
         lingered: True if rg was killed because it did not exit after it had closed its stdout. The exit code then has
             no meaning.
         wrote: True if rg wrote anything to its stdout.
-        runs: Number of runs of rg that this exit stands for.
+        runs: Number of runs of rg whose exits are joined in this one.
     """
 
     command: Command
@@ -46,7 +46,7 @@ class Exit:
 
     @property
     def partial(self) -> bool:
-        """True if rg could not search or list some path, so that the answer may be incomplete."""
+        """True if rg could not search or list a path, so that the answer may be incomplete."""
         return self.returncode == 2
 
     @property
@@ -86,9 +86,9 @@ class Exit:
             SearchError: rg gave no answer.
         """
         # rg exits with 0 only if it listed something. `subprocess` also reports 0 if another part of the program has
-        # reaped the child (a handler of SIGCHLD), so 0 without output and with stderr is a failure. rg exits with 1
-        # only if it listed nothing, or nothing but zeros. Another program may end with 1 at any point, and so does an
-        # rg that is killed on Windows (TerminateProcess).
+        # reaped the child (a handler of SIGCHLD), so 0 with stderr and without output is a failure. rg exits with 1
+        # only if it listed nothing, or only zeros. A launcher may exit with 1 at any time, and so does an rg that is
+        # killed on Windows (TerminateProcess).
         answered = {0: self.wrote or not self.stderr, 1: not self.wrote or self.command.lists_zeros}
         if not answered.get(self.returncode) and not (self.partial and only_path_errors(self.stderr)):
             raise self.failure()
@@ -110,7 +110,7 @@ class Exit:
         raise FileNotFoundError(errno.ENOENT, HintedText(text, _CORRECT, "; the first is" if others else ""), first)
 
     def _is_missing(self, path: str) -> bool:
-        """Return whether a path does not exist, or is a broken link; false if the system does not tell."""
+        """Return whether a path does not exist, or is a broken link; false if the system refuses to tell."""
         try:
             os.stat(os.path.join(self.command.cwd, path))
         except OSError as error:
@@ -133,9 +133,9 @@ class Exit:
     @functools.cached_property
     def _path_errors(self) -> tuple[PathError, ...]:
         errors = path_errors(self.stderr)
-        if self.runs > 1:  # each has the same notes, e.g. on an ignore file
+        if self.runs > 1:  # each run repeats the same messages, e.g. about an ignore file
             errors = tuple(dict.fromkeys(errors))
-        if not self.partial:  # An `ignore_file` that cannot be read does not change the exit code; the rest are notes.
+        if not self.partial:  # rg exits without an error after an unreadable `ignore_file` or a note; drop the notes
             errors = tuple(error for error in errors if error.kind != "other")
         return tuple(map(self._mark_broken_link, errors))
 
@@ -151,13 +151,13 @@ class Exit:
 
     @functools.cached_property
     def _named(self) -> frozenset[str]:
-        """Paths of the command, as `PathError.path` has them."""
+        """Paths of the command, in the form of `PathError.path`."""
         return frozenset(path.removeprefix(os.path.join(os.curdir, "")) for path in self.command.paths)
 
     def warn(self, also: Collection[PathError] = ()) -> None:
-        """Log the paths that could not be read, and those in `also`, for consumers that get no summary."""
+        """Log the paths that could not be read, and the errors in `also`, for consumers that get no summary."""
         errors = (*self.path_errors(), *also)
-        _log(logging.WARNING, "rg could not read everything", [error for error in errors if not error.harmless])
+        _log(logging.WARNING, "rg could not read some paths", [error for error in errors if not error.harmless])
         _log(logging.INFO, "broken links", [error for error in errors if error.harmless])
 
 

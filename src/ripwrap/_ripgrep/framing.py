@@ -1,6 +1,6 @@
-r"""Split chunks into records: pure, incremental, with bounded memory.
+r"""Split chunks into records, incrementally and with bounded memory; no I/O.
 
-Records end at `b"\n"` alone. `splitlines()` would also split at U+2028 and others, which a record may contain.
+Records end only at `b"\n"`. `splitlines()` would also split at U+2028 and other characters, which a record may contain.
 """
 
 from collections import Counter
@@ -8,17 +8,17 @@ from collections.abc import Callable
 from io import BytesIO
 
 MAX_RECORD = 20 * 1024 * 1024
-"""Bytes of the longest record that is kept, without its newline (rg-facts 11)."""
+"""Maximum size of a record in bytes, without its newline; longer records are dropped (rg-facts 11)."""
 
 HEAD_BYTES = 32 * 1024
-"""Bytes at the start of a dropped line in which its path is looked for.
+"""Number of bytes at the start of a dropped line in which its path is searched.
 
 Linux allows 4,096 bytes for a path, and JSON takes up to six for each.
 """
 
 
 class Framer:
-    """A splitter of chunks into lines with their newline, without empty lines.
+    """Splitter of chunks into lines with their newline; empty lines are left out.
 
     A line that is too long is dropped and counted; the next line is read as usual.
 
@@ -30,7 +30,7 @@ class Framer:
         """Set the limit, and the function that names dropped lines.
 
         Args:
-            max_record: Bytes of the longest line that is kept.
+            max_record: Maximum size of a line in bytes; longer lines are dropped.
             name: Function that returns the name of a dropped line, given its first bytes.
         """
         self.dropped: Counter[str] = Counter()

@@ -1,7 +1,7 @@
-"""Limit how many rg run at a time for operations that collect their answer; further ones wait for a slot.
+"""Limit the number of rg processes of operations that collect their answer; further ones wait for a slot.
 
-Streams take no slot. A consumer may leave a stream half read and open another one. If each stream held a slot, two such
-consumers could wait for each other for ever. Each event loop has its own slots, because an `anyio.CapacityLimiter`
+Streams take no slot. A consumer may read a stream in part and then open another one. If each stream held a slot, two
+such consumers could wait for each other for ever. Each event loop has its own slots, because an `anyio.CapacityLimiter`
 belongs to one loop. All threads that call blocking operations share one set of slots.
 """
 
@@ -16,7 +16,7 @@ from anyio.lowlevel import RunVar
 
 
 class _Slots:
-    """Slots for threads, as `anyio.CapacityLimiter` is for tasks.
+    """Slots for threads; `anyio.CapacityLimiter` has the slots for tasks.
 
     Attributes:
         total: The number of slots.
@@ -27,7 +27,7 @@ class _Slots:
         self.reset()
 
     def reset(self) -> None:
-        """Free all slots: a forked process does not have the threads that hold them (`fork(2)` copies one thread)."""
+        """Free all slots: a forked process lacks the threads that hold them (`fork(2)` copies only one thread)."""
         self._released = threading.Condition()
         self._running = 0
         self._thread = threading.local()
@@ -39,8 +39,9 @@ class _Slots:
             self._released.notify_all()
 
     def __enter__(self) -> Self:
-        # A signal or log handler may search in a thread that already holds a slot. It shares that slot, because a wait
-        # for another one could last for ever: the thread cannot free its slot meanwhile.
+        # A signal or log handler may search in a thread that already holds a slot. The two searches share the slot. If
+        # the second one waited for another slot, it could wait for ever, because meanwhile the thread cannot free the
+        # first.
         depth = getattr(self._thread, "depth", 0)
         if not depth:
             with self._released:
@@ -65,16 +66,16 @@ if sys.platform != "win32":
 
 
 def limit_processes(number: int) -> None:
-    """Set how many rg may run at a time for calls that collect their answer, such as `grep()` and `rank()`.
+    """Set how many rg processes may run at a time for calls that collect their answer, such as `grep()`.
 
-    A further call waits for a slot, and its `timeout` begins when it has one. Each event loop has its own slots; the
-    blocking operations of all threads share another set. The new number holds from the next call on, and running
-    searches go on. A stream (`search()`, `files()`, …) takes no slot; limit how many you open.
+    If all slots are taken, a call waits for one; its `timeout` begins when it has a slot. Each event loop has its own
+    slots; the blocking operations of all threads share another set. The new number takes effect with the next call;
+    running searches continue. A stream (`search()`, `files()`, …) takes no slot; limit how many you open.
 
     The default is the number of CPUs, but at least 4.
 
     Args:
-        number: Number of rg at a time, 1 or more.
+        number: Number of rg processes at a time, 1 or more.
 
     Raises:
         ValueError: It is less than 1.

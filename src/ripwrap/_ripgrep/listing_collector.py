@@ -1,4 +1,4 @@
-"""Collect the first paths or counts of a listing, and the number of all of them: pure, no I/O."""
+"""Collect the first paths or counts of a listing, and count all of them; no I/O."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class Decoder(Protocol[ItemOut]):
 
 
 class BaseListingCollector(Generic[ItemOut]):
-    """Base of the collectors of listings, which handles the end of rg.
+    """Base class of the collectors of listings. It handles the end of rg.
 
     Attributes:
         end: Exit of rg; `None` while it runs.
@@ -47,7 +47,7 @@ class BaseListingCollector(Generic[ItemOut]):
         self._decoder.close()
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the end and its errors."""
+        """Store the exit of rg and its errors."""
         self.end, self.timed_out = end, timed_out
         self.errors = end.path_errors()
 
@@ -56,8 +56,8 @@ class ListingCollector(BaseListingCollector[Item]):
     """A collector of a listing that holds at most `2 * max_items + 1000` items.
 
     Attributes:
-        total: Number of items that are allowed.
-        counted: Sum of their counts; 0 for paths.
+        total: Number of items with an allowed path.
+        counted: Sum of the counts of these items; 0 for a listing of paths.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class ListingCollector(BaseListingCollector[Item]):
         if self._allowed is not None:
             items = [item for item in items if self._allowed(_path(item))]
         self.total += len(items)
-        if items and isinstance(items[0], FileCount):  # then all of them are
+        if items and isinstance(items[0], FileCount):  # then all items are
             self.counted += sum(item.count for item in items if isinstance(item, FileCount))
         self._items += items
         if len(self._items) > 2 * self._max_items + 1000:
@@ -99,7 +99,7 @@ class ListingCollector(BaseListingCollector[Item]):
             self._progress(self.total)
 
     def every(self) -> list[Item]:
-        """Return all items that are held, in any order."""
+        """Return all items in memory, in any order."""
         return self._items
 
     def items(self) -> list[Item]:

@@ -1,12 +1,13 @@
-r"""Extract literals that every match of a pattern must contain: pure, and only what is certain.
+r"""Extract literals that every match of a pattern certainly contains; no I/O.
 
-The syntax is that of https://docs.rs/regex. `foo.*(bar|quux)+x?` needs `foo`, and one of `bar` and `quux`. Syntax that
-this module does not parse gives no literal, and a pattern without literals has to be searched in all files.
+The syntax is that of https://docs.rs/regex. Every match of `foo.*(bar|quux)+x?` contains `foo`, and one of `bar` and
+`quux`. Syntax that this module does not parse gives no literal, and a pattern without literals has to be searched in
+all files.
 
-Literals are bytes, because rg searches the bytes of a file without a byte order mark of UTF-16 as they are. `fold()`
-folds the case of literals and files. For ASCII letters it does what rg does: the Kelvin sign (U+212A) is a `k`, and the
-long s (U+017F) an `s` (Unicode's CaseFolding.txt, status C). It does not change other characters, so they give no
-literal if case is ignored.
+Literals are bytes, because rg searches the raw bytes of a file, unless it begins with a byte order mark of UTF-16.
+`fold()` folds the case of literals and files. It folds ASCII letters as rg does; the Kelvin sign (U+212A) becomes `k`,
+and the long s (U+017F) becomes `s` (Unicode's CaseFolding.txt, status C). It does not fold other characters, so they
+are in no literal if case is ignored.
 """
 
 import re
@@ -22,7 +23,7 @@ MIN_LITERAL_BYTES = 3
 _MAX_LITERALS = 200
 _MAX_DEPTH = 50
 _UNCERTAIN_OPTIONS = ("pcre2", "encoding", "invert_match")
-"""Options with which a pattern has no literals: another syntax, another encoding, or lines that do not match."""
+"""Options with which no literals are extracted: another syntax, another encoding, or lines that do not match."""
 
 _OTHER_FOLDS = (("\u017f".encode(), b"s"), ("\u212a".encode(), b"k"))
 _CONTROLS = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
@@ -40,7 +41,7 @@ _MINIMUM = {"*": 0, "?": 0, "+": 1}
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Literals, all of which a match contains.
+    """Literals that a match contains all together.
 
     Attributes:
         parts: Literals, or alternatives.
@@ -54,7 +55,7 @@ class AnyOf:
     """Alternatives, of which a match contains at least one.
 
     Attributes:
-        parts: Literals, or combinations of several.
+        parts: Literals, or combinations of literals.
     """
 
     parts: "tuple[Required, ...]"
@@ -65,7 +66,7 @@ Required: TypeAlias = bytes | AllOf | AnyOf
 
 
 def fold(text: bytes) -> bytes:
-    """Return a text with ASCII letters, and characters that rg takes for them if it ignores case, in lower case."""
+    """Return a text with ASCII letters in lower case, including characters that rg folds to ASCII letters."""
     text = text.lower()  # `bytes.lower()` changes ASCII letters only
     for other, letter in _OTHER_FOLDS:
         text = text.replace(other, letter)
@@ -99,7 +100,7 @@ class _Flags:
 
     Attributes:
         ignore_case: True if case may be ignored.
-        unicode: True if a character stands for itself, and not for its bytes.
+        unicode: True if the pattern is matched by characters, False if by bytes.
         verbose: True if white space and comments are skipped, `(?x)`.
     """
 
@@ -108,8 +109,10 @@ class _Flags:
     verbose: bool = False
 
     def literal(self, character: str) -> bytes | None:
-        """Return the folded bytes of a character; `None` if it may match other bytes, too."""
-        if character < " " and character != "\t":  # rg treats line ends specially, and with some options other controls
+        """Return the folded bytes of a character; `None` if it may also match other bytes."""
+        if (
+            character < " " and character != "\t"
+        ):  # rg treats line ends specially, and with some options other control characters
             return None
         if character > "\x7f" and (self.ignore_case or not self.unicode or "\ud800" <= character <= "\udfff"):
             return None
@@ -118,7 +121,7 @@ class _Flags:
 
 
 class _UncertainError(Exception):
-    """Error for a pattern with wrong syntax, or syntax that this module does not parse."""
+    """Error for a pattern with invalid syntax, or with syntax that this module does not parse."""
 
 
 def _of_pattern(pattern: str, flags: _Flags, *, fixed: bool) -> Required | None:
@@ -146,8 +149,8 @@ class _Branch:
     """One branch of an alternation.
 
     Attributes:
-        run: Last characters, which follow each other in every match.
-        parts: Required literals before them.
+        run: The last characters; in every match they follow each other directly.
+        parts: Required literals before `run`.
     """
 
     run: bytes = b""
@@ -166,7 +169,7 @@ class _Branch:
                 return
         self.end_run()
         if character is not None and minimum:
-            self.run = character  # the last of them
+            self.run = character  # the last repetition
 
     def add_group(self, required: Required | None, minimum: int | None) -> None:
         """Add the literals of a group; `minimum` is as in `add()`."""
@@ -201,7 +204,7 @@ class _Group:
 
 
 class _Parser:
-    """Recursive descent over a pattern."""
+    """Recursive descent parser of patterns."""
 
     def __init__(self, pattern: str) -> None:
         self._text = pattern
@@ -211,7 +214,7 @@ class _Parser:
         """Return the literals of the pattern.
 
         Raises:
-            _UncertainError: The syntax is wrong, or not known here.
+            _UncertainError: The syntax is invalid, or this module does not parse it.
         """
         found = self._alternation(flags, 0)
         if self._at < len(self._text):
@@ -239,7 +242,7 @@ class _Parser:
         if flags.verbose:
             self._take(_VERBOSE_SPACE)
             if self._text[self._at : self._at + 1] > "\x7f":
-                raise _UncertainError  # it may be white space, too
+                raise _UncertainError  # it may be Unicode white space
         return self._text[self._at : self._at + 1]
 
     def _take(self, expression: re.Pattern[str]) -> re.Match[str]:
@@ -300,7 +303,7 @@ class _Parser:
             raise _UncertainError  # it may have white space or comments
 
     def _escape(self, flags: _Flags) -> bytes | None:
-        """Parse what follows a backslash."""
+        """Parse an escape, after its backslash."""
         character = self._text[self._at : self._at + 1]
         self._at += 1
         if character in _WIDTH_OF_CODE:
@@ -338,20 +341,22 @@ class _Parser:
             else:
                 self._at += 1
                 least = _MINIMUM[character]
-            if self._text.startswith("?", self._at):  # lazy; after white space it may be another repetition
+            if self._text.startswith(
+                "?", self._at
+            ):  # a lazy repetition; after white space, `?` may be a repetition of its own
                 self._at += 1
             minimum = least if minimum is None else min(minimum, least)
         return minimum
 
 
 def _change(flags: _Flags, changes: str) -> None:
-    """Change flags as `(?i-u)` says."""
+    """Change flags by a text such as the `i-u` in `(?i-u)`."""
     on = True
     for letter in changes:
         if letter == "-":
             on = False
         elif letter == "i":
-            flags.ignore_case |= on  # a part that respects case again gives fewer literals than it could
+            flags.ignore_case |= on  # case stays ignored after `(?-i)`, which only gives fewer literals
         elif letter == "u":
             flags.unicode = on
         elif letter == "x":

@@ -1,7 +1,7 @@
-"""Collect the records of one page of matches in path order out of rg's JSON, and count the rest: pure, no I/O.
+"""Collect the records of one page of matches, in path order, from rg's JSON, and count all matches; no I/O.
 
-rg searches files in parallel and writes them in any order (rg-facts 22); with `--sort` it uses one thread only. So the
-page is selected here: a file is kept as long as it can be on the page, and is dropped when the files before it fill the
+rg searches files in parallel and writes them in any order (rg-facts 22); with `--sort` it uses one thread only. So this
+module selects the page: a file is kept while it can be on the page, and is dropped when the files before it fill the
 page.
 """
 
@@ -24,7 +24,7 @@ class PageRequest:
         max_files: Maximum number of files.
         before: Lines of context before each match.
         after: Lines of context after each match.
-        max_count: Maximum number of matches of a file that count; `None` is no limit.
+        max_count: Maximum number of matches that are counted in a file; `None` is no limit.
     """
 
     offset: int
@@ -46,8 +46,8 @@ class Block:
 
     Attributes:
         path: Path of the file.
-        matches: Number of its matches; of those before the time limit if rg was stopped there.
-        records: First `match` and `context` records, each with True if it counts as a match.
+        matches: Number of matches in the file; if rg was stopped at its time limit, of matches until then.
+        records: First `match` and `context` records, each with True if it is counted as a match.
         end: The `end` record; empty if rg was stopped before it.
     """
 
@@ -62,16 +62,16 @@ class Block:
 class PageCollector:
     """Collector of the records of a page, which accepts files in any order and counts every match.
 
-    Only the path of a file is decoded; the first bytes of a record tell its kind. The collector holds at most three
-    times as many matches as the page has, with their context.
+    Only the path of a file is decoded; the first bytes of a record tell its kind. At most three times as many matches
+    as the page has are in memory, with their context.
 
-    With `max_count`, rg writes matches in the context after the last counted match as matches, too (rg-facts 18); here
-    they become context. Matches of a file that is not `allowed` are not counted.
+    With `max_count`, rg also writes matches in the context after the last counted match as matches (rg-facts 18); the
+    collector makes them context. Matches of a file that is not `allowed` are not counted.
 
     Attributes:
         matches: Number of matches so far.
         files: Number of files with a match so far.
-        binary: Number of these files that rg took for binary, and may have left early (rg-facts 20).
+        binary: Number of these files that rg took for binary, and may not have searched to the end (rg-facts 20).
         ended: True if rg's summary was read, so that these numbers are final.
     """
 
@@ -97,7 +97,7 @@ class PageCollector:
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records that were left out because they are too long, by path; matches among them do not count."""
+        """Number of records that were left out because they are too long, by path; their matches are not counted."""
         return self._framer.dropped
 
     @property
@@ -115,12 +115,12 @@ class PageCollector:
             self._take(record)
 
     def close(self) -> None:
-        """Process a last line without a newline; raises as `feed()` does."""
+        """Process a last line without a newline; raise what `feed()` raises."""
         for record in self._framer.close():
             self._take(record)
 
     def blocks(self) -> Sequence[Block]:
-        """Return the files of the first matches, in path order, with the unfinished one if rg was stopped."""
+        """Return the files of the first matches, in path order; if rg was stopped, also the unfinished file."""
         self._keep_block()
         return self._kept
 
@@ -137,7 +137,7 @@ class PageCollector:
             case "summary":
                 self.ended = True
             case _:
-                pass  # rg may have added a kind
+                pass  # a later rg may have added a kind
 
     def _begin(self, path: bytes) -> None:
         self._keep_block()
@@ -180,7 +180,7 @@ class PageCollector:
         self._keep_block()
 
     def _keep_block(self) -> None:
-        """Add the current file to the kept ones, and drop those that can no longer be on the page."""
+        """Add the current file to the kept files, and drop files that can no longer be on the page."""
         if self._block and self._block.matches:
             insort(self._kept, self._block, key=lambda block: path_order(block.path))
             self._held += self._block.matches
@@ -195,8 +195,8 @@ class PageCollector:
             return True
         if count < files:
             return False
-        # A page begins in the file with the match at `offset` and has `max_files` files: do the last `max_files` of
-        # these begin after the offset?
+        # A page begins in the file with the match at `offset` and has `max_files` files: so check if the last
+        # `max_files` kept files begin after the offset.
         return held - sum(block.matches for block in self._kept[count - files + 1 : count]) > self._request.offset
 
 
@@ -206,5 +206,5 @@ def path_order(path: bytes) -> bytes:
 
 
 def is_text(end: bytes) -> bool:
-    """Return whether an `end` record names no NUL byte; true without a record."""
+    """Return whether an `end` record has no offset of a NUL byte; true if there is no record."""
     return not end or b'"binary_offset":null' in end

@@ -1,6 +1,6 @@
-"""Locate the error in a pattern: map rg's caret, or PCRE2's offset, to the caller's own pattern; pure.
+"""Locate the error in a pattern: map rg's caret, or PCRE2's offset, to the caller's own pattern; no I/O.
 
-rg joins all patterns by `|`, since version 14 each in a group `(?:…)`, and its error shows the joined pattern.
+rg joins all patterns with `|`, from version 14 on each in a group `(?:…)`, and its error shows the joined pattern.
 """
 
 import re
@@ -10,14 +10,15 @@ _CARET = re.compile(r"regex parse error:\n {4}(?P<shown>.+)\n {4}(?P<before> *)\
 _PCRE2 = re.compile(r"^PCRE2: error compiling pattern at offset (?P<offset>\d{1,10})\b", re.MULTILINE)
 # An escape, a class, or a parenthesis outside of both.
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<parenthesis>[()])", re.DOTALL)
-# For these the caret points elsewhere: rg's own group closes an open one, and is closed by an unopened one.
+# For these errors the caret is at another place, because rg's own group closes the caller's open group, or is closed by
+# the caller's surplus parenthesis.
 _UNBALANCED = re.compile("(unclosed|unopened) group|(missing|unmatched) closing parenthesis")
 
 
 def find_error_position(
     text: str, patterns: Sequence[str], argv: Sequence[str], *, grouped: bool
 ) -> tuple[str | None, int | None]:
-    """Return the pattern with the error and the offset in it, in characters; `None` for a part that is not known.
+    """Return the pattern with the error, and the offset of the error in characters; each is `None` if unknown.
 
     Args:
         text: Stderr of rg.
@@ -42,7 +43,7 @@ def _error_positions(
     if caret := _CARET.search(text):
         joined, column = caret["shown"], len(caret["before"])
     elif (at := _PCRE2.search(text)) and not {"--word-regexp", "--line-regexp"} & set(argv):
-        # Not with these two options: they add text that the error does not show.
+        # Not with these two options, because they add text that the error does not show.
         joined = "|".join(f"{head}{one}{tail}" for one in patterns)
         column = len(joined.encode()[: int(at["offset"])].decode("utf-8", "ignore"))
         if len(patterns) > 1 and column >= len(joined) - len(tail):

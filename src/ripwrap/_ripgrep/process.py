@@ -6,13 +6,13 @@ Steps of a child, async or blocking:
    file cannot fill up as a pipe does (rg-facts 26), so no task has to drain it.
 2. `read()` until it returns no bytes.
 3. `wait()`, which returns the exit.
-4. Leave the context manager, also after an error in steps 2 and 3: the child is killed and reaped within
+4. Leave the context manager, even after an error in steps 2 and 3: the child is killed and reaped within
    `Settings.reap_seconds`, and its descriptors are closed.
 
 The async side polls the pipe and reads it itself, without a subprocess transport: on CPython 3.11.7, 3.12.1 and 3.13.0
 asyncio's `kill(); await wait()` never returns while stdout is unread (rg-facts 30), and a cancelled
 `create_subprocess_exec` can lose its child (rg-facts 32). So spawning has no `await`, and a generator that is suspended
-at a `yield` holds descriptors only.
+at a `yield` holds only descriptors.
 """
 
 import errno
@@ -59,13 +59,15 @@ from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, S
 _LOGGER = logging.getLogger("ripwrap")
 
 READ_BYTES = 64 * 1024
-"""Bytes of one read; other tasks run between two reads."""
+"""Maximum number of bytes of one read; other tasks run between reads."""
 
 EXIT_GRACE_SECONDS = 1.0
 """Seconds for rg to exit by itself after it has closed its stdout."""
 
 SHORT_COMMAND = 8000
-"""Characters of a command line that fits on every system. A shorter one is not measured, which takes time."""
+"""Number of characters that a command line may have on every system. Shorter command lines are not measured, to save
+time.
+"""
 
 MAX_COMMAND = 32_767 if os.name == "nt" else 2 * 1024 * 1024
 """Maximum size of a command line: characters on Windows (CreateProcess), bytes with the environment on POSIX.
@@ -75,7 +77,7 @@ allows 1 MiB.
 """
 
 SPARE_COMMAND = 1024 if os.name == "nt" else 16 * 1024
-"""Part of it that is kept free for the path of rg, and for arguments that a launcher script adds."""
+"""Part of `MAX_COMMAND` that is kept free for the path of rg, and for arguments that a launcher script adds."""
 
 
 @dataclass(slots=True)
@@ -83,10 +85,10 @@ class Settings:
     """Settings of all children, which tests change.
 
     Attributes:
-        can_await_pipes: True if event loops can wait for a pipe. On Windows they cannot; there a thread waits.
-        stall_seconds: Seconds of silence after which stderr is read: an rg that could not start a thread may hang
-            (rg-facts 8).
-        reap_seconds: Seconds for a killed rg to end; only one in uninterruptible sleep needs more (rg-facts 33).
+        can_await_pipes: True if event loops can wait for a pipe. On Windows they cannot, so a thread waits.
+        stall_seconds: Seconds without output after which stderr is read, because an rg that could not start a thread
+            may hang (rg-facts 8).
+        reap_seconds: Seconds for a killed rg to end; only a process in uninterruptible sleep needs more (rg-facts 33).
     """
 
     can_await_pipes: bool = os.name == "posix"
@@ -100,7 +102,7 @@ _CWD = Hint("cwd", kind="correct")
 
 
 def check_cwd(cwd: str) -> None:
-    """Raise if `cwd` is not a directory: the operating system would report that as a missing rg (rg-facts 7)."""
+    """Raise if `cwd` is not a directory: otherwise the operating system would report a missing rg (rg-facts 7)."""
     if cwd and not os.path.isabs(cwd):  # `Command` makes it absolute unless the current directory is gone
         raise FileNotFoundError(
             errno.ENOENT, HintedText("the current directory is gone; pass another one as ", Hint("cwd")), cwd
@@ -116,7 +118,7 @@ def check_cwd(cwd: str) -> None:
 
 
 def split(command: Command) -> Sequence[Command]:
-    """Split the paths over several commands if one command line cannot hold them; else return the command alone."""
+    """Split the paths into several commands if one command line cannot hold them; otherwise return only the command."""
     if sum(map(len, command.arguments)) < SHORT_COMMAND:
         return (command,)
     return tuple(command.batches(_room(), _cost))
@@ -169,8 +171,8 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
     """Kill rg if it runs, close its files, and wait at most `seconds` for its end."""
     kill(popen)
     stderr.close()
-    # On Windows a thread may still wait for output. Do not close its descriptor before it sees the end of the file: the
-    # system could give the same number to another file.
+    # On Windows a thread may still wait for output. Do not close its descriptor before the thread sees the end of the
+    # file, because the system could give the same number to another file.
     if waiting.acquire(timeout=seconds):
         stdout.close()
         waiting.release()
@@ -179,7 +181,7 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
 
 
 def _has_event_loop() -> bool:
-    """Return whether an event loop runs; none does if the garbage collector closes a generator after its loop."""
+    """Return whether an event loop runs; the garbage collector may close a generator after the end of its loop."""
     try:
         anyio.current_time()
     except (RuntimeError, ImportError):  # ImportError when the interpreter exits
@@ -189,7 +191,7 @@ def _has_event_loop() -> bool:
 
 async def parse_stderr(end: Exit) -> None:
     """Parse the errors in stderr, so that `end` has them; in a worker thread if there are many."""
-    if len(end.stderr) > READ_BYTES:  # parsing takes long, and calls `stat()` for every missing path
+    if len(end.stderr) > READ_BYTES:  # parsing then takes long, and calls `stat()` for every missing path
         await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
 
 
@@ -208,7 +210,8 @@ class _Child:
             with defer_interrupts():
                 self._popen = _start(self._argv, command.cwd, self._stderr)
                 self._stdout = cast("IO[bytes]", self._popen.stdout)
-                # At garbage collection and interpreter exit, for a generator that is never closed (rg-facts 31).
+                # The finalizer runs at garbage collection or interpreter exit, if a generator is never closed (rg-facts
+                # 31).
                 held = (self._popen, self._stdout, self._stderr, self._waiting)
                 clean_up = self._finalizer = weakref.finalize(self, _destroy, *held, SETTINGS.reap_seconds)
         except BaseException:
@@ -234,12 +237,12 @@ class _Child:
         return chunk
 
     def _has_stalled(self, *, whole: bool) -> bool:
-        """Return whether to stop waiting for a silent stdout; called after `stall_seconds` of silence.
+        """Return whether to stop waiting for stdout; called after `stall_seconds` without output.
 
-        - rg has ended, and `whole` or its exit code says that nothing follows, but another process holds the pipe open,
-          such as a child of a launcher: stop.
+        - rg has ended, and `whole` or its exit code says that nothing follows, but another process (such as a child of
+        a launcher) holds the pipe open: stop.
         - rg could not start a thread and waits for it for ever (rg-facts 8): kill rg, which ends stdout.
-        - rg is still searching: go on.
+        - rg is still searching: continue.
         """
         returncode = peek(self._popen)
         if returncode is not None and (whole or returncode):
@@ -253,7 +256,7 @@ class _Child:
 
 
 class AsyncChild(_Child):
-    """A running rg for a task, on asyncio and trio."""
+    """A running rg process for a task, on asyncio and trio."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -274,7 +277,8 @@ class AsyncChild(_Child):
 
     async def wait(self) -> Exit:
         """Return rg's exit once stdout has ended; an rg that does not exit is killed."""
-        # A Ctrl-C ends rg and cancels the task: deliver the cancellation first, not rg's exit code (rg-facts 35).
+        # Ctrl-C ends rg and cancels the task. Raise the cancellation before rg's exit code is interpreted (rg-facts
+        # 35).
         await anyio.lowlevel.checkpoint()
         returncode = await self._wait_for_exit(EXIT_GRACE_SECONDS)
         if lingers := returncode is None:
@@ -320,7 +324,7 @@ class AsyncChild(_Child):
 
 
 class BlockingChild(_Child):
-    """A running rg for a thread; killed `timeout` seconds after `begun`, on the clock of `time.monotonic()`.
+    """A running rg process for a thread; killed `timeout` seconds after `begun`, on the clock of `time.monotonic()`.
 
     Attributes:
         timed_out: True if it was killed at its time limit.
@@ -336,7 +340,7 @@ class BlockingChild(_Child):
         return self
 
     def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of stdout; empty at its end, or if the timeout is over and no more bytes are ready.
+        """Return the next bytes of stdout; empty at its end, or if the time is over and no more bytes are ready.
 
         Args:
             whole: True if rg has written its last message, so that nothing follows once rg has exited.

@@ -1,4 +1,4 @@
-"""Collect matches round robin out of rg's JSON, the first of every file, then the second of each: pure, no I/O."""
+"""Collect matches from rg's JSON in rotation: the first match of every file, then the second of every file; no I/O."""
 
 from bisect import insort
 from collections.abc import Callable, Sequence
@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from ripwrap._ripgrep.page_collector import Block, PageCollector, PageRequest, path_order
 
 MAX_NAMED_FILES = 1000
-"""Maximum number of files with a match that are named, in path order; further ones are only counted."""
+"""Maximum number of files with a match that are named, in path order; other files are only counted."""
 
 
 class RoundRobinCollector(PageCollector):
-    """Collector of a page of matches in round-robin order, and of the names of the files with a match.
+    """Collector of a page of matches in rotation, and of the names of the files with a match.
 
-    It holds at most three times as many matches as the page has, with their context. If `max_files` is less than
-    `max_matches`, it holds that many for each file.
+    At most three times as many matches as the page has are in memory, with their context; if `max_files` is less than
+    `max_matches`, so many for each file.
     """
 
     def __init__(self, request: PageRequest, allowed: Callable[[bytes], bool] | None = None) -> None:
         super().__init__(request, allowed)
         self._path: bytes | None = None
         self._named: list[tuple[bytes, int]] = []
-        self._max_page_files = min(request.max_files, request.end)  # how many files can have a match on the page
+        self._max_page_files = min(request.max_files, request.end)  # maximum number of files with a match on the page
         self._trim_above = 2 * request.end
         self._max_named = min(request.max_files, max(MAX_NAMED_FILES, request.end))
 
@@ -58,10 +58,10 @@ class RoundRobinCollector(PageCollector):
         del self._named[self._max_named :]
 
     def _trim(self) -> None:
-        """Drop records after the largest share that each file can have in the end."""
+        """Drop the records that cannot be in the largest share of the page that each file can get."""
         counts = [block.matches for block in self._kept]
         if self._request.max_files < self._request.end:
-            # A later file may replace one with many matches, and then the shares of the others grow again.
+            # A later file may replace a file with many matches, and then the shares of the other files grow.
             most = self._request.end - len(counts) + 1
             shared = [min(count, most) for count in counts]
         else:
@@ -73,7 +73,7 @@ class RoundRobinCollector(PageCollector):
 
 
 def shares(counts: Sequence[int], wanted: int) -> list[int]:
-    """Return how many items each file gives if `wanted` are taken round robin: the first of each, then the second.
+    """Return the number of items of each file if `wanted` are taken in rotation: the first of each, then the second.
 
     Args:
         counts: Number of items of each file, in order.
@@ -100,7 +100,7 @@ def shares(counts: Sequence[int], wanted: int) -> list[int]:
 
 
 def _shorten(block: Block, matches: int, after: int) -> None:
-    """Keep the records of the first matches, and the context behind the last of them."""
+    """Keep the records of the first matches, and the context after the last of them."""
     left, behind = matches, after
     for place, (is_match, _) in enumerate(block.records):
         if left:

@@ -1,4 +1,4 @@
-"""Run rg to its end, or to its time limit, and collect its output: for tasks that await and threads that block.
+"""Run rg to its end or time limit, and collect its output, for tasks that await and threads that block.
 
 An operation is a coroutine that is passed a `Runner` and awaits its methods. `AsyncRunner` suspends it as any coroutine
 does. The methods of `BlockingRunner` block and never suspend, so `run_blocking()` has the result after one `send()`
@@ -47,7 +47,7 @@ class Collector(Protocol):
         ...
 
     def end_run(self, end: Exit) -> None:
-        """Process the end of an rg that was not stopped; raise if it failed. Another rg may follow."""
+        """Process the end of a run that was not stopped; raise if rg failed. Another run may follow."""
         ...
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
@@ -55,7 +55,7 @@ class Collector(Protocol):
 
         Args:
             end: Combined exit of all runs that were started.
-            timed_out: True if the last of them was stopped at the time limit.
+            timed_out: True if the last run was stopped at the time limit.
         """
         ...
 
@@ -72,7 +72,7 @@ class Step(Generic[C]):
     Attributes:
         command: Command of rg.
         collector: Function that makes the collector of the output; called again if rg has to be started again.
-        timeout: Seconds after which rg is stopped, counted from when it has its slot; `None` is no limit.
+        timeout: Seconds after which rg is stopped, from the moment when it has its slot; `None` is no limit.
         then: Further commands of the same search, for other paths.
     """
 
@@ -83,7 +83,7 @@ class Step(Generic[C]):
 
 
 class Runner(Protocol):
-    """Runs the slow parts of an operation: rg, blocking calls and requests."""
+    """Object that runs the slow parts of an operation: rg, blocking calls and requests."""
 
     async def collect(self, step: Step[C]) -> C:
         """Run rg and return the collector of its output.
@@ -97,7 +97,7 @@ class Runner(Protocol):
 
         Args:
             work: Function to call. It ends early when `CANCELLED` is set.
-            seconds: Time limit, with the wait for `lock`, after which `CANCELLED` is set; `None` is no limit.
+            seconds: Time limit, including the wait for `lock`, after which `CANCELLED` is set; `None` is no limit.
             lock: Function that returns the lock to hold during the call. Tasks that wait for it take no thread.
 
         Raises:
@@ -157,7 +157,7 @@ class BlockingRunner:
     """Runner for threads: its methods are coroutines that block the thread and never suspend."""
 
     def __init__(self, rg: Rg, *, timeout: float | None = None) -> None:
-        """Set which rg to run, and the time limit for installing a missing one (`None` is two minutes)."""
+        """Set the rg to run, and the seconds for installing rg if there is none (`None` is two minutes)."""
         self._rg = rg
         self._install_timeout = timeout
 
@@ -181,10 +181,10 @@ class BlockingRunner:
 
     async def wait(self, work: Callable[[], Awaitable[T]], *, seconds: float | None = None) -> T:
         """Await in a new event loop; see `Runner`."""
-        from anyio.from_thread import start_blocking_portal  # only then: three milliseconds
+        from anyio.from_thread import start_blocking_portal  # late: it takes three milliseconds
 
-        # The loop runs in another thread, because this one may already have a loop. An exception here, such as Ctrl-C,
-        # cancels it.
+        # The loop runs in another thread, because this thread may already have a loop. An exception here, such as
+        # Ctrl-C, cancels the work in it.
         with start_blocking_portal() as portal:
             return portal.call(_wait, work, seconds)
 
@@ -250,7 +250,7 @@ class DeadlineRunner:
 
     @contextmanager
     def _named(self) -> Generator[None]:
-        """Replace a `TimeoutError` after the deadline, which names the limit of a step, by one for the whole limit."""
+        """Replace a `TimeoutError` about the limit of a step, after the deadline, by one about the whole limit."""
         try:
             yield
         except TimeoutError as error:

@@ -1,7 +1,7 @@
-"""Convert rg's stderr to errors: pure. The messages of rg 13, 14 and 15 are listed in rg-facts 29.
+"""Convert rg's stderr to errors; no I/O. The messages of rg 13, 14 and 15 are listed in rg-facts 29.
 
 Two kinds of line matter: the reason why there is no answer (a pattern, glob or type that does not parse), and one line
-for each path that could not be read while the search went on.
+for each path that could not be read, while the search continued.
 """
 
 import difflib
@@ -24,7 +24,7 @@ from ripwrap.errors import (
 from ripwrap.models import PathError, PathErrorKind
 
 MAX_STDERR = 1024 * 1024
-"""Bytes of stderr that are read; rg may write a line for each file."""
+"""Maximum number of bytes of stderr that are read; rg may write a line for each file."""
 
 _PREFIX = re.compile(rb"^rg: ", re.MULTILINE)
 _OS_ERROR = re.compile(
@@ -65,8 +65,8 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
         ),
     ),
     (
-        # rg writes this alone, or in its report of both engines (`engine="auto"`); there it is the reason only for
-        # look-around and backreferences.
+        # rg writes only this message, or includes it in its report about both engines (`engine="auto"`). In that report
+        # it is the reason only for look-around and backreferences.
         r"\APCRE2 is not available|^error: (look-around|backreferences)[\s\S]+^PCRE2 is not available",
         CapabilityError,
         HintedText("Search without PCRE2, or use an rg that has it: ", _INSTALL_RG, "."),
@@ -141,7 +141,7 @@ _FAILURES: tuple[tuple[str, type[SearchError], str], ...] = (
 )
 
 _RG_ADVICE = re.compile(r"\n+Consider enabling [^\n]+\n[^\n]+")
-"""Advice of rg in two lines, about its own flags; the hint repeats it."""
+"""Two lines of advice about rg's own flags; the hint replaces it."""
 
 _UNKNOWN_TYPE = re.compile(r"^unrecognized file type: (?P<name>.*)", re.MULTILINE)
 _PANIC = re.compile(_NO_THREAD.encode(), re.MULTILINE)
@@ -166,7 +166,8 @@ def failure(
         types: File types that rg knows; empty if they are not known.
         lingered: True if rg was killed because it did not exit by itself.
     """
-    # With `--sortr` rg lists all files first, so errors about paths may come before the reason: leave them out.
+    # With `--sortr`, rg lists all files first, so errors about paths may come before the reason; leave out errors about
+    # paths.
     reason = b"\n".join(_not_of_paths(stderr)) or _PREFIX.sub(b"", stderr)
     text = reason.decode("utf-8", "replace").strip()
     kind, hint = _classify(text)
@@ -219,20 +220,21 @@ def path_errors(stderr: bytes) -> tuple[PathError, ...]:
 
 
 def path_error(path: str, error: OSError) -> PathError:
-    """Return the error that rg would report for a path with this error of the system."""
+    """Return the error that rg would report for a path and this error of the system."""
     number = getattr(error, "winerror", None) or error.errno or 0
     return PathError(path=path, kind=kind_of_error(number), message=f"{error.strerror} (os error {number})")
 
 
 def kind_of_error(number: int, *, windows: bool = IS_WINDOWS) -> PathErrorKind:
-    """Return the kind of the system's error of this number."""
+    """Return the kind of error for an error number of the system."""
     return (_WINDOWS_KINDS if windows else _POSIX_KINDS).get(number, "other")
 
 
 def only_path_errors(stderr: bytes) -> bool:
     """Return whether every line is about a path that could not be read, so that the rest of the answer is valid.
 
-    An incomplete line is not such a line: rg writes one if the disk is full, and then its answer is incomplete.
+    An incomplete last line does not count as such a line: rg writes one if the disk is full, and then its answer is
+    incomplete.
     """
     if len(stderr) <= MAX_STDERR and not stderr.endswith(b"\n"):
         return False
@@ -241,12 +243,12 @@ def only_path_errors(stderr: bytes) -> bool:
 
 
 def _not_of_paths(stderr: bytes) -> Iterator[bytes]:
-    """Return rg's messages without those about paths, because a path may have text that looks like another error."""
+    """Return rg's messages except those about paths, because a path may look like another error."""
     return (line for line in _lines(stderr) if not (_OS_ERROR.match(line) or _LOOP.match(line)))
 
 
 def _lines(stderr: bytes) -> Iterator[bytes]:
-    """Yield rg's messages, each a line. From rg 14 on each begins with `rg: `, so a path in it may have newlines."""
+    """Yield rg's messages. From rg 14 on, each message begins with `rg: `, so that a path in it may have newlines."""
     if len(stderr) > MAX_STDERR:
         stderr = stderr[: stderr.rfind(b"\n") + 1]
     pieces = _PREFIX.split(stderr) if _PREFIX.match(stderr) else stderr.split(b"\n")
@@ -269,6 +271,6 @@ def _path_error(line: bytes) -> PathError:
 def _path(raw: bytes) -> str:
     try:
         path = os.fsdecode(raw)
-    except UnicodeDecodeError:  # Windows; rg writes UTF-8 there
+    except UnicodeDecodeError:  # on Windows, where rg writes UTF-8
         path = raw.decode("utf-8", "replace")
     return path.removeprefix(f".{os.sep}")

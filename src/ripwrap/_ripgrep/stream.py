@@ -1,7 +1,7 @@
-"""Run rg and yield its answer: one async and one blocking loop, which feed the child's bytes to an `Answer`.
+"""Run rg and yield its answer: one async and one blocking loop, which pass rg's output to an `Answer`.
 
 Operations differ in their answers. Only this module, `runner` and `process` have separate code for async and blocking.
-There are two loops because a bridge between async and blocking takes 43 µs a record, and a loop 1 µs.
+There are two loops because a bridge between async and blocking code takes 43 µs per record, and a loop 1 µs.
 """
 
 import functools
@@ -25,7 +25,7 @@ from ripwrap.errors import BinaryError, CapabilityError, Hint, HintedText, Searc
 
 _LOGGER = logging.getLogger("ripwrap")
 SUGGESTION_SECONDS = 2.0
-"""Seconds for listing the file types that the text of an error suggests."""
+"""Seconds for listing the file types from which an error makes suggestions."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -35,7 +35,7 @@ class Answer(Protocol[T_co]):
     """Converter of rg's bytes to items, for both loops below.
 
     Attributes:
-        full: True if no more items are wanted.
+        full: True if the limit of items is reached.
         ended: True if rg is known to have written its last message.
     """
 
@@ -51,16 +51,16 @@ class Answer(Protocol[T_co]):
         ...
 
     def end_run(self, end: Exit) -> Iterator[T_co]:
-        """Yield the items that are known only when an rg has ended; raise if it failed. Another rg may follow."""
+        """Yield the items that are known only at the end of a run; raise if rg failed. Another run may follow."""
         ...
 
     def finish(self, end: Exit) -> Iterator[T_co]:
-        """Yield the items that are known only at the end of the last rg; `end` joins the exits of all runs."""
+        """Yield the items that are known only at the end of the last run; `end` joins the exits of all runs."""
         ...
 
 
 class Runs:
-    """Runs of rg for one search, one after another: a single one, unless its paths need several command lines.
+    """Runs of rg for one search, one after another; only one unless the paths need several command lines.
 
     Attributes:
         pending: Commands that are still to run.
@@ -81,12 +81,12 @@ class Runs:
         if ordered and len(self._commands) > 1 and command.sorts_all:
             raise _order_error(command, len(self._commands))
         self.pending = deque(self._commands)
-        self._ends: list[Exit] = []  # at most one, of all together: each may have a MiB of stderr
+        self._ends: list[Exit] = []  # at most one, which joins all exits, because each may have a MiB of stderr
         self._single_threaded = False
 
     @property
     def end(self) -> Exit:
-        """Joined exit of the runs that have ended, of which there must be at least one."""
+        """Joined exit of all runs that have ended; there must be at least one."""
         return self._ends[0]
 
     def add(self, end: Exit) -> None:
@@ -101,7 +101,7 @@ class Runs:
 
         Args:
             end: Exit of the last run.
-            everything: True to run all commands again, and not only the pending ones.
+            everything: True to run all commands again, not only the pending ones.
         """
         if self._single_threaded or not end.out_of_threads:
             return False
@@ -149,7 +149,7 @@ async def stream(command: Command, answer: Answer[T], rg: Rg) -> AsyncGenerator[
 
 
 def stream_blocking(command: Command, answer: Answer[T], rg: Rg, timeout: float | None) -> Generator[T]:
-    """Do what `stream()` does, blocking.
+    """Run rg and yield its answer, blocking; see `stream()`.
 
     Raises:
         TimeoutError: rg ran for longer than `timeout` seconds; the items until then were yielded.
@@ -193,7 +193,7 @@ def _order_error(command: Command, lines: int) -> SearchError:
 
 
 def _last_items(answer: Answer[T], end: Exit, runs: Runs) -> Iterator[T]:
-    """Yield the items that are known at the end of a run, and those at the end of all; raise if rg failed."""
+    """Yield the items that are known at the end of a run, and at the end of all runs; raise if rg failed."""
     yield from answer.end_run(end)
     if not runs.pending:
         runs.end.check_paths()
@@ -201,7 +201,7 @@ def _last_items(answer: Answer[T], end: Exit, runs: Runs) -> Iterator[T]:
 
 
 async def find_usable_rg(command: Command, rg: Rg) -> RgBinary:
-    """Return an rg that can run the command; raises as `stream()` does."""
+    """Return an rg that can run the command; raise what `stream()` raises."""
     check_cwd(command.cwd)
     binary = await resolve(rg)
     if command.needs:
@@ -210,7 +210,7 @@ async def find_usable_rg(command: Command, rg: Rg) -> RgBinary:
 
 
 def find_usable_rg_blocking(command: Command, rg: Rg, timeout: float | None) -> RgBinary:
-    """Do what `find_usable_rg()` does, blocking; raise `TimeoutError` if installing rg takes over `timeout` seconds."""
+    """Return an rg that can run the command, blocking; raise `TimeoutError` if installing rg takes too long."""
     check_cwd(command.cwd)
     begun = time.monotonic()
     try:
@@ -234,7 +234,7 @@ async def with_suggestions(end: Exit, binary: RgBinary) -> SearchError:
 
 
 def with_suggestions_blocking(end: Exit, binary: RgBinary) -> SearchError:
-    """Do what `with_suggestions()` does, blocking."""
+    """Return the error for an unknown type, blocking; see `with_suggestions()`."""
     types: FileTypes = {}
     with suppress(SearchError, TimeoutError):
         types = known_types_blocking(end.command.types(), binary, SUGGESTION_SECONDS)
@@ -251,7 +251,7 @@ async def known_types(command: Command, rg: Rg) -> FileTypes:
 
 
 def known_types_blocking(command: Command, rg: Rg, timeout: float | None = None) -> FileTypes:
-    """Do what `known_types()` does, blocking; raises `TimeoutError` after `timeout` seconds."""
+    """Return the file types that rg knows, blocking; raise `TimeoutError` after `timeout` seconds."""
     begun = time.monotonic()
     with BlockingChild(find(rg, timeout=timeout), command, timeout, begun) as child:
         return _types(list(iter(child.read, b"")), child.wait())

@@ -1,4 +1,4 @@
-"""Count the words of each file in rg's output of matched text: pure, no I/O."""
+"""Count the words of each file in rg's output of matched text; no I/O."""
 
 import os
 import re
@@ -17,21 +17,22 @@ MAX_FILES_PER_WORD = 5_000
 """Maximum number of files with the same word whose counts are kept."""
 
 _DOT = b"." + os.fsencode(os.sep)
-# rg writes this to stdout for a binary file that it was given by name, and for one that it left at a NUL byte.
+# rg writes this to stdout for a binary file that the command line names, and for a file in which it stopped at a NUL
+# byte.
 _REMARK = re.compile(
     rb"[^\0]*?: (?:WARNING: stopped searching )?binary file (?:after match|matches) \(found [^\n]*\)\n\n?"
 )
 
 
 class TermCounts:
-    """A collector of the output of `words_command()`, with bounded memory.
+    """Collector of the output of `words_command()`, with bounded memory.
 
-    Only counts are held, for each word those of at most `max_files` files: files with more different words first, then
-    files with more hits. The result does not depend on the order in which rg finds the files.
+    Only counts are in memory: for each word, those of at most `max_files` files. Files with more different words come
+    first, then files with more matches. The result does not depend on the order in which rg finds the files.
 
     Attributes:
-        files: Number of hits of each word in each file that is held.
-        having: Number of files that have each word, with files that are no longer held.
+        files: Number of matches of each word in each file that is in memory.
+        having: Number of files that have each word, including files that are no longer in memory.
         total: Number of files that have any of the words.
         end: Exit of rg; `None` while it runs.
         ended: Always false, because the output has no last message.
@@ -41,7 +42,7 @@ class TermCounts:
         """Set the bounds of the counts.
 
         Args:
-            words: Function that returns the words for which a hit counts.
+            words: Function that returns the words that a matched text counts for.
             timeout: Time limit of rg in seconds, for the text of an error.
             max_files: Maximum number of files with the same word whose counts are kept.
         """
@@ -118,7 +119,7 @@ class TermCounts:
     def _close_file(self) -> None:
         path = _REMARK.sub(b"", self._path or b"").removeprefix(_DOT)
         counts: dict[str, int] = {}
-        del self._counts[b""]  # from the boundary of two chunks
+        del self._counts[b""]  # empty text between two chunks
         for hit, number in self._counts.items():
             words = self._known.get(hit)
             if words is None:
@@ -136,7 +137,7 @@ class TermCounts:
                 self._trim_above = 2 * max(len(self.files), self._max_files)
 
     def _trim(self) -> None:
-        """Keep the first `max_files` files of each word; a later file cannot bring back one that is dropped."""
+        """Keep the first `max_files` files of each word; a dropped file can never come back."""
         order = sorted(self.files, key=lambda path: (-len(self.files[path]), -sum(self.files[path].values()), path))
         before: Counter[str] = Counter()
         kept: dict[str, dict[str, int]] = {}

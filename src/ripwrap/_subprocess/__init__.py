@@ -1,4 +1,4 @@
-"""Start, kill and reap a child process together with everything that it starts."""
+"""Start, kill and reap a child process together with all processes that it starts."""
 
 import os
 import signal
@@ -71,10 +71,10 @@ def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cw
 
 @contextmanager
 def defer_interrupts() -> Generator[None]:
-    """Deliver a Ctrl-C only after the block, which starts a child and makes sure that it is ended.
+    """Deliver Ctrl-C only after the block, which starts a child and makes sure that the child will be ended.
 
     `subprocess` loses a child if Ctrl-C comes after its start and before `Popen()` returns
-    (docs/explanation/guarantees.md). Only the main thread gets a Ctrl-C, and only if Python handles the signal.
+    (docs/explanation/guarantees.md). Only the main thread receives Ctrl-C, and only if Python handles the signal.
     """
     handler = signal.getsignal(signal.SIGINT)
     waiting: list[tuple[int, FrameType | None]] = []
@@ -107,10 +107,10 @@ def open_temporary_file() -> IO[bytes]:
 
 
 def reap(popen: Popen) -> int | None:
-    """Reap a child that has ended and return its exit code; return `None` if it runs.
+    """Reap a child that has ended and return its exit code; return `None` if the child still runs.
 
-    The processes that it has started are killed first, because reaping frees the id of the group on POSIX. They are
-    left running if `peek()` cannot see the end of the child without reaping it.
+    The processes that the child started are killed first, because on POSIX reaping frees the id of the process group.
+    They keep running if `peek()` cannot see the end of the child without reaping it.
     """
     if peek(popen) is None:
         return None
@@ -119,7 +119,7 @@ def reap(popen: Popen) -> int | None:
 
 
 def wait_for_exit(popen: Popen, seconds: float) -> int | None:
-    """Block until a child has ended and return its exit code, or `None` if it runs after `seconds`."""
+    """Block until a child has ended and return its exit code, or `None` if it still runs after `seconds`."""
     for pause in poll_intervals(seconds):
         if (returncode := reap(popen)) is not None:
             return returncode

@@ -18,7 +18,7 @@ KILLED_RETURNCODE = -signal.SIGKILL
 """Exit code of a child after `kill()`."""
 
 PIPE_BYTES = 256 * 1024
-"""Capacity of a pipe on Linux, in bytes; all pipes of a user together may have 64 MiB (pipe(7))."""
+"""Capacity of a pipe on Linux, in bytes; all pipes of a user may have 64 MiB in total (pipe(7))."""
 
 
 def start(
@@ -32,7 +32,7 @@ def start(
 ) -> Popen:
     """Start a program in a process group of its own.
 
-    The group is killed with the program, so a launcher's rg ends, too; and Ctrl-C reaches none of them directly
+    The whole group is killed, so an rg that a launcher started ends, too. A terminal's Ctrl-C does not reach the group
     (rg-facts 35).
 
     Raises:
@@ -49,13 +49,13 @@ def widen_pipe(pipe: IO[bytes]) -> None:
     if sys.platform == "linux":
         import fcntl
 
-        with suppress(OSError):  # the user's limit is reached
+        with suppress(OSError):  # the user's limit for all pipes is reached
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def peek(popen: Popen) -> int | None:
-    """Return the exit code, or `None` for a running child, without reaping it where the system can do that."""
-    if popen.returncode is None and hasattr(os, "waitid"):  # macOS has it from Python 3.13 on
+    """Return the exit code, or `None` for a running child; do not reap the child if the system allows that."""
+    if popen.returncode is None and hasattr(os, "waitid"):  # on macOS from Python 3.13 on
         with suppress(ChildProcessError):
             ended = os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is None:
@@ -65,7 +65,7 @@ def peek(popen: Popen) -> int | None:
 
 
 def kill(popen: Popen) -> None:
-    """Kill a child and its group, unless it was reaped: its id may then belong to another process."""
+    """Kill a child and its group, unless it was reaped, because then its id may belong to another process."""
     peek(popen)
     if popen.returncode is None:
         # PermissionError: a group of zombies on macOS, or this program has changed its user.
@@ -90,5 +90,5 @@ def _poll(pipe: IO[bytes], seconds: float) -> int:
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:
-    """Return the first bytes of a file that a child writes; leave the offset, which the child shares, unchanged."""
+    """Return the first bytes of a file that a child writes, without changing the offset, which the child shares."""
     return os.pread(file.fileno(), size, 0)

@@ -1,7 +1,7 @@
-"""Processes on Windows: a child and the processes that it starts are in a job, which ends when this process ends.
+"""Processes on Windows: a child and the processes that it starts are in a job, which Windows ends with this process.
 
-A job object (https://learn.microsoft.com/windows/win32/procthread/job-objects) is the counterpart of a process
-group. The child starts suspended, because a process that it starts before it joins the job would stay outside the job.
+A job object (https://learn.microsoft.com/windows/win32/procthread/job-objects) is the counterpart of a process group.
+The child starts suspended, because a process that the child starts before it joins the job would stay outside the job.
 """
 
 import ctypes
@@ -30,7 +30,8 @@ KILLED_RETURNCODE: Final = 0x52495057
 """Exit code of a child after `kill()`: a number that no program chooses (rg ends with 0, 1 or 2)."""
 
 PIPE_BYTES: Final = 256 * 1024
-"""Capacity of a pipe, in bytes. With Windows' 4 KiB the writer would stop at each pause of the reader."""
+"""Capacity of a pipe, in bytes. With the 4 KiB of Windows' default, the writer would stop whenever the reader pauses.
+"""
 
 _CREATE_SUSPENDED: Final = 0x4
 _PROCESS_TERMINATE, _PROCESS_SET_QUOTA, _PROCESS_SUSPEND_RESUME = 0x1, 0x100, 0x800
@@ -90,7 +91,7 @@ def _error() -> OSError:
 
 
 class Job:
-    """A job object; when it is closed or collected, or this process ends, Windows kills the processes in it."""
+    """Job object. When it is closed or garbage collected, or this process ends, Windows kills the processes in it."""
 
     def __init__(self) -> None:
         """Create an empty job.
@@ -102,7 +103,7 @@ class Job:
         if not self._handle:
             raise _error()
         self.close = weakref.finalize(self, _KERNEL.CloseHandle, self._handle)
-        self.close.atexit = False  # Windows closes it; until then a thread may still use the handle
+        self.close.atexit = False  # Windows closes the handle at exit; until then a thread may still use it
         limits = _Limits(flags=_LIMIT_KILL_ON_JOB_CLOSE)
         size = ctypes.sizeof(limits)
         if not _KERNEL.SetInformationJobObject(self._handle, _EXTENDED_LIMIT_INFORMATION, ctypes.byref(limits), size):
@@ -153,7 +154,7 @@ class Popen(subprocess.Popen[bytes]):
     """A child process.
 
     Attributes:
-        job: The job of the child; `None` if Windows refused it, and only the child itself can be killed.
+        job: The job of the child; `None` if Windows refused one. Then only the child itself can be killed.
     """
 
     job: Job | None = None
@@ -171,8 +172,8 @@ def start(
 ) -> Popen:
     """Start a program without a window, in a job of its own, with a wide pipe for its output.
 
-    Windows refuses a job to a process in a job that restricts the user interface. The program then runs without a job,
-    which is logged: `kill()` ends the program, but not the processes that it has started.
+    Windows refuses to make a job for a process in a job that restricts the user interface. The program then runs
+    without a job: `kill()` ends the program, but not the processes that it started. This is logged.
 
     Raises:
         OSError: It cannot be started.
@@ -213,7 +214,7 @@ def start(
 
 def _put_into_job(popen: Popen, make_job: Callable[[int], Job]) -> None:
     """Put a suspended child into a job, and let it run."""
-    # `Popen` has closed the handle of the thread, so the process is resumed as a whole, as psutil does it.
+    # `Popen` has closed the handle of the thread, so the whole process is resumed, as in psutil.
     process = _KERNEL.OpenProcess(_PROCESS_TERMINATE | _PROCESS_SET_QUOTA | _PROCESS_SUSPEND_RESUME, False, popen.pid)
     if not process:
         raise _error()
@@ -221,7 +222,7 @@ def _put_into_job(popen: Popen, make_job: Callable[[int], Job]) -> None:
         try:
             popen.job = make_job(process)
         except OSError as error:
-            _warn_once(f"programs run without a job, so what they start may outlive them: {error}")
+            _warn_once(f"rg runs without a job object, so processes that it starts may outlive it: {error}")
         if status := _NT.NtResumeProcess(process):
             raise OSError(f"could not resume {popen.args!r}: status {status & 0xFFFF_FFFF:#010x}")
     finally:
@@ -262,14 +263,14 @@ def kill(popen: Popen) -> None:
 
 
 def _terminate(popen: Popen) -> None:
-    with suppress(PermissionError):  # it has just ended
+    with suppress(PermissionError):  # the child has just ended
         os.kill(popen.pid, KILLED_RETURNCODE)  # TerminateProcess; the handle of `Popen` keeps the id from being reused
 
 
 def wait_for_output(pipe: IO[bytes], seconds: float) -> bool:
     """Wait until a read of the pipe returns at once, with bytes or its end; return `False` after `seconds`.
 
-    Ctrl-C interrupts the pauses; it would not interrupt a read.
+    Ctrl-C interrupts the pauses between checks; it would not interrupt a read.
     """
     if _peek_pipe(pipe) != 0:
         return True
@@ -294,11 +295,11 @@ def _peek_pipe(pipe: IO[bytes]) -> int | None:
     handle = msvcrt.get_osfhandle(pipe.fileno())
     if _KERNEL.PeekNamedPipe(handle, None, 0, None, ctypes.byref(available), None):
         return available.value
-    return None  # ERROR_BROKEN_PIPE; after another error a read raises it
+    return None  # ERROR_BROKEN_PIPE; any other error is raised by the next read
 
 
 def read_beginning(file: IO[bytes], size: int) -> bytes:
-    """Return the first bytes of a file that a child writes; the offset, which is the child's too, stays as it is."""
+    """Return the first bytes of a file that a child writes, without changing the offset, which the child shares."""
     handle = _KERNEL.ReOpenFile(msvcrt.get_osfhandle(file.fileno()), _GENERIC_READ, _SHARE_ALL, 0)
     if handle in (None, _HANDLE(-1).value):
         raise _error()

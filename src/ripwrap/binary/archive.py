@@ -1,7 +1,7 @@
-"""Copy one program out of a tar.gz or zip safely: sizes are limited, links refused, names never joined to a path.
+"""Extract one program from a tar.gz or zip safely: sizes are limited, links are refused, names never become paths.
 
-Only the expected member is copied, as a stream, into a file that the caller opened; nothing calls `extractall`. An
-archive is refused as a whole if it has anything that releases of rg never have.
+Only the expected member is copied, as a stream, into a file that the caller opened; nothing calls `extractall`. The
+whole archive is refused if it contains anything that releases of rg never contain.
 """
 
 import errno
@@ -23,10 +23,10 @@ Info = TypeVar("Info")
 CHUNK_BYTES = 64 * 1024
 MAX_HEADER_BYTES = 1024 * 1024
 MAX_MEMBERS = 1000
-"""Members of an archive; releases have about 15."""
+"""Maximum number of members of an archive; releases have about 15."""
 
 MAX_UNPACKED_BYTES = 2 * MAX_BINARY_BYTES
-"""Bytes of all members together."""
+"""Maximum size of all members together, in bytes."""
 
 _MAGIC = {"tar.gz": b"\x1f\x8b", "zip": b"PK\x03\x04"}
 DEFLATE64_METHOD = 9
@@ -36,7 +36,7 @@ _DAMAGE_ERRORS = (
     zlib.error,
     lzma.LZMAError,
     EOFError,
-    LookupError,  # of `tarfile`, where an archive ends inside of a sparse file's headers
+    LookupError,  # raised by `tarfile` if an archive ends inside of a sparse file's headers
     OSError,
     RuntimeError,
     ValueError,
@@ -47,10 +47,10 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
     """Copy one member of an archive into an open file.
 
     Args:
-        archive: Archive, seekable, at any position.
-        name: File name of the archive; its ending gives the format.
+        archive: Archive, a seekable file at any position.
+        name: File name of the archive; its extension gives the format.
         member: Full name of the member, e.g. `ripgrep-15.2.0-x86_64-apple-darwin/rg`.
-        into: File to write the bytes to.
+        into: File to which the bytes are written.
 
     Raises:
         ExtractionFailedError: The archive is broken, is not of the format in its name, lacks the member or has it
@@ -76,7 +76,7 @@ def extract(archive: IO[bytes], name: str, member: str, into: IO[bytes]) -> None
 
 
 def _copy(chunks: Iterator[bytes], name: str, into: IO[bytes]) -> None:
-    """Write the chunks; the limit counts their bytes, because an archive may declare a wrong size."""
+    """Write the chunks, and limit the bytes that are written, because an archive may declare a wrong size."""
     size = 0
     for chunk in chunks:
         size += len(chunk)
@@ -100,8 +100,8 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
                 name, info.name, safe=info.isdir() or (info.isreg() and not info.issparse()), count=len(members)
             )
             members.append(info)
-        unzipped.left = MAX_UNPACKED_BYTES * 2  # for reads in chunks: of the rest, then of one member
-        while unzipped.read(CHUNK_BYTES):  # gzip's checksum is at the end, which `tarfile` does not read
+        unzipped.left = MAX_UNPACKED_BYTES * 2  # for reading the rest of the archive, and then one member, in chunks
+        while unzipped.read(CHUNK_BYTES):  # read to the end, where gzip's checksum is; `tarfile` does not
             if unzipped.tell() > MAX_UNPACKED_BYTES:
                 raise ExtractionFailedError(f"{name} unpacks to more than {MAX_UNPACKED_BYTES} bytes")
         files = [(info.name, info) for info in members if info.isreg()]
@@ -111,10 +111,10 @@ def _read_tar(archive: IO[bytes], name: str, member: str) -> Iterator[bytes]:
 
 
 class _Gunzip(gzip.GzipFile):
-    """Gzip file that limits the size of a header: `tarfile` would read a name of gigabytes into memory.
+    """Gzip file that limits the size of a header, because `tarfile` would read a name of gigabytes into memory.
 
     Attributes:
-        left: Bytes that may still be read, in one read or in many.
+        left: Number of bytes that may still be read, in total.
     """
 
     left = MAX_HEADER_BYTES
@@ -149,7 +149,7 @@ def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
     parts = member.replace("\\", "/").split("/")
     if not safe or not member or member.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         raise ExtractionFailedError(
-            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of its directory; "
+            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of the archive's directory;  "
             "download a release of rg"
         )
     if count >= MAX_MEMBERS:
@@ -157,7 +157,7 @@ def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
 
 
 def _get_only(files: list[tuple[str, Info]], archive: str, member: str) -> Info:
-    """Return the only file of this name, among all files and their names."""
+    """Return the only file with the name `member`."""
     found = [info for name, info in files if name == member]
     if not found:
         names = [member, *(name for name, _ in files)]
@@ -196,7 +196,7 @@ def _read_deflate64(archive: IO[bytes], unzipped: zipfile.ZipFile, info: zipfile
 
 def _read_with_zipfile_deflate64(unzipped: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> Iterator[bytes]:
     try:
-        importlib.import_module("zipfile_deflate64")  # teaches `zipfile` the method
+        importlib.import_module("zipfile_deflate64")  # adds the method to `zipfile`
     except ModuleNotFoundError:
         raise ExtractionFailedError(
             f'{name} is compressed with Deflate64, which needs a further package: pip install "ripwrap[deflate64]"'

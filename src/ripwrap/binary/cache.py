@@ -1,8 +1,8 @@
 """Locate installed rgs in the cache, and check that each is complete and can be trusted.
 
-A release has a directory, `ripgrep-{version}-{target}`, with `rg` and a record of its size and hash. An rg with another
-size, such as one that a crash left incomplete, is not run. The cache belongs to one user; a directory that others can
-write to is not used.
+A release has a directory, `ripgrep-{version}-{target}`, with `rg` and a record of its size and hash. An rg whose size
+differs from the record, such as one that a crash left incomplete, is not run. The cache belongs to one user; a
+directory that others can write to is not used.
 """
 
 import json
@@ -24,7 +24,7 @@ def folder() -> Path:
     try:
         if setting := os.environ.get("RIPWRAP_CACHE_DIR"):
             return Path(setting).expanduser().absolute()
-        from platformdirs import user_cache_path  # late, because it is needed only where no rg was found before
+        from platformdirs import user_cache_path  # late: it is needed only if no other step found an rg
 
         return user_cache_path("ripwrap", appauthor=False)
     except RuntimeError:  # the user has no home directory
@@ -32,7 +32,7 @@ def folder() -> Path:
 
 
 def why_untrusted(path: Path) -> str:
-    """Return the reason not to use a directory, or an empty text; another user may have written to it."""
+    """Return the reason not to trust a directory, to which another user may have written; empty if there is none."""
     if not path.is_absolute():  # an unexpanded `~` would be relative to the current directory
         return "this user has no home directory"
     if sys.platform == "win32":
@@ -54,12 +54,12 @@ def why_untrusted(path: Path) -> str:
 
 
 def parse_release(rg: Path) -> tuple[str, str]:
-    """Return the version and target in the name of an rg's directory, or empty texts."""
+    """Return the version and target in the name of an rg's directory; empty texts if it has another name."""
     return parse_folder_name(rg.parent.name)
 
 
 def installed(path: Path) -> Iterator[Path]:
-    """Return every rg in a cache, newest release first, complete or not."""
+    """Return every rg in a cache, newest release first, including incomplete ones."""
     found = [rg for rg in path.glob(f"ripgrep-*/{NAME}") if parse_release(rg)[0]]
     return iter(
         sorted(found, key=lambda rg: [int(part) for part in re.findall(r"\d+", rg.parent.name)[:3]], reverse=True)
@@ -67,7 +67,7 @@ def installed(path: Path) -> Iterator[Path]:
 
 
 def damage(rg: Path) -> str:
-    """Return the reason not to run an installed rg, or an empty text."""
+    """Return the reason not to run an installed rg; empty if there is none."""
     if not rg.is_file():
         return "no such file"
     if any(map(_foreign, (rg.parent, rg, rg.parent / RECORD))):

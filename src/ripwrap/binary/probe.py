@@ -1,4 +1,4 @@
-"""Run an rg to get its version and features, once, and again if the file changes."""
+"""Run an rg to get its version and features; the answers are cached until the file changes."""
 
 import errno
 import functools
@@ -28,16 +28,16 @@ OLDEST = (13, 0, 0)
 """Oldest supported rg: on Windows, older ones run programs from the current directory (CVE-2021-3013)."""
 
 OTHER_RG = HintedText("; pass another ", Hint("rg"))
-"""End of an error about a program that cannot be used as rg."""
+"""End of an error message about a program that cannot be used as rg."""
 
 BATCH_FILE = "a batch file: cmd.exe would run parts of a pattern as commands; pass the path of rg.exe"
-"""Reason why Windows' `.bat` and `.cmd` are refused."""
+"""Reason why `.bat` and `.cmd` files of Windows are refused."""
 
 PROBE_SECONDS = 10
 """Seconds for `rg --version`."""
 
 MAX_OUTPUT_BYTES = 64 * 1024
-"""Bytes of output of `rg --version`, which usually writes a few hundred."""
+"""Maximum number of bytes of the output of `rg --version`, which usually has a few hundred."""
 
 REAP_SECONDS = 1.0
 """Seconds for a killed program to end."""
@@ -49,12 +49,12 @@ RESOURCE_ERRNOS = {
     errno.ENOMEM,
     errno.ENOSPC,
 }
-"""Errors for which the system is the reason, and not the rg that was to be run."""
+"""Errors that are caused by the system and not by the program."""
 
 
 @dataclass(frozen=True, slots=True)
 class RgBinary:
-    """An rg that was found.
+    """An rg program that was found.
 
     Attributes:
         path: Absolute path of the program.
@@ -89,7 +89,7 @@ class RgBinary:
 
     @property
     def features(self) -> frozenset[str]:
-        """Features that rg was compiled with, e.g. `{"pcre2"}`; runs rg and raises as `version` does."""
+        """Features that rg was compiled with, e.g. `{"pcre2"}`; runs rg, and raises what `version` raises."""
         named = re.search(r"^features:(\S*)", _ask_version(self.path, "--version"), re.MULTILINE)
         if named is None:  # rg 13 does not print them
             there = re.match(r"PCRE2 \d\S* is available", _ask_version(self.path, "--pcre2-version"))
@@ -112,7 +112,7 @@ def format_version(version: tuple[int, ...]) -> str:
 
 
 def _ask_version(path: str, flag: str) -> str:
-    """Return rg's output for a flag, from memory as long as the file is unchanged."""
+    """Return rg's output for a flag; it is cached until the file changes."""
     try:
         state = os.stat(path)
     except OSError as error:
@@ -121,21 +121,21 @@ def _ask_version(path: str, flag: str) -> str:
 
 
 @functools.lru_cache(maxsize=32)
-def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG001 - an upgrade makes it another file
+def _cached_output(path: str, flag: str, state: tuple[int, ...]) -> str:  # noqa: ARG001 - an upgrade of rg changes the state
     try:
         returncode, printed, complained = ask(path, flag)
     except OSError as error:
         if error.errno in RESOURCE_ERRNOS:
             raise SearchError(f"could not start {path}: {error.strerror}") from error
         raise BinaryError(HintedText(f"{path} cannot be run: {error}", OTHER_RG)) from error
-    if not printed:  # raised and not cached, because the next try may succeed
+    if not printed:  # an error is not cached, because the next try may succeed
         gave = f"exit code {returncode} {explain_exit(returncode) or repr(complained.strip()[:200])}"
         raise BinaryError(HintedText(f"{path} is not ripgrep: `{flag}` gave {gave}", OTHER_RG))
     return printed
 
 
 def ask(path: str, flag: str, seconds: float = PROBE_SECONDS) -> tuple[int, str, str]:
-    """Run rg with a flag such as `--version`, and return exit code, stdout and stderr; no process is left.
+    """Run rg with a flag such as `--version`, and return its exit code, stdout and stderr; leave no process behind.
 
     Args:
         path: Path of the program.

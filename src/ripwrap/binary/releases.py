@@ -1,6 +1,6 @@
-"""Table of releases: the SHA-256 of every asset on which two or more independent sources agree; pure data.
+"""Table of releases: the SHA-256 of every asset for which at least two independent sources agree; only data.
 
-An asset that is not in the table has no pin. `scripts/compare_pins.py` compares the table with other sources.
+An asset that is not in the table has no pinned hash. `scripts/compare_pins.py` compares the table with other sources.
 """
 
 import re
@@ -13,10 +13,10 @@ BASE_URL = "https://github.com/BurntSushi/ripgrep/releases/download"
 """Base address of the releases; a mirror replaces it."""
 
 MAX_ARCHIVE_BYTES = 32 * 1024 * 1024
-"""Bytes of the largest archive that is downloaded; releases have under 3 MB."""
+"""Maximum size in bytes of an archive that is downloaded; releases have under 3 MB."""
 
 MAX_BINARY_BYTES = 64 * 1024 * 1024
-"""Bytes of the largest rg that is extracted; releases have under 7 MB."""
+"""Maximum size in bytes of an rg that is extracted; releases have under 7 MB."""
 
 PINS = MappingProxyType(
     {
@@ -60,17 +60,17 @@ PINS = MappingProxyType(
 
 
 def asset_name(version: str, target: str) -> str:
-    """Return the file name of an archive: the name of its only directory, and the ending of its format."""
+    """Return the file name of an archive: the name of its only directory, and the extension of its format."""
     return f"{folder_name(version, target)}.{'zip' if '-windows-' in target else 'tar.gz'}"
 
 
 def folder_name(version: str, target: str) -> str:
-    """Return the name of the directory in an archive, and of the directory in the cache."""
+    """Return the name of the directory in an archive, which is also its name in the cache."""
     return f"ripgrep-{version}-{target}"
 
 
 def parse_folder_name(name: str) -> tuple[str, str]:
-    """Return the version and target in the name of a directory, or empty texts."""
+    """Return the version and target in the name of a directory; empty texts if it has another name."""
     found = re.fullmatch(r"ripgrep-(\d[\w.]*)-(.+)", name)
     return (found[1], found[2]) if found else ("", "")
 

@@ -1,6 +1,6 @@
 """Find rg: argument → `RIPWRAP_RG` → the wheel of the `bin` extra → PATH → cache → download.
 
-If one of the first two is given and cannot be used, that is an error, and nothing else is tried.
+If the argument or `RIPWRAP_RG` is given and cannot be used, that is an error, and no other step is tried.
 """
 
 import functools
@@ -21,7 +21,7 @@ from ripwrap.errors import BinaryError, BinaryNotFoundError, DownloadFailedError
 from ripwrap.options import check_timeout
 
 INSTALL_SECONDS = 120.0
-"""Seconds for an installation, with retries, further mirrors and the wait for other installers."""
+"""Seconds for an installation, including retries, further mirrors and the wait for other installers."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Function that is called with the number of bytes read, and the total or `None`."""
@@ -87,7 +87,7 @@ def find(rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
 
 
 def explain(rg: Rg = None) -> tuple[Candidate, ...]:
-    """Return every candidate of `find(rg)`, in its order, with the reason why it is used or not; install nothing."""
+    """Return every candidate of `find(rg)`, in order, with the reason why it is used or not; install nothing."""
     if isinstance(rg, RgBinary):
         return (Candidate(rg.source, rg.path, True, "taken: found earlier"),)
     seen: list[Candidate] = []
@@ -104,7 +104,7 @@ def explain(rg: Rg = None) -> tuple[Candidate, ...]:
 
 
 def how_to_install(platform: str = sys.platform) -> str:
-    """Return the ways to install rg on a platform (`sys.platform`), a line each."""
+    """Return commands that install rg on a platform (`sys.platform`), one per line."""
     system = _INSTALL_COMMANDS.get(platform, ("your system's package manager, package ripgrep",))
     ways = ('pip install "ripwrap[bin]"', *system, f"a release: {BASE_URL.removesuffix('/download')}")
     return "\n".join(f"  {way}" for way in ways)
@@ -120,24 +120,25 @@ async def install(
     timeout: float = INSTALL_SECONDS,  # noqa: ASYNC109 - the worker thread's
     progress: Progress | None = None,
 ) -> RgBinary:
-    """Download a release of rg, verify it, and put it into the cache, or as a single file into a directory.
+    """Download a release of rg, verify it, and install it into the cache, or as a single file into a directory.
 
     A release that is complete in the cache is not downloaded again. The work is done in a worker thread, which calls
     `progress`, and ends when the call is cancelled.
 
     Args:
         version: Version to install; `None` is `RIPWRAP_VERSION` or the newest pinned version.
-        dest: Directory, which is made if it does not exist; `None` is the cache.
-        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; each has
-            `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
-        sha256: Hash that replaces the pinned one, for an archive that the owner of a mirror made.
-        allow_unpinned: Check a version or platform without a pin against upstream's `.sha256` file.
+        dest: Directory, which is created if it does not exist; `None` is the cache.
+        mirrors: Base addresses (`https://`, `http://`, `file://`) in place of GitHub's, tried in order; below each
+            there is `{version}/{asset}`. `None` is `RIPWRAP_MIRROR` or GitHub.
+        sha256: Hash that replaces the pinned hash, for an archive that the owner of a mirror made.
+        allow_unpinned: If there is no pinned hash for the version and platform, use the one in upstream's `.sha256`
+            file.
         timeout: Seconds for the whole call.
         progress: Function that is called with the number of bytes read, and the total or `None`.
 
     Raises:
         UnsupportedPlatformError: This version has no release for this platform.
-        DownloadFailedError: The download failed, the release has no pin, or `RIPWRAP_OFFLINE` is set.
+        DownloadFailedError: The download failed, the release has no pinned hash, or `RIPWRAP_OFFLINE` is set.
         ChecksumMismatchError: The download has the wrong hash.
         ExtractionFailedError: The archive is broken, or is not a release of rg.
         BinaryError: The directory cannot be used, or the release does not run here.
@@ -165,7 +166,7 @@ def install_blocking(
     timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
 ) -> RgBinary:
-    """Do what `install()` does, blocking."""
+    """Download, verify and install a release of rg, blocking; see `install()`."""
     return _install(
         version,
         dest=dest,
@@ -187,7 +188,7 @@ def _install(
     timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
 ) -> RgBinary:
-    from ripwrap.binary import installer  # httpx and filelock, only now
+    from ripwrap.binary import installer  # late: it imports httpx and filelock
 
     check_timeout(timeout)
     release = installer.Release(
@@ -208,7 +209,7 @@ def _allowed_mirrors(mirrors: Sequence[str]) -> list[str]:
     """Return the mirrors that may be used.
 
     Raises:
-        DownloadFailedError: `RIPWRAP_OFFLINE` leaves none.
+        DownloadFailedError: `RIPWRAP_OFFLINE` forbids all of them.
     """
     allowed = settings.allowed_offline([mirrors] if isinstance(mirrors, str) else list(mirrors))
     if not allowed and settings.offline():
@@ -226,7 +227,7 @@ def _absolute_name(rg: Rg) -> str | None:
 
 
 def _memory_key(rg: Rg) -> _Key:
-    """Return the values on which the choice of rg depends."""
+    """Return the values on which the choice of rg depends, as the key of the cache."""
     named = os.environ.get("RIPWRAP_RG") or ""
     beside = None
     if os.path.dirname(named) and not os.path.isabs(named):
@@ -246,7 +247,7 @@ def _remembered(rg: Rg) -> RgBinary | None:
 
 
 def _install_missing(seen: Sequence[Candidate], timeout: float | None) -> RgBinary:
-    """Install rg because no candidate is usable, or raise with the reasons."""
+    """Install rg, because no candidate is usable; raise an error with the reasons if that is not possible."""
     places = "\n".join(f"  {place.source}: {place.path}: {place.reason}" for place in seen)
     if seen[0].source in ("argument", "RIPWRAP_RG"):
         raise BinaryError(f"the given rg cannot be used:\n{places}\nPass another one, or leave it out.")

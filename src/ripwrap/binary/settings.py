@@ -1,4 +1,4 @@
-"""Read the environment variables for finding and installing rg, at each call."""
+"""Read the environment variables for finding and installing rg; each call reads them again."""
 
 import os
 import re
@@ -22,14 +22,14 @@ def offline() -> bool:
 
 
 def mirrors() -> list[str]:
-    """Return the mirrors in `RIPWRAP_MIRROR`, a comma-separated list, or GitHub; offline only `file://` ones."""
+    """Return the mirrors in `RIPWRAP_MIRROR`, a comma-separated list, or else GitHub; offline, only `file://` ones."""
     # A comma separates addresses only if an address follows, because a password may have a comma.
     named = re.split(r",(?=\s*(?:$|,|\w+:))", os.environ.get("RIPWRAP_MIRROR") or BASE_URL)
     return allowed_offline([mirror.strip() for mirror in named if mirror.strip()])
 
 
 def allowed_offline(mirrors: list[str]) -> list[str]:
-    """Return the mirrors that `RIPWRAP_OFFLINE` allows: all, or `file://` ones, which need no network."""
+    """Return the mirrors that `RIPWRAP_OFFLINE` allows: all, or only `file://` mirrors, which need no network."""
     return [mirror for mirror in mirrors if not offline() or mirror.startswith("file:")]
 
 
@@ -39,7 +39,7 @@ def version() -> str | None:
 
 
 def version_to_install() -> str:
-    """Return the release in `RIPWRAP_VERSION`, or the newest pinned one."""
+    """Return the release in `RIPWRAP_VERSION`, or the newest release with pinned hashes."""
     return version() or DEFAULT_VERSION
 
 
@@ -49,5 +49,5 @@ def sha256() -> str | None:
 
 
 def redact(text: str) -> str:
-    """Remove credentials and queries from the addresses in a text; a query may have a signature."""
+    """Remove credentials and queries from the addresses in a text; a query may contain a signature."""
     return re.sub(r"(://[^\s?]*)\?\S+", r"\1?***", re.sub(r"://\S*@", "://***@", text))

@@ -1,4 +1,7 @@
-"""Find definitions whose block is in braces: the text before a brace tells its kind, counting braces its end; pure."""
+"""Find definitions whose block is in braces; no I/O.
+
+The text before the opening brace tells the kind of a definition; its end is found by counting braces.
+"""
 
 import re
 from dataclasses import dataclass
@@ -8,40 +11,40 @@ from ripwrap._code.patterns.languages import Braced, Kind, find_definition
 from ripwrap._code.patterns.scanner import DIRECTIVE
 
 Pieces = list[tuple[str, int]]
-"""Text before a brace, with the line of each piece; contents of parentheses are left out."""
+"""Pieces of the text before a brace, each with its line; contents of parentheses are left out."""
 
 _PIECE = re.compile(r"[{}()\[\];]|[^{}()\[\];]+")
 _GROUP = re.compile(r"\([^(){}\[\];]*\)")
-_PLAIN_GROUP = "\x01"  # Stands for parentheses without braces or brackets in them, which need no frame.
+_PLAIN_GROUP = "\x01"  # Placeholder for parentheses without braces or brackets in them, which need no frame.
 _MARKS = frozenset("{}()[];")
 _GROUPS = frozenset("([")
 _OPENERS = {")": "(", "]": "["}
 _BEFORE = re.compile(r"[\s,]*(?:\b(?:public|private|protected)\s*:\s*)?")
-_NEUTRAL = re.compile(r"[\w\s]+:\s*$|\s*[;{]")  # A label, a directive, a brace below its header.
+_NEUTRAL = re.compile(r"[\w\s]+:\s*$|\s*[;{]")  # A label, or a brace on the line below its header.
 _GOES_ON = re.compile(r"\s*(?:[.?:&|+\-*/=,]|(?:extends|implements|where|throws|with|else)\b)")
 _OPEN_END = re.compile(r"(?:[=,:&|+\-*/?.]|=>|\b(?:extends|implements|class|interface|fun|func|function))\s*$")
 _ANNOTATION = re.compile(r"\s*@[\w.:]+\s*(?:\(\))?\s*$")
 _GENERIC = re.compile(r"<[^<>()]*(?<![=-])>")
 _ANONYMOUS = re.compile(r"\bnew\b")
 _MAX_DEPTH = 1_000
-"""Nested blocks and parentheses; a deeper file is not read to its end."""
+"""Maximum depth of nested blocks and parentheses; reading ends where a file is deeper."""
 _MAX_HEADER_PIECES = 60
-"""Pieces of a header that are kept, the last ones; longer headers are tables of data."""
+"""Maximum number of pieces of a header; only the last ones are used. Longer headers are tables of data."""
 
 
 @dataclass(slots=True)
 class _Frame:
-    """An open block or parentheses, or the file.
+    """A block or parentheses that have not ended yet, or the whole file.
 
     Attributes:
         opener: Character that opened it; empty for the file.
-        header: Text since the last statement in it.
+        header: Text after the last statement in the frame.
         definition: Definition whose block it is.
-        inside: True in the body of a function.
-        indent: Column of the line with its header, if indentation is used; -1 otherwise.
-        flat: True if its contents may be no deeper than itself, as in a namespace.
-        soft: True if a line has ended in the header, which ends the statement unless the next line continues it.
-        closed: Definition whose block was the last item in it.
+        inside: True if the frame is in the body of a function.
+        indent: Indentation of the line with its header, if indentation ends blocks; -1 otherwise.
+        flat: True if its contents may have the same indentation as itself, as in a namespace.
+        soft: True if the header ended with a line; then the statement ends there unless the next line continues it.
+        closed: Definition whose block ended last in the frame, if no statement followed.
     """
 
     opener: str
@@ -57,7 +60,7 @@ class _Frame:
 def braced_definitions(source: ScannedFile, language: Braced) -> list[Definition]:
     """Find the definitions of a file.
 
-    If its braces do not balance, read it again and let indentation end blocks, too.
+    If the braces of the file do not balance, it is read again, and indentation also ends blocks.
     """
     reader = _Reader(source, language, strict=True)
     if not reader.read():
@@ -85,7 +88,7 @@ class _Reader:
                 depth = len(self._frames)
                 self._line(index, code)
                 if index in self._source.clipped:
-                    self._pop(depth, index)  # brackets may close behind the cut
+                    self._pop(depth, index)  # closing brackets may follow after the cut
                 self._code = index
                 if len(self._frames) > _MAX_DEPTH or not (self._balanced or not self._strict):
                     break
@@ -147,7 +150,7 @@ class _Reader:
         self._frames.append(frame)
 
     def _continues(self, closed: Definition, header: str, index: int) -> bool:
-        """Return True if a brace continues a definition: after a type in braces, or member initialisers of C++."""
+        """Return True if a brace continues a definition: it follows a type in braces, or member initialisers of C++."""
         if self._language.initialisers and (not header or header.lstrip().startswith(",")):
             return True
         return closed.end == index and (not header or header.lstrip().startswith(">"))
@@ -187,7 +190,7 @@ class _Reader:
         return indentation(self._source.code[index])
 
     def _resume(self, top: _Frame, text: str) -> None:
-        """Take text on a new line: it continues the statement, or begins the next one."""
+        """End the open statement unless the text on a new line continues it."""
         header = "".join(text for text, _ in top.header[-3:])
         if header.lstrip().startswith("import") or not (
             _GOES_ON.match(text) or _OPEN_END.search(header) or _ANNOTATION.match(header)
@@ -196,7 +199,7 @@ class _Reader:
         top.soft = False
 
     def _statement(self, top: _Frame) -> None:
-        """End a statement, which may be a definition without braces."""
+        """End a statement, and record it if it is a definition without braces."""
         if top.header and self._language.short:
             self._short(top)
         if top.header and top.closed is not None and not top.closed.name:
@@ -213,17 +216,17 @@ class _Reader:
             definition.end = max(number for text, number in pieces if not text.isspace())
 
     def _allows_function(self, frame: _Frame) -> bool:
-        """Return True if the language allows a function to be defined in a frame."""
+        """Return True if a frame may have a function definition in this language."""
         return self._language.nested or not frame.inside
 
     def _name_type(self, top: _Frame) -> None:
-        """Give a type the name that follows it, as in `typedef struct {…} name;`."""
+        """Give a type without a name the name that follows its block, as in `typedef struct {…} name;`."""
         name = "".join(text for text, _ in top.header[-2:]).strip()
         if top.closed is not None and name.isidentifier():
             top.closed.name = name
 
     def _dedent(self, code: str) -> None:
-        """End the blocks that are no deeper than a line; used if braces do not balance."""
+        """End the blocks that a line ends by its indentation; used if braces do not balance."""
         indent = indentation(code)
         closes = code.lstrip().startswith("}")
         if _NEUTRAL.match(code):

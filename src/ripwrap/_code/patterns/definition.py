@@ -1,4 +1,4 @@
-"""Types that the readers of all languages share: a file without its comments, and a definition found in it; pure."""
+"""Types for the readers of all languages: a file without its comments, and a definition found in a file; no I/O."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Definition:
-    """Definition in a file; its reader sets the end. Lines are indexes, from 0.
+    """Definition in a file; lines are given by their indexes, from 0. Its end is set when it is found.
 
     Attributes:
-        name: Its own name, without those around it.
-        line: Line that has the name.
+        name: Name, without the names of the definitions around it.
+        line: Line with the name.
         start: First line of its decorators, attributes or leading comments.
-        end: Last line; -1 while it is not known.
+        end: Last line; -1 until it is known.
         indent: Column of its first character.
         signature_end: Last line of its signature.
-        flat: True if its body may be no deeper than itself, so that only a closing line ends it.
-        outdent: Last line before one that is no deeper and does not close it; -1 if there is none.
+        flat: True if its body may have the same indentation as itself, so that only a closing line ends it.
+        outdent: Last line before the first line in its block that is not indented deeper and does not close it; -1 if
+            all lines are deeper.
     """
 
     name: str
@@ -34,7 +35,7 @@ class ScannedFile:
     """Lines of a file, with and without comments and strings.
 
     Attributes:
-        lines: Lines, cut at the number of characters that are looked at.
+        lines: Lines, each cut at the maximum number of characters that are read.
         code: The same lines without comments; a quotation mark stands for each string.
         continued: Indexes of the lines that begin inside a string.
         clipped: Indexes of the lines that were cut.
@@ -46,7 +47,7 @@ class ScannedFile:
     clipped: frozenset[int]
 
     def first_comment_line(self, index: int) -> int:
-        """Return the first of the comment lines directly above a line, or the line itself."""
+        """Return the first of the comment lines directly above a line, or the line itself if there are none."""
         while index and self.is_comment(index - 1):
             index -= 1
         return index
@@ -57,6 +58,6 @@ class ScannedFile:
 
 
 def indentation(line: str) -> int:
-    """Return the column of a line's first character; a tab goes to the next multiple of eight, as in Python."""
+    """Return the width of a line's leading white space; tabs go to multiples of eight, as in Python."""
     width = len(line) - len(line.lstrip())
     return len(line[:width].expandtabs()) if "\t" in line[:width] else width

@@ -1,4 +1,4 @@
-"""Find sections of documents and data: headings, tables, keys, and statements of SQL; pure."""
+"""Find the sections of documents and data files by headings, tables, keys and statements of SQL; no I/O."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from ripwrap._code.patterns.definition import Definition, ScannedFile, indentation
 
 Heading = tuple[int, int, int, str]
-"""First line, line of its text, level and name."""
+"""Heading of a section: its first line, the line of its text, its level and its name."""
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:\s+(.*))?$")
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
@@ -40,7 +40,7 @@ def document_sections(source: ScannedFile, form: str) -> list[Definition]:
 
 
 def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[Definition]:
-    """Return a section for each heading, which ends before the next heading of its level or above."""
+    """Return a section for each heading; it ends before the next heading of the same or a higher level."""
     definitions: list[Definition] = []
     open_: list[tuple[int, Definition]] = []
     texts = _texts(lines)
@@ -57,7 +57,7 @@ def _leveled(lines: Sequence[str], headings: Iterator[Heading]) -> list[Definiti
 
 
 def _texts(lines: Sequence[str]) -> list[int]:
-    """Return, for each line and for the end, the last line before it that is not blank."""
+    """Return for each line, and for the end of the file, the index of the last line before that is not blank."""
     texts = [-1]
     for index, line in enumerate(lines):
         texts.append(index if line.strip() else texts[-1])
@@ -106,7 +106,7 @@ def _rst(source: ScannedFile) -> Iterator[Heading]:
 
 
 def _rule(line: str) -> str:
-    """Return the character that a line repeats, three times or more; empty for other lines."""
+    """Return the character that a line repeats three times or more; empty if the line has other text."""
     text = line.rstrip()
     repeated = len(text) > 2 and not (text[0].isalnum() or text[0].isspace()) and text == text[0] * len(text)
     return text[0] if repeated else ""
@@ -123,7 +123,7 @@ def _tables(source: ScannedFile) -> Iterator[Heading]:
     for index, (line, code) in enumerate(zip(source.lines, source.code, strict=True)):
         if not depth and index not in source.continued and (table := _TABLE.match(line)):
             yield source.first_comment_line(index), index, 1, table[1]
-        elif source.code is not source.lines:  # not in INI, where brackets have no meaning
+        elif source.code is not source.lines:  # not in INI, where brackets in values have no meaning
             depth = max(depth + code.count("[") - code.count("]"), 0)
 
 
@@ -137,7 +137,7 @@ _HEADINGS: dict[str, Callable[[ScannedFile], Iterator[Heading]]] = {
 
 
 def _keys(source: ScannedFile) -> list[Definition]:
-    """Find the keys of YAML that have lines below them."""
+    """Find the keys of YAML whose values continue on lines below."""
     definitions: list[Definition] = []
     open_: list[Definition] = []
     last, literal = -1, -1
@@ -166,7 +166,7 @@ def _keys(source: ScannedFile) -> list[Definition]:
 
 
 def _statements(source: ScannedFile) -> list[Definition]:
-    """Find the CREATE statements of SQL, to the semicolon that ends them."""
+    """Find the CREATE statements of SQL; a semicolon ends a statement."""
     definitions: list[Definition] = []
     definition: Definition | None = None
     depth, last = 0, -1
@@ -191,7 +191,7 @@ def _statements(source: ScannedFile) -> list[Definition]:
 
 
 def _depth(code: str, depth: int) -> int:
-    """Return the number of open blocks after a line; -1 if a semicolon ends the statement in it."""
+    """Return the number of open blocks after a line, or -1 if a semicolon in the line ends the statement."""
     for token in _DEPTH.finditer(code):
         if token[0] == ";":
             if not depth:

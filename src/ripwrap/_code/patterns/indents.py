@@ -1,4 +1,4 @@
-"""Find definitions whose block ends by indentation, or by a closing line such as `end`; pure."""
+"""Find definitions whose block ends by indentation, or by a closing line such as `end`; no I/O."""
 
 import re
 
@@ -30,12 +30,12 @@ class _Reader:
         self._comments: list[tuple[int, int]] = []
         """Index and indentation of each comment line since the last line of code."""
         self._lead = -1
-        """First line of the decorators above the next line of code; -1 without any."""
+        """First line of the decorators above the next line of code; -1 if there are none."""
         self._depth = 0
         self._goes_on = False
 
     def line(self, index: int, code: str) -> None:
-        """Take the next line."""
+        """Read the next line of the file."""
         if not code or code.isspace():
             self._note(index)
             return
@@ -44,7 +44,8 @@ class _Reader:
         if continues and not (match and self._depth and index not in self._source.continued):
             self._follow(index, code)
             return
-        # No definition stands in brackets. If brackets seem open here, one of them was part of a string or pattern.
+        # Definitions are never in brackets. If a bracket seems open here, it was part of a string or regular
+        # expression.
         self._depth = 0
         indent = indentation(code)
         text = code.strip()
@@ -60,7 +61,7 @@ class _Reader:
             self._follow(index, code)
 
     def close(self, indent: int) -> None:
-        """End definitions that are deeper than an indentation."""
+        """End the open definitions that are indented deeper than `indent`."""
         at = 0
         while self._open and self._open[-1].indent > indent:
             definition = self._open.pop()
@@ -76,7 +77,7 @@ class _Reader:
             self._comments.append((index, indentation(self._source.lines[index])))
 
     def _follow(self, index: int, code: str) -> None:
-        """Extend the open definitions by a line, and track whether their signature goes on."""
+        """Extend the open definitions by a line, and keep track of whether their signature continues."""
         in_signature = bool(self._open) and self._open[-1].signature_end == self._last
         if in_signature and (self._depth or self._goes_on) and self._lead < 0:
             self._open[-1].signature_end = index
@@ -99,7 +100,7 @@ class _Reader:
         self._follow(index, code)
 
     def _lead_at(self, index: int, indent: int) -> int:
-        """Return the first line of the decorators above a line, or of its comments with the same indentation."""
+        """Return the first line of the decorators above a line, or of the comments above with the same indentation."""
         if self._lead >= 0:
             return self._lead
         for line, column in reversed(self._comments):
@@ -109,7 +110,7 @@ class _Reader:
         return index
 
     def _dedent(self, index: int, indent: int, text: str, *, defines: bool) -> bool:
-        """End the blocks that a line ends; return True if it belongs to one of them, as `end` does."""
+        """End the blocks that a line ends; return True if the line belongs to such a block, as `end` does."""
         self.close(indent)
         language = self._language
         while self._open and self._open[-1].indent == indent:
@@ -127,7 +128,7 @@ class _Reader:
         return False
 
     def _stays(self, definition: Definition, *, defines: bool) -> bool:
-        """Return True if a block continues at a line that is no deeper than its definition."""
+        """Return True if a block continues at a line that is not indented deeper than its definition."""
         if definition.flat:
             return True
         if definition.outdent < 0:
@@ -135,7 +136,7 @@ class _Reader:
             if opens is None or not opens.search(self._source.code[definition.signature_end]):
                 return False
             definition.flat = definition.signature_end == self._last
-            definition.outdent = self._last  # text over several lines, or a block without a closing line
+            definition.outdent = self._last  # the line is text over several lines, or the block has no closing line
         return definition.flat or not defines
 
 

@@ -1,4 +1,4 @@
-"""Tables of patterns for comments, strings and definitions of each language."""
+"""Regular expressions for the comments, strings and definitions of each language."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ class Kind(Enum):
     FUNCTION = 1
     TYPE = 2
     NAMESPACE = 3
-    """Namespace or module, whose contents may be no deeper than itself."""
+    """Namespace or module, whose contents may have the same indentation as itself."""
 
 
 DefinitionPatterns = tuple[tuple[Kind, re.Pattern[str]], ...]
@@ -28,11 +28,11 @@ class Braced:
 
     Attributes:
         opener: Pattern for the beginning of comments and literals; see `scan_lines()`.
-        definitions: Patterns for the text before a brace, whose last group is the name.
-        short: Patterns for whole statements without braces.
+        definitions: Patterns for the text before a brace; the last group of each is the name.
+        short: Patterns for definitions that are a statement without braces.
         newlines: True if the end of a line may end a statement.
         nested: True if functions with a name may be defined in functions.
-        receiver: Pattern for the type that a function belongs to, in its line.
+        receiver: Pattern that finds, in the line of a function, the type that the function belongs to.
         initialisers: True if braces may stand between a signature and its body, as in C++.
     """
 
@@ -51,13 +51,15 @@ class Indented:
 
     Attributes:
         opener: Pattern for the beginning of comments and literals; see `scan_lines()`.
-        definition_start: Pattern for the first line of a definition, whose last group is the name.
+        definition_start: Pattern for the first line of a definition; the last group is the name.
         decorator: Pattern for a line that belongs to the definition below it.
-        brackets: Brackets that continue a statement in the next line.
-        closer: Pattern for a line that ends a block and is no deeper than it.
-        joins: Pattern for a line that continues a block and is no deeper than it.
-        opens: Pattern for a signature whose block ends with `closer`, however deep that is.
-        prose: True if a definition counts only if lines belong to it, because the pattern may match prose.
+        brackets: Brackets in which a statement continues on the next line.
+        closer: Pattern for a line that ends a block and has the indentation of its definition.
+        joins: Pattern for a line that continues a block and has the indentation of its definition.
+        opens: Pattern for a signature whose block ends only at a `closer` line, whatever the indentation of its other
+            lines.
+        prose: True if `definition_start` may match prose; then a line counts as a definition only if it has a block or
+            looks like code.
     """
 
     opener: re.Pattern[str]
@@ -87,7 +89,7 @@ Language = Braced | Indented | Document
 
 
 def find_definition(definitions: DefinitionPatterns, header: str, *, functions: bool = True) -> NameSpan | None:
-    """Return the kind of definition that a header begins, and start and end of its name; None if it begins none."""
+    """Return the kind of the definition that a header begins, and the span of its name; None if it begins none."""
     for kind, pattern in definitions:
         if (functions or kind is not Kind.FUNCTION) and (match := pattern.search(header)) is not None:
             return kind, match.start(match.lastindex or 0), match.end(match.lastindex or 0)
@@ -95,7 +97,7 @@ def find_definition(definitions: DefinitionPatterns, header: str, *, functions: 
 
 
 def language_patterns(path: str, lines: Sequence[str]) -> Language | None:
-    """Return the patterns of a file's language, the generic ones if it is unknown, or None if it has no definitions.
+    """Return the patterns of a file's language; None if it has no definitions, generic patterns if it is unknown.
 
     Args:
         path: Path of the file.
@@ -128,13 +130,14 @@ def _function(pattern: str) -> tuple[Kind, re.Pattern[str]]:
     return Kind.FUNCTION, _re(pattern)
 
 
-_NO_CALL = (  # Words before parentheses and a block that define nothing.
+_NO_CALL = (  # Words that may precede parentheses and a block without defining a function.
     r"(?!(?:if|for|while|switch|catch|return|foreach|using|lock|fixed|synchronized|sizeof|function|with|when|super|await"
     r"|noexcept|throw|requires|decltype|alignas|_Alignas|explicit|__attribute__|__attribute|__declspec|else|typeof|new)\b)"
 )
 _C_NAME = r"(?<![\w.@:~])" + _NO_CALL + r"(\w+\s*::[\w:~]+|[\w~][\w:~]*)\s*\(\)"
 _C_BEFORE = r"^(?![^=]*\bnew\b)(?:\s*(?:public|private|protected)\s*:(?!:))?"
-# The name is the last one before parentheses that is no macro, as in `EXPORT(int) name(…) GUARDED(…)`, or else a macro.
+# The function name is the last name before parentheses that is not a macro, as in `EXPORT(int) name(…) GUARDED(…)`. If
+# all are macros, it is a macro.
 _C_FUNCTIONS = (
     _function(_C_BEFORE + r"(?:[^=:]|::)*(?![A-Z_0-9]+\s*\()" + _C_NAME),
     _function(_C_BEFORE + r"[^=:]*?" + _C_NAME),
@@ -184,7 +187,7 @@ _READ_AS = {
     "tsx": "javascript",
     "typescript": "javascript",
 }
-"""Languages that are read by the patterns of another one."""
+"""Languages that are read with the patterns of another language."""
 
 _LANGUAGES: dict[str, Language] = {
     "c": Braced(_re(_DIRECTIVE + _SLASHES + _CHAR + r'(?P<short>")'), _C_TYPES, nested=False),

@@ -1,7 +1,7 @@
 """Definitions of a file, found by regular expressions: `PatternOutline` reads all of it, `NearbyOutline` some lines.
 
-No parser is used: unusual code may be missed, or end elsewhere. A file of any content takes time in proportion to its
-size.
+No parser is used, so a definition in unusual code may be missed, or get another end. The time to read a file is in
+proportion to its size, whatever its content.
 """
 
 import re
@@ -17,18 +17,19 @@ from ripwrap._code.patterns.scanner import MAX_LINE_CHARS, scan_lines
 
 _BLOCK = re.compile(r"\s*(?:async|case|elif|else|except|finally|for|if|match|try|while|with)\b")
 _LOOKAHEAD_LINES = 40
-"""Lines below a decorator or comment within which its definition begins, or below a signature its brace."""
+"""Lines below a decorator or comment in which its definition is searched for, or below a signature its opening brace.
+"""
 _MAX_QUOTED_FILE_LINES = 3_000
-"""Lines of a file whose quotes are all counted to find out whether a line is in a string."""
+"""Maximum number of lines of a file in which all quotes are counted to find out whether a line is in a string."""
 _MAX_STRING_LINES = 500
-"""Lines that are searched for the end of a string, below those that are read."""
+"""Number of lines, below the lines that are read, in which the end of a string is searched for."""
 _UNQUALIFIED_FORMATS = frozenset({"html", "ini", "markdown", "rst", "toml", "sql"})
 
 
 class PatternOutline:
-    """Definitions of a file, all found at once, for questions about many lines (an `Outline`).
+    """`Outline` that finds all definitions of a file at once, for questions about many lines.
 
-    A line on which several definitions begin belongs to the first.
+    A line on which several definitions begin belongs to the first of them.
     """
 
     def __init__(self, path: str, lines: Sequence[str]) -> None:
@@ -61,7 +62,7 @@ class PatternOutline:
         return Section(name=name, line=definition.line + 1, text=text, end_line=definition.end + 1)
 
     def _qualified_name(self, owner: int) -> str:
-        """Return a name after the names around it (`Shop.add`), or alone if the whole is too long."""
+        """Return a name qualified by the names around it (`Shop.add`), or the name alone if that is too long."""
         name = full = self._definitions[owner].name[:MAX_NAME_CHARS]
         for _ in range(MAX_NAME_CHARS):
             owner = self._parents[owner]
@@ -74,7 +75,7 @@ class PatternOutline:
         return name
 
     def _assign_lines(self, count: int) -> list[int]:
-        """Return the number of the innermost definition of each line, or -1, and note the parent of each definition."""
+        """Return for each line the index of its innermost definition, or -1; set the parent of each definition."""
         owners: list[int] = []
         stack: list[int] = []
         definitions = self._definitions
@@ -96,16 +97,17 @@ class PatternOutline:
 
 
 class NearbyOutline:
-    """Definitions around a few lines of a file; only the necessary part of the file is read (an `Outline`).
+    """`Outline` that reads only a part of the file, for questions about a few lines.
 
-    Ranking asks for a line of each of its results, and reading their whole files would take longer than ranking them.
-    In a language with indentation, reading starts at the last definition at the left margin above the line; in Python,
-    where nothing but indentation ends a block, at the last definition above the line, with those around it. It stops a
-    little below the line.
+    Ranking asks for one line of each of its results; to read the whole files would take longer than the ranking itself.
+
+    In a language with indentation, reading starts at the last definition at the left margin above the line, and stops a
+    little below the line. In Python, where only indentation ends a block, reading starts at the last definition above
+    the line, and the definitions around it are added. In other languages, the whole file is read.
     """
 
     def __init__(self, path: str, lines: Sequence[str]) -> None:
-        """Read nothing yet; arguments are those of `PatternOutline`."""
+        """Set the file; it is read when a line is asked for. The arguments are those of `PatternOutline`."""
         self._path = path
         self._lines = lines
         self._language = language_patterns(path, lines)
@@ -114,12 +116,12 @@ class NearbyOutline:
         self._none_above = 0
 
     def enclosing(self, line: int) -> Section | None:
-        """Return the innermost section around a line, from 1; its `end_line` is at most the last line that was read."""
+        """Return the innermost section around a line, from 1; its `end_line` is at most the last line read."""
         language = self._language
         if isinstance(language, Indented) and language.plain and self._nearest_definition(language, line) < 0:
             below = self._lines[line : line + _LOOKAHEAD_LINES]
             if not any(map(language.definition_start.match, below)):
-                return None  # no definition is near, so the outline would have none
+                return None  # no definition is near, so that an outline of these lines would be empty
         *around, first = chain = self._reading_start(line)
         end, outline = self._outlines.get(chain, (0, None))
         if outline is None or end < line:
@@ -135,11 +137,11 @@ class NearbyOutline:
 
     @staticmethod
     def _line_in_file(number: int, around: Sequence[int], first: int) -> int:
-        """Convert the number of a line that was read, from 1, into its number in the file."""
+        """Convert the number of a line among the lines that were read into its number in the file; both begin at 1."""
         return around[number - 1] + 1 if number <= len(around) else number - len(around) + first
 
     def _reading_start(self, line: int) -> tuple[int, ...]:
-        """Return the index of the line to read from, after those of the definitions around it."""
+        """Return the index of the line to read from, preceded by the indexes of the definitions around it."""
         language = self._language
         if not isinstance(language, Indented):
             return (0,)
@@ -153,7 +155,7 @@ class NearbyOutline:
         return self._starts[nearest]
 
     def _nearest_definition(self, language: Indented, line: int) -> int:
-        """Return the index of the last line, up to this one, that looks like a definition; -1 if there is none."""
+        """Return the index of the last line at or above this one that looks like a definition, or -1 if none does."""
         for index in range(min(line, len(self._lines)) - 1, self._none_above - 1, -1):
             if language.definition_start.match(self._lines[index]):
                 return index
@@ -161,7 +163,7 @@ class NearbyOutline:
         return -1
 
     def _find_start(self, language: Indented, line: int) -> tuple[int, ...]:
-        """Return the start of reading for a line, found in the lines above it up to a definition at the left margin."""
+        """Find where to start reading for a line, in the lines above it up to a definition at the left margin."""
         above = range(min(line, len(self._lines)) - 1, 0, -1)
         starts = (index for index in above if not self._lines[index][:1].isspace())
         margin = next((index for index in starts if language.definition_start.match(self._lines[index])), 0)
@@ -172,7 +174,7 @@ class NearbyOutline:
         return (margin,)
 
     def _reading_end(self, first: int, line: int) -> int:
-        """Return the index behind the last line to read: below the next definition if indentation alone ends blocks."""
+        """Return the index after the last line to read, at most the next definition if only indentation ends blocks."""
         language = self._language
         if not isinstance(language, Indented):
             return len(self._lines)
@@ -181,15 +183,16 @@ class NearbyOutline:
             for index in range(line, limit):
                 if language.definition_start.match(self._lines[index]) and not self._in_string(first, index):
                     return index + 1
-            if self._in_string(first, limit):  # a string without its end would not be taken for a string
+            if self._in_string(first, limit):  # a string is not recognised without its end
                 further = range(limit, min(limit + _MAX_STRING_LINES, len(self._lines)))
                 return next((index + 1 for index in further if self._in_string(index, index + 1)), limit)
         return limit
 
     def _definitions_around(self, language: Indented, margin: int, line: int) -> tuple[int, ...]:
-        """Return the indexes of the definitions around a line, the outermost first; empty if they are uncertain.
+        """Return the indexes of the definitions around a line, the outermost first; empty if these lines do not tell.
 
-        Without a definition above the line, return the beginning of its paragraph, in which one may follow.
+        If there is no definition above the line, return the beginning of its paragraph, because a definition may follow
+        there.
         """
         # Walk up from the line. Each definition that is less indented than the last one found is around it. Any other
         # line with less indentation ends the block, unless it opens one (`if`, `for`), and then only the whole file
@@ -211,17 +214,17 @@ class NearbyOutline:
                 least = indentation(text)
             elif chain and _BLOCK.match(text) and not self._in_string(margin, index):
                 least = indentation(text)
-            elif chain:  # it ends a block, or is in a string or in brackets
+            elif chain:  # the line ends a block, or is in a string or in brackets
                 return ()
         return tuple(reversed(chain))
 
     def _is_quoted(self, index: int) -> bool:
-        """Return True if a line is in a string of several lines, judged by the quotes of a file that is not large."""
+        """Return True if a line is in a string over several lines, by counting quotes; False in a large file."""
         count = len(self._lines)
         return count <= _MAX_QUOTED_FILE_LINES and self._in_string(0, index) and not self._in_string(0, count)
 
     def _in_string(self, margin: int, index: int) -> bool:
-        """Return True if a string of several lines that begins at or below the margin has not ended before a line."""
+        """Return True if a line is in a string over several lines that begins at or below line `margin`."""
         text = "\n".join(self._lines[margin:index])
         return any(text.count(quotes) % 2 for quotes in ('"""', "'''"))
 
@@ -236,7 +239,7 @@ def _find_definitions(language: Language, lines: Sequence[str]) -> list[Definiti
 
 
 def _in_order(definitions: list[Definition]) -> list[Definition]:
-    """Return definitions by where they start, outer ones first; the first on a line owns that line."""
+    """Sort definitions by first line, outer ones first; a line belongs to the first definition that begins on it."""
     ordered: list[Definition] = []
     line = -1
     for definition in sorted(definitions, key=lambda definition: (definition.line, -definition.end)):

@@ -1,4 +1,4 @@
-"""Remove comments and strings from lines, in one pass; pure."""
+"""Remove comments and strings from lines, in one pass; no I/O."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,15 +7,15 @@ from functools import lru_cache
 from ripwrap._code.patterns.definition import ScannedFile
 
 MAX_LINE_CHARS = 2_000
-"""Characters of a line that are read."""
+"""Maximum number of characters of a line that are read."""
 
 DIRECTIVE = "#"
-"""Replacement for a preprocessor's line."""
+"""Replacement for a line with a preprocessor directive."""
 
 _STRING = '"'
 """Replacement for a string, and for a line inside one."""
 _MAX_CLOSERS = 100
-"""Different closers that are searched for; each takes a search of the whole file."""
+"""Maximum number of different closers (texts that end a literal) to search for; each search reads the whole file."""
 _BEFORE_REGEX = frozenset("=(,:;!&|?+{}[<>~^%*-")
 
 _CLOSERS: dict[str, Callable[[str], str]] = {
@@ -31,10 +31,18 @@ def scan_lines(lines: Sequence[str], opener: re.Pattern[str] | None) -> ScannedF
 
     Args:
         lines: Lines of a file, with or without their ends.
-        opener: Pattern for the beginning of a comment or literal. The name of its group is the kind: `cut` a comment to
-            the end of the line, `block` a comment over lines, `directive` a preprocessor's line, `whole` a complete
-            literal, `short` a string on one line, `long` a string over lines, `bare` the same without escapes;
-            `heredoc`, `regex`. None if there are no comments.
+        opener: Pattern for the beginning of a comment or literal; None if the language has none. The name of the group
+            that matches is the kind:
+
+        - `cut`: a comment to the end of the line
+        - `block`: a comment over lines
+        - `directive`: a preprocessor directive
+        - `whole`: a complete literal
+        - `short`: a string on one line
+        - `long`: a string over lines
+        - `bare`: a string over lines without escapes
+        - `heredoc`: a here document
+        - `regex`: a regular expression of JavaScript
     """
     kept = [line[:MAX_LINE_CHARS].rstrip("\r\n") for line in lines]
     clipped = frozenset(index for index, line in enumerate(lines) if len(line) > MAX_LINE_CHARS)
@@ -74,7 +82,7 @@ class _Scanner:
             at = self._enter(index, line, found, parts)
         parts.append(line[at:])
         if index in self._clipped and not inside:
-            self._kind = self._word = ""  # it may close behind the cut
+            self._kind = self._word = ""  # its end may follow after the cut
         return "".join(parts)
 
     def _in_heredoc(self, index: int, line: str) -> str:
@@ -130,12 +138,12 @@ class _Scanner:
                 parts.append(mark)
                 self._kind, self._closer = kind, closer
                 return len(line)
-            self._dead.add(token)  # search for it once only, or a line of escaped quotes takes quadratic time
+            self._dead.add(token)  # search only once: otherwise a line of escaped quotes takes quadratic time
         parts.append(token)
         return found.end()
 
     def _regex(self, line: str, at: int, parts: list[str]) -> int:
-        """Return the offset after a regular expression of JavaScript, or after the slash if it is a division."""
+        """Return the offset after a regular expression of JavaScript, or after the slash if the slash is a division."""
         parts.append("/")
         if "/" in self._dead:
             return at
@@ -157,7 +165,7 @@ class _Scanner:
         return word if self._words.get(word, -1) > index else ""
 
     def _closes(self, closer: str, index: int) -> bool:
-        """Return True if a later line has a closer; without one, the opener opens nothing."""
+        """Return True if a later line has a closer; if none has, the opener is ordinary text."""
         if closer not in self._last and len(self._last) < _MAX_CLOSERS:
             if self._text is None:
                 self._text = "\n".join(self._lines)
@@ -170,7 +178,7 @@ _REGEX = re.compile(r"\\.|[/\[\]]")
 
 
 def _end(line: str, at: int, kind: str, closer: str) -> int:
-    """Return the offset behind the closer, or -1."""
+    """Return the offset after the closer, or -1 if the line has no closer."""
     if kind in {"long", "short"}:
         for found in _escaped(closer).finditer(line, at):
             if not found[0].startswith("\\"):

@@ -1,10 +1,10 @@
-"""Split a file into chunks that are its functions, classes and methods, with the extra `syntax`.
+"""Split a file into chunks that are its functions, classes and methods; needs the extra `syntax`.
 
-languages   node types of each grammar that are definitions
-parser      text to a syntax tree, within a time limit
-outline     a syntax tree to definitions, one level at a time
-merge       definitions to chunks: small ones together, large ones in parts
-worker      all of this in another process
+languages   has the node types of each grammar that are definitions
+parser      turns text into a syntax tree, within a time limit
+outline     finds the definitions in a syntax tree, one level at a time
+merge       turns definitions into chunks: joins small ones, splits large ones
+worker      does all of this in another process
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _VERSION = 3
 
 
 def chunker_version() -> str:
-    """Return a version of the chunker, which changes whenever the same text may give other chunks."""
+    """Return the version of the chunker; it changes whenever the same text may be split into other chunks."""
     grammars = load_grammars()
     if grammars is None:
         return "windows 2"
@@ -28,15 +28,17 @@ def chunker_version() -> str:
 def syntax_chunks(path: str, text: str, *, timeout: float = PARSE_TIMEOUT) -> list[Chunk]:
     """Split a file at its definitions, or into windows if its language is unknown or `syntax` is not installed.
 
-    The chunks have each line of the file once, in order. A function, class, method, table, key or section of up to
-    2,000 characters is one chunk, with its docstring, and the comments, decorators and attributes directly above it. A
-    larger class is split into its methods and the lines between them. A definition that is still larger is split into
-    parts, each of which repeats the last three lines of the part before, up to 300 characters. Lines between
-    definitions, and definitions of up to three lines and 200 characters, are joined up to 800 characters.
+    The chunks have all lines of the file, in order. A function, class, method, table, key or section of up to 2,000
+    characters is one chunk, with its docstring, and the comments, decorators and attributes directly above it. A larger
+    class is split into its methods and the lines between them. Any other larger definition is split into parts; each
+    part repeats the last three lines of the previous part, up to 300 characters. Neighbouring lines between
+    definitions, and definitions of up to three lines and 200 characters, are joined into chunks of up to 800
+    characters.
 
-    Files of an unknown language, of over a million characters or with a line of over 10,000, and files that take the
-    parser longer than `timeout`, are split into windows of lines. Broken source is parsed as far as possible. Hostile
-    source may make a parser crash: use `worker.SyntaxChunker` for files that you do not trust.
+    These files are split into windows of lines: files of an unknown language, files of over a million characters or
+    with a line of over 10,000 characters, and files that take the parser longer than `timeout`. Source with syntax
+    errors is parsed as far as possible. Hostile source may make a parser crash: use `worker.SyntaxChunker` for files
+    that you do not trust.
 
     Args:
         path: Path of the file; only its name is used, to tell the language.
@@ -59,13 +61,13 @@ def _segments(lines: Lines, outline: SyntaxOutline) -> Iterator[Segment]:
 def _segments_in(
     lines: Lines, outline: SyntaxOutline, around: Definition, symbol: str | None, depth: int
 ) -> Iterator[Segment]:
-    """Split a definition, or the file, into the definitions in it and the lines between them.
+    """Split a definition, or the whole file, into the definitions in it and the lines between them.
 
     Namespaces and large definitions are split in the same way, up to a maximum depth.
     """
     line = around.first
     for found in outline.definitions_in(around.node, top=depth == 0) if around.node is not None else ():
-        # In broken source a definition may begin where the one before has not ended.
+        # In source with syntax errors, a definition may begin before the previous one has ended.
         first, last = max(found.first, line), min(found.last, around.last)
         if first > last:
             continue

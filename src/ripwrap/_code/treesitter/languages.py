@@ -1,4 +1,4 @@
-"""Tables of grammars: node types that are definitions, rules for their names, and containers to search for them."""
+"""Table of grammars: node types of definitions, rules for their names, and node types that may contain definitions."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -15,12 +15,12 @@ NameRule = Callable[["Node"], str | None]
 
 _NO_TYPES: frozenset[str] = frozenset()
 _MAX_DECLARATORS = 20
-"""Nested declarators of C, such as pointers and arrays, that are followed to a name."""
+"""Maximum number of nested declarators of C, such as pointers and arrays, around a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """Rules by which the definitions of a language are found.
+    """Rules to find the definitions of a language.
 
     Attributes:
         name: Name of the grammar in semble-grammars.
@@ -31,8 +31,9 @@ class Grammar:
         wrappers: Types of nodes around a definition that belong to it.
         constants: Types of nodes that are definitions at the top level if they have several lines.
         attributes: Types of nodes that belong to the definition below them, as comments do.
-        hash_comments: True if lines with `#` above a definition belong to it, wherever the tree has them.
-        headings: True for Markdown, which has sections instead.
+        hash_comments: True if comment lines with `#` above a definition belong to it, wherever the syntax tree puts
+            them.
+        headings: True for Markdown, which has sections instead of definitions.
         qualified: True if names are qualified by those of the definitions around them.
         generics: True if nested angle brackets take the parser quadratic time or more.
     """
@@ -85,9 +86,9 @@ def _words(words: str) -> frozenset[str]:
 
 
 def _field(*names: str, needs: str = "") -> NameRule:
-    """Return a rule that takes a definition's name from the first of these fields that its node has.
+    """Return a rule that takes a definition's name from the first of these fields that the definition's node has.
 
-    With `needs`, a node without that field is no definition, but only mentions a name.
+    A node without the field `needs` is not a definition: it only mentions a name.
     """
 
     def name(node: "Node") -> str | None:
@@ -102,7 +103,7 @@ def _field(*names: str, needs: str = "") -> NameRule:
 
 
 def _fixed_name(text: str, *fields: str) -> NameRule:
-    """Return a rule for definitions without a name of their own: the first of these fields, or a fixed text."""
+    """Return a rule for definitions without a name: it takes the first of these fields, or a fixed text."""
 
     def name(node: "Node") -> str | None:
         for one in fields:
@@ -114,7 +115,7 @@ def _fixed_name(text: str, *fields: str) -> NameRule:
 
 
 def _named_if_value(key: str, value: str, types: frozenset[str]) -> NameRule:
-    """Return a rule: the name is the field `key` if the field `value` has one of these types."""
+    """Return a rule that takes the name from the field `key` if the field `value` has one of these types."""
 
     def name(node: "Node") -> str | None:
         made = node.child_by_field_name(value)
@@ -124,7 +125,7 @@ def _named_if_value(key: str, value: str, types: frozenset[str]) -> NameRule:
 
 
 def _first_child(*types: str) -> NameRule:
-    """Return a rule: the name is the first child of one of these types."""
+    """Return a rule that takes the name from the first child of one of these types."""
 
     def name(node: "Node") -> str | None:
         return node_text(next((child for child in node.named_children if child.type in types), None))

@@ -1,4 +1,4 @@
-"""Join small neighbouring segments of a file into chunks and split large ones; knows lines and sizes, no syntax."""
+"""Join small neighbouring segments of a file into chunks and split large segments, by lines and sizes only."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,29 +8,31 @@ from typing import NamedTuple
 from ripwrap._code.windows import MAX_CHUNK_CHARS, Chunk, window_chunks
 
 MAX_DEFINITION_CHARS = 2_000
-"""Characters of a definition that stays whole, about 60 lines, and of each part of a larger definition."""
+"""Maximum number of characters, about 60 lines, of a definition in one chunk, and of each part of a larger definition.
+"""
 
 OVERLAP_LINES = 3
-"""Lines that a part of a large definition repeats from the part before."""
+"""Maximum number of lines that a part of a large definition repeats from the previous part."""
 
 _MAX_OVERLAP_CHARS = 300
-"""Characters of the repeated lines."""
+"""Maximum number of characters of the repeated lines."""
 _SMALL_DEFINITION_CHARS = 200
 _SMALL_DEFINITION_LINES = 3
-"""Size up to which a definition is joined with its neighbours."""
+"""Limits up to which a definition is joined with its neighbours."""
 _CLOSING_LINE = re.compile(r"[\W_]*|\s*end\b.*|\s*[\])};]+[\s\0]*(?://|/\*|#).*|\s*#\s*endif\b.*")
 
 
 class Segment(NamedTuple):
-    """Consecutive lines that stay together unless they are too large: a definition, or lines between two.
+    """Consecutive lines for one chunk, unless they are too large: a definition, or lines between definitions.
 
     Attributes:
         first: Index of the first line.
         last: Index of the last line.
-        symbol: Name of the definition that they are, or are a part of; None at the top level.
-        outer: Name of the definition around them; segments in one chunk have the same.
-        definitions: Number of definitions: 1, 0 for lines between two, or more if segments were joined.
-        opens_namespace: True for the lines with which a namespace begins.
+        symbol: Name of the definition that the lines are, or are a part of; None at the top level.
+        outer: Name of the definition around the lines; small segments are joined only if they have the same.
+        definitions: Number of definitions in the lines: 1, or 0 for lines between definitions, or more if segments were
+            joined.
+        opens_namespace: True if the lines are the beginning of a namespace, above its first definition.
     """
 
     first: int
@@ -49,7 +51,7 @@ class Lines:
 
         Args:
             text: Text of the file.
-            lines: Its lines, split at "\n" and without it.
+            lines: Its lines, without "\n" at their ends.
         """
         self.text = text
         self.lines = lines
@@ -58,7 +60,7 @@ class Lines:
         self.count: int = len(lines) - (lines[-1] == "")  # no line follows the last "\n"
 
     def size(self, first: int, last: int) -> int:
-        """Return the number of characters of lines, with their ends."""
+        """Return the number of characters of some lines, with their ends."""
         return self._starts[last + 1] - self._starts[first]
 
     def is_blank(self, line: int) -> bool:
@@ -70,7 +72,7 @@ class Lines:
         return all(_CLOSING_LINE.fullmatch(line) for line in self.lines[first : last + 1])
 
     def chunk(self, first: int, last: int, symbol: str | None) -> Chunk:
-        """Return lines as one chunk."""
+        """Return some lines as one chunk."""
         return Chunk(self._starts[first], self._starts[last + 1], first + 1, last + 1, symbol)
 
     def windows(self, first: int, last: int) -> Iterator[Chunk]:
@@ -83,7 +85,7 @@ class Lines:
 
 
 def merge_segments(lines: Lines, segments: Iterable[Segment]) -> Iterator[Chunk]:
-    """Turn segments, which have each line once, in order, into chunks: join small neighbours, split large ones."""
+    """Make chunks of segments: join small neighbours, split large segments. Each line is in one segment, in order."""
     for segment in _join_neighbours(lines, segments):
         if segment.symbol is None and lines.size(segment.first, segment.last) > MAX_CHUNK_CHARS:
             yield from lines.windows(segment.first, segment.last)
@@ -106,7 +108,7 @@ def _join_neighbours(lines: Lines, segments: Iterable[Segment]) -> Iterator[Segm
 
 
 def _join(lines: Lines, one: Segment, other: Segment) -> Segment | None:
-    """Join two neighbours, or return None if they stay apart."""
+    """Return two neighbours as one segment, or None if they are not to be joined."""
     size = lines.size(one.first, other.last)
     if size > MAX_DEFINITION_CHARS:
         return None
@@ -126,7 +128,7 @@ def _join(lines: Lines, one: Segment, other: Segment) -> Segment | None:
 def _is_small(lines: Lines, segment: Segment) -> bool:
     """Return True if a segment is small enough to be joined with a neighbour.
 
-    Only a segment that is one long definition is not.
+    This is so unless it is a single long definition.
     """
     if segment.definitions != 1:
         return True
@@ -138,7 +140,7 @@ def _is_small(lines: Lines, segment: Segment) -> bool:
 
 def _split(lines: Lines, segment: Segment) -> Iterator[Chunk]:
     """Split a large segment into overlapping parts of about the same size, at blank lines where possible."""
-    # A part is `first`..`last`, and `fresh` its first line that the part before does not have. The overlap before
+    # A part is `first`..`last`, and `fresh` is its first line that is not in the previous part. The overlap before
     # `fresh` shrinks until it has at most _MAX_OVERLAP_CHARS and leaves room for a fresh line.
     first, fresh = segment.first, segment.first
     while lines.size(first, segment.last) > MAX_DEFINITION_CHARS:
@@ -160,8 +162,8 @@ def _part_end(lines: Lines, first: int, fresh: int, stop: int) -> int:
 
     The lines from `first` to before `fresh` overlap with the previous part. `stop` is the last line of the segment.
     """
-    # Divide what is left into as few parts as possible, all of about the same size, so that no small rest remains. From
-    # there go back to a blank line, but not by more than half of the part.
+    # Divide the remaining lines into as few parts as possible of about the same size, so that the last part is not
+    # small. Then move the end of the part back to a blank line, but by at most half of the part.
     left = lines.size(fresh, stop)
     count = -(-left // (MAX_DEFINITION_CHARS - _MAX_OVERLAP_CHARS))
     aim = left // count

@@ -1,4 +1,4 @@
-"""Definitions of a file, found in its syntax tree: lines, name and contents of each."""
+"""Find the definitions of a file in its syntax tree, with the lines, name and contents of each."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_DEPTH = 30
-"""Definitions within definitions that are found; deeper ones belong to the last of these."""
+"""Maximum depth of definitions in definitions; deeper ones are a part of the definition at this depth."""
 
 _MIN_CONSTANT_LINES = 4
-"""Lines of a constant that counts as a definition."""
+"""Least number of lines of a constant that counts as a definition."""
 _NO_RULES: Mapping[str, NameRule] = {}
 _MAX_WRAPPERS = 8
-"""Wrappers around a definition, and nodes of each, that are searched for it."""
+"""Maximum number of nested wrappers around a definition, and of nodes in each, that are searched."""
 
 
 class Definition(NamedTuple):
     """A definition in a syntax tree.
 
     Attributes:
-        first: Index of its first line, with the comments and decorators above it.
+        first: Index of its first line, including the comments and decorators above it.
         last: Index of its last line.
-        name: Its own name; empty if it has none.
-        is_namespace: True if definitions in it are found even if it is small.
-        node: Node whose children are its contents; None if it has none.
+        name: Name, without the names around it; empty if it has none.
+        is_namespace: True if its contents are split into definitions even if it is small.
+        node: Node whose children are the contents of the definition; None if it has no contents.
     """
 
     first: int
@@ -40,14 +40,14 @@ class Definition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SyntaxOutline:
-    """Definitions of a file in its syntax tree, found one level at a time (an `Outline`).
+    """`Outline` of a syntax tree, which finds definitions one level at a time.
 
     Attributes:
         grammar: Grammar of the file's language.
         lines: Lines of the file.
         root: Root of its syntax tree.
-        max_container_bytes: Bytes of a node above which it is searched for definitions if the grammar has it among
-            its `large_containers`.
+        max_container_bytes: Size in bytes above which a node of the grammar's `large_containers` is searched for
+            definitions.
     """
 
     grammar: Grammar
@@ -74,7 +74,7 @@ class SyntaxOutline:
         return section
 
     def definitions_in(self, node: "Node", *, top: bool) -> Iterator[Definition]:
-        """Find the definitions in a node, in order, but not those in them; in broken source they may overlap.
+        """Find the outermost definitions in a node, in order; in source with syntax errors they may overlap.
 
         Args:
             node: Root of the tree, or node of a definition.
@@ -86,7 +86,7 @@ class SyntaxOutline:
         return self._with_hash_comments(found) if self.grammar.hash_comments else found
 
     def qualified_name(self, outer: str | None, name: str) -> str | None:
-        """Return a name after the name around it (`Shop.add`), or alone if the whole is too long."""
+        """Return a name qualified by the name around it (`Shop.add`), or the name alone if that is too long."""
         name = name[:MAX_NAME_CHARS]
         if not outer or not self.grammar.qualified:
             return name or outer
@@ -94,7 +94,7 @@ class SyntaxOutline:
         return full if len(full) <= MAX_NAME_CHARS else name
 
     def _definition_row(self, definition: Definition) -> int:
-        """Return the index of the first line of a definition's code that has its name."""
+        """Return the index of the first line of code in a definition that has the definition's name."""
         start = definition.first if definition.node is None else max(definition.node.start_point.row, definition.first)
         words = definition.name.replace(".", " ").split()
         if not words:
@@ -134,7 +134,7 @@ class SyntaxOutline:
         return node.type in self.grammar.large_containers and node.end_byte - node.start_byte > self.max_container_bytes
 
     def _unwrap(self, node: "Node") -> "_NamedNode | None":
-        """Return the only definition in a wrapper, or None if there are none or several."""
+        """Return the definition in a wrapper, or None if it has none or several."""
         grammar = self.grammar
         only: _NamedNode | None = None
         left = [(node, 0)]
@@ -151,7 +151,7 @@ class SyntaxOutline:
         return only
 
     def _with_hash_comments(self, found: Iterator[Definition]) -> Iterator[Definition]:
-        """Add to definitions the lines of comments above them, which the tree may give to the definition before."""
+        """Add to each definition the comment lines above it, which the tree may put into the previous definition."""
         before: Definition | None = None
         for definition in found:
             first, least = definition.first, before.first + 1 if before else 0
@@ -166,8 +166,8 @@ class SyntaxOutline:
     def _markdown_sections(self, node: "Node") -> Iterator[Definition]:
         """Find the sections of Markdown.
 
-        The grammar nests sections below `#` headings alone. An underlined heading (`setext_heading`) is a child like
-        any other, so its section is made here: it ends before the next heading.
+        The grammar makes sections of `#` headings only. An underlined heading (`setext_heading`) is an ordinary child,
+        so its section is made here; it ends before the next heading.
         """
         underlined: Definition | None = None
         for child in _section_contents(node):
@@ -189,7 +189,11 @@ class SyntaxOutline:
 
 
 def _section_contents(node: "Node") -> Iterator["Node"]:
-    """Find the contents of a section below its heading; the grammar makes text before the first heading a section."""
+    """Find the contents of a section below its heading.
+
+    The grammar also makes a section of text before the first heading; its contents count as contents of the outer
+    section.
+    """
     for number, child in enumerate(node.named_children):
         first = next(iter(child.named_children), None) if child.type == "section" else None
         if child.type == "section" and (first is None or not first.type.endswith("_heading")):
@@ -204,7 +208,7 @@ class _NamedNode(NamedTuple):
 
 
 class _Level:
-    """Children of a node, and the comments and decorators above the next one."""
+    """Children of a node, read one by one, and the comments and decorators above the next child."""
 
     __slots__ = ("_children", "_code_end", "_leading_end", "_leading_start")
 
@@ -218,7 +222,10 @@ class _Level:
         return next(self._children, None)
 
     def add_leading(self, node: "Node") -> None:
-        """Take a comment or decorator for the next definition, unless it is behind code or above a blank line."""
+        """Keep a comment or decorator for the next definition, unless it follows code on its line.
+
+        A blank line below it also parts it from the definition.
+        """
         first = node.start_point.row
         if first == self._code_end:
             return
@@ -237,7 +244,7 @@ class _Level:
 
 
 def _last_row(node: "Node") -> int:
-    """Return the last line of a node; if the node ends with a newline, the line after it does not count."""
+    """Return the index of the last line of a node; the line after a newline at its end does not count."""
     end = node.end_point
     return end.row - (end.column == 0 and end.row > node.start_point.row)
 

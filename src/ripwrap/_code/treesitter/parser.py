@@ -1,6 +1,6 @@
-"""Parse source with tree-sitter and the grammars of semble-grammars (the extra `syntax`), loaded when first needed.
+"""Parse source with tree-sitter and the grammars of semble-grammars (the extra `syntax`), imported when first needed.
 
-A parser is written in C, and may hang or crash on hostile source. `worker` runs it in another process.
+The parsers are written in C, and may hang or crash on hostile source; `worker` runs them in another process.
 """
 
 import importlib
@@ -19,20 +19,26 @@ if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
 MAX_FILE_CHARS = 1_000_000
-"""Characters of a file that is parsed. Larger ones take seconds, and the tree takes ten times their memory."""
+"""Maximum number of characters of a file that is parsed. Larger files take seconds, and their trees ten times the
+memory.
+"""
 
 MAX_LINE_CHARS = 10_000
-"""Characters of a line in it. Longer lines are generated, and definitions do not stand on lines of their own there."""
+"""Maximum number of characters of a line in a file that is parsed. Longer lines are generated code, where a line has
+many definitions.
+"""
 
 PARSE_TIMEOUT = 5.0
-"""Seconds of processor time for a file; a megabyte of ordinary source takes one at most."""
+"""Seconds of processor time for a file; a megabyte of ordinary source takes at most one second."""
 
 _READ_BYTES = 512
-"""Bytes that the parser asks for at once; it reads them again for the text of a node."""
+"""Bytes that the parser gets at once; it asks for them again to read the text of a node."""
 _MIN_TREE_SITTER = (0, 26, 1)
-"""Oldest version whose `progress_callback` can stop a parser; older ones crash in it."""
+"""Oldest version of tree-sitter whose `progress_callback` can stop a parser; older versions crash."""
 _MAX_ANGLE_BRACKETS = 1_000
-"""Angle brackets in a statement, in languages where nested ones take the parser quadratic time or more."""
+"""Maximum number of angle brackets in a statement, in languages where nested ones take the parser quadratic time or
+more.
+"""
 _STATEMENT_END = re.compile("[;{}]")
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -55,7 +61,7 @@ def parse_outline(
     Args:
         path: Path of the file.
         text: Text of the file; NUL and lone surrogates are allowed.
-        max_container_bytes: Size from which containers such as loops are searched for definitions.
+        max_container_bytes: Size in bytes above which containers such as loops are searched for definitions.
         timeout: Seconds of processor time.
     """
     if len(text) > MAX_FILE_CHARS or (grammar := find_grammar(path, text)) is None:
@@ -75,8 +81,8 @@ def _parse(grammar: Grammar, text: str, lines: Sequence[str], timeout: float) ->
 
     raw = text.replace("\0", " ").encode("utf-8", "replace")  # NUL ends the text in some grammars
     limit = time.thread_time() + timeout
-    # A callback that returns True stops the parser, and `parse` then raises ValueError. The source is read through a
-    # callback, too, because `progress_callback` has no effect on a parser that was given bytes.
+    # A `progress_callback` that returns True stops the parser, and `parse` then raises ValueError. The source is given
+    # by a callback too, because `progress_callback` has no effect if `parse` is given bytes.
     # https://tree-sitter.github.io/py-tree-sitter/classes/tree_sitter.Parser.html
     try:
         tree = Parser(language).parse(
@@ -97,7 +103,7 @@ def _has_nested_angle_brackets(text: str) -> bool:
 
 @cache
 def load_grammars() -> Any:
-    """Import the package of grammars; return None if it, or a recent tree-sitter, is not installed."""
+    """Import the package of grammars; return None if the package or a recent tree-sitter is not installed."""
     try:
         if tuple(map(int, re.findall(r"\d+", version("tree-sitter"))[:3])) < _MIN_TREE_SITTER:
             return None
@@ -109,7 +115,7 @@ def load_grammars() -> Any:
 
 @cache
 def _load_language(name: str) -> "Language | None":
-    """Load a grammar; return None, and log a warning once, if that fails."""
+    """Load a grammar; if that fails, log a warning once and return None."""
     grammars = load_grammars()
     if grammars is None:
         return None
@@ -121,7 +127,7 @@ def _load_language(name: str) -> "Language | None":
         grammars.UnsupportedPlatformError,
         OSError,
         RuntimeError,  # there is no home directory to unpack grammars to
-        ValueError,  # this grammar does not fit this tree-sitter
+        ValueError,  # the grammar needs another version of tree-sitter
     ) as error:
         _LOGGER.warning("could not load the grammar of %s, so its files are split into windows: %s", name, error)
         return None

@@ -20,13 +20,15 @@ from ripwrap._subprocess import Popen, defer_interrupts, kill, start
 from ripwrap.errors import Hint, HintedText, RipwrapError
 
 FILE_TIMEOUT = 20.0
-"""Seconds for a file, after which the process is killed; `PARSE_TIMEOUT` needs a parser that reports progress."""
+"""Seconds for a file, after which the process is killed. `PARSE_TIMEOUT` is not enough: it stops only a parser that
+reports progress.
+"""
 
 MAX_MEMORY_BYTES = 2 << 30
-"""Address space of the process, on systems that can limit it."""
+"""Address space of the process in bytes, on systems that can limit it."""
 
 IDLE_TIMEOUT = 60.0
-"""Seconds without a request after which the process is ended. It is kept that long because it starts slowly."""
+"""Seconds without a request after which the process is ended. It is kept so long because it starts slowly."""
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
@@ -40,7 +42,7 @@ _HEADER = struct.Struct(">II")
 _READY = b"ready"
 _INHERITED_VARIABLES = frozenset(
     (
-        *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start
+        *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start Python
         *("PROCESSOR_ARCHITECTURE", "PROCESSOR_ARCHITEW6432"),  # Windows' `platform.machine()`, to choose a grammar
         *("LANG", "TMPDIR", "TEMP", "TMP"),
         *(
@@ -51,31 +53,33 @@ _INHERITED_VARIABLES = frozenset(
         ),  # to unpack grammars
     )
 )
-"""Environment variables of the process. It gets no keys, because hostile source may take control of a parser."""
+"""Environment variables that the process inherits. It inherits no others, which may hold keys, because hostile source
+may take control of a parser.
+"""
 _WORKER_CODE = "from ripwrap._code.treesitter.worker import serve; serve({idle!r})"
 
 
 class SyntaxChunker:
-    """Splitter of files that runs the parser in a worker process, one file after the other.
+    """Splitter that runs the parser in a worker process, for one file at a time.
 
-    A file at which the process hangs or crashes is split into windows. The process starts with the first file that has
-    to be parsed, and again after it was lost. It ends with `close()`, with this object, with the process that started
-    it, after a time without work, and at once if the task that waits for the chunks is cancelled (`CANCELLED`). A lock
-    lets one thread use it at a time. After a fork, the child starts a process of its own.
+    A file at which the process hangs or crashes is split into windows. The process is started for the first file that
+    is to be parsed, and again after it was lost. It ends with `close()`, with this object, with the process that
+    started it, after a time without work, and as soon as the task that waits for the chunks is cancelled (`CANCELLED`).
+    A lock lets one thread use the process at a time. After a fork, the child starts a worker process of its own.
 
-    Each index has one of its own, so that an index does not wait for the files of another, and a file that crashes the
-    parser costs no other index its process.
+    Each index has a splitter of its own. So no index waits for the files of another index, or loses its process because
+    of such a file.
     """
 
     def __init__(self, *, seconds: float = FILE_TIMEOUT, idle: float = IDLE_TIMEOUT) -> None:
-        """Set the limits; the first file starts the process.
+        """Set the limits; the process is started for the first file.
 
         Args:
             seconds: Time limit for a file.
             idle: Seconds without a file after which the process is ended.
         """
         self._worker = _Worker(seconds, idle)
-        weakref.finalize(self, self._worker.kill)  # called when the interpreter ends, too
+        weakref.finalize(self, self._worker.kill)  # also called when the interpreter ends
 
     def chunks_of(self, path: str, text: str) -> list[Chunk]:
         """Return `syntax_chunks()` of a file, or windows if that fails.
@@ -99,7 +103,8 @@ class SyntaxChunker:
 class _Worker:
     """The worker process, with a thread that ends it when it is idle.
 
-    The thread and the finalizer refer to this object and not to the `SyntaxChunker`, which would not be collected.
+    The thread and the finalizer refer to this object; if they referred to the `SyntaxChunker`, it would never be
+    collected.
     """
 
     def __init__(self, seconds: float, idle: float) -> None:
@@ -112,7 +117,7 @@ class _Worker:
         _WORKERS.add(self)
 
     def request(self, path: bytes, text: bytes) -> bytes | None:
-        """Return the answer for a file; `None` if the process was lost.
+        """Return the answer for a file, or `None` if the process was lost.
 
         Raises:
             RipwrapError: The process cannot be started.
@@ -125,7 +130,7 @@ class _Worker:
                 if self._process is None:
                     self._start()
                 answer = self._exchange(_HEADER.pack(len(path), len(text)) + path + text, self._seconds)
-            except BaseException:  # a Ctrl-C leaves an answer in the pipe
+            except BaseException:  # after a Ctrl-C, an answer is still in the pipe
                 self.close()
                 raise
             if answer is None:
@@ -135,8 +140,8 @@ class _Worker:
             return answer
 
     def _is_usable(self, process: Popen) -> bool:
-        # It may be dead, e.g. because memory was short. After a SIGSTOP of this process, the thread that ends an idle
-        # process is late, and the alarm may be near.
+        # The process may have died, e.g. for lack of memory. If this process was stopped (SIGSTOP), the thread that
+        # ends an idle worker is late, and the alarm of the worker may go off soon.
         return process.poll() is None and time.monotonic() - self._used <= self._idle
 
     def close(self) -> None:
@@ -150,14 +155,14 @@ class _Worker:
                 process.wait()
 
     def kill(self) -> None:
-        """End the process at once; a request under way, e.g. of a daemon thread at exit, gets no answer."""
+        """End the process at once, even during a request, e.g. of a daemon thread at exit."""
         if (process := self._process) is not None:
             kill(process)
         self.close()
 
     def abandon(self) -> None:
-        """Forget the process in a forked child: it is a child of the parent alone."""
-        # A thread that this child does not have may hold the locks of the parent.
+        """Forget the process in a forked child, because it is a child of the parent only."""
+        # New locks, because the copied ones may be held by a thread that the fork did not copy.
         self._lock, self._ended = threading.RLock(), threading.Event()
         process, self._process = self._process, None
         if process is not None:
@@ -172,7 +177,7 @@ class _Worker:
             _check_cancelled()
             raise _start_error(f"it ended with {code}")
         self._used, self._ended = time.monotonic(), threading.Event()
-        # A daemon thread, so that the end of the program does not wait for it.
+        # A daemon thread, so that the program can end without waiting for it.
         threading.Thread(
             target=self._close_when_idle, args=(self._ended,), name="ripwrap-parser-idle", daemon=True
         ).start()
@@ -184,9 +189,9 @@ class _Worker:
                     self.close()
 
     def _exchange(self, request: bytes, seconds: float) -> bytes | None:
-        """Send a request and return the answer; kill the process, and return None, on a timeout or cancellation."""
-        # Reading and writing pipes blocks and cannot be given a time limit on Windows. A thread watches the clock and
-        # kills the process, which ends both.
+        """Send a request and return the answer; on a timeout or cancellation, kill the process and return None."""
+        # Reads and writes of pipes block, and on Windows they cannot have a time limit. So a thread watches the clock
+        # and kills the process, which ends them.
         process = self._process
         if process is None or process.stdin is None or process.stdout is None:
             return None
@@ -248,13 +253,13 @@ def serve(idle: float) -> None:
     """Answer requests on stdin until it ends: the worker's side of `SyntaxChunker`.
 
     Args:
-        idle: Seconds without a request after which the other side ends this process. If it does not, e.g. because a
-            fork holds the pipe of a parent that was killed, this process ends itself later, where there are alarms.
+        idle: Seconds without a request after which the parent ends this process. If the parent was killed, and a fork
+            of it still holds the pipe, this process ends itself later, on systems with alarms.
     """
     if sys.platform != "win32":
         import resource
 
-        with suppress(OSError, ValueError):  # a lower limit is set already
+        with suppress(OSError, ValueError):  # a lower limit is already set
             resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     answer = _READY
@@ -265,13 +270,13 @@ def serve(idle: float) -> None:
         header = requests.read(_HEADER.size)
         if len(header) < _HEADER.size:
             return
-        _set_alarm(2 * FILE_TIMEOUT)  # if the parent was killed, nothing else ends a hanging parser
+        _set_alarm(2 * FILE_TIMEOUT)  # nothing else ends a hanging parser if the parent was killed
         path, text = (requests.read(size).decode("utf-8", "surrogatepass") for size in _HEADER.unpack(header))
         answer = json.dumps(syntax_chunks(path, text)).encode()
 
 
 def _set_alarm(seconds: float) -> None:
-    """Let the system end this process after a time, even inside a parser; another call replaces the alarm."""
+    """Let the system end this process after some seconds, even in a parser; a new alarm replaces the last one."""
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_REAL, seconds)
 
@@ -282,8 +287,8 @@ def _start_process(idle: float) -> Popen:
     }
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
-        # It has its own process group, so that a terminal's Ctrl-C does not end it; a file without an answer would be
-        # split into windows. Its pipes have no buffers, because a forked child would write their bytes again.
+        # The process has its own process group, so that a terminal's Ctrl-C does not end it: its file would then be
+        # split into windows. The pipes have no buffers, because a forked child would write the buffered bytes again.
         return start(
             [sys.executable, "-P", "-c", _WORKER_CODE.format(idle=idle)],
             stdin=subprocess.PIPE,
@@ -302,7 +307,7 @@ def _write(stream: IO[bytes], data: bytes) -> None:
 
 
 def _read(stream: IO[bytes], size: int) -> bytes | None:
-    """Return `size` bytes; `None` if the stream ends before."""
+    """Return `size` bytes, or `None` if the stream has fewer."""
     parts: list[bytes] = []
     while size:
         part = stream.read(size)

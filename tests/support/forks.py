@@ -1,0 +1,88 @@
+"""Python programs that start in 10 ms instead of 250: each is a fork of a process that has imported ripwrap.
+
+`python -W error forks.py` reads the programs from stdin, one in a line, and writes the exit code of each to stdout.
+"""
+
+import atexit
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+from typing import Any
+
+IMPORTED = ("ripwrap.index", "ripwrap.sync", "ripwrap.workspace")
+
+
+def run(argv: list[str], code: str, *, cwd: Path, env: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+    """Run code as the program `argv`, with warnings as errors."""
+    server = _server()
+    with TemporaryDirectory() as folder:
+        assert server.stdin and server.stdout
+        server.stdin.write(json.dumps([argv, code, str(cwd), dict(env), folder]) + "\n")
+        server.stdin.flush()
+        try:
+            returncode = int(server.stdout.readline())
+        except BaseException:  # such as the timeout of the test
+            _end(server)
+            _server.cache_clear()
+            raise
+        stdout, stderr = (Path(folder, name).read_text("utf-8") for name in ("stdout", "stderr"))
+    return subprocess.CompletedProcess(argv, returncode, stdout, stderr)
+
+
+@cache
+def _server() -> "subprocess.Popen[str]":
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    argv, pipe = [sys.executable, "-W", "error", __file__], subprocess.PIPE
+    server = subprocess.Popen(argv, stdin=pipe, stdout=pipe, encoding="utf-8", env=env, start_new_session=True)
+    atexit.register(_end, server)
+    return server
+
+
+def _end(server: "subprocess.Popen[str]") -> None:
+    """End the server and the program that it waits for."""
+    with server:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGKILL)
+
+
+def _become(argv: list[str], code: str, cwd: str, env: dict[str, str], output: str) -> None:
+    """Make this process the program."""
+    for number, name in ((0, os.devnull), (1, "stdout"), (2, "stderr")):
+        opened = os.open(os.path.join(output, name), os.O_RDWR | os.O_CREAT)
+        os.dup2(opened, number)
+        os.close(opened)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv[:] = argv
+    sys.path[0] = os.path.dirname(argv[0])
+    main: Any = ModuleType("__main__")
+    sys.modules["__main__"] = main
+    main.__file__ = argv[0]
+    exec(compile(code, argv[0], "exec"), vars(main))
+
+
+def _serve() -> None:
+    for name in IMPORTED:
+        import_module(name)
+    gc.freeze()  # otherwise each child visits, and so copies, all these modules when it ends
+    for line in sys.stdin:
+        child = os.fork()
+        if not child:
+            _become(*json.loads(line))
+            return  # the program ends as any other, with what Python does at its end
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    this = sys.modules["__main__"]  # a module that no name refers to loses its globals
+    _serve()
