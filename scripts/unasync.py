@@ -35,12 +35,14 @@ RENAMED = {
     "run_stream": "run_stream_blocking",
     "run_items": "run_items_blocking",
     "run_grep_in": "run_grep_in_blocking",
+    "run_grep_revision": "run_grep_revision_blocking",
+    "run_revision_listing": "run_revision_listing_blocking",
     "AnyItems": "Items",
 }
 WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
 """Phrases of docstrings that differ."""
 
-TIMED = {"AsyncRunner", "run_stream", "run_items", "_runner"}
+TIMED = {"AsyncRunner", "run_stream", "run_items", "run_revision_listing", "_runner"}
 """Functions whose blocking twin takes a `timeout`; a caller that has got a `timeout` passes it on."""
 
 RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(")
@@ -142,6 +144,7 @@ __all__ = [
     "rank",
     "resolve",
     "search",
+    "search_history",
     "search_in",
     "search_messages",
     "tree",
@@ -176,6 +179,7 @@ TARGETS = (
             "ripwrap._operations.search": ["search", "search_messages"],
             "ripwrap._operations.grep": ["grep"],
             "ripwrap._operations.streams": ["search_in", "grep_in"],
+            "ripwrap._operations.history": ["search_history"],
             "ripwrap._operations.counts": [
                 "files_with_matches",
                 "files_without_match",

@@ -31,7 +31,7 @@ Names with an underscore are private.
     index
     _operations
     _ripgrep, _ranking
-    binary, results, _code, _ignore
+    binary, results, sources, _code, _ignore
     _display
     models, options, errors, _text, _subprocess, _safe_open, _concurrency, _windows
 """
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ripwrap._operations.expand import expand
     from ripwrap._operations.files import files
     from ripwrap._operations.grep import grep
+    from ripwrap._operations.history import search_history
     from ripwrap._operations.rank import rank
     from ripwrap._operations.search import search, search_messages
     from ripwrap._operations.streams import grep_in, search_in
@@ -76,10 +77,12 @@ if TYPE_CHECKING:
     )
     from ripwrap.models import (
         Begin,
+        Commit,
         Context,
         Elapsed,
         End,
         FileCount,
+        HistoryMatch,
         Match,
         Message,
         PathError,
@@ -111,6 +114,7 @@ __all__ = [
     "BinaryNotFoundError",
     "CapabilityError",
     "ChecksumMismatchError",
+    "Commit",
     "Context",
     "Coverage",
     "DecodeError",
@@ -127,6 +131,7 @@ __all__ = [
     "GrepMatch",
     "GrepResult",
     "Hint",
+    "HistoryMatch",
     "Match",
     "Message",
     "NumberedLine",
@@ -164,6 +169,7 @@ __all__ = [
     "limit_processes",
     "rank",
     "search",
+    "search_history",
     "search_in",
     "search_messages",
     "sync",
@@ -182,6 +188,7 @@ _MODULE_OF = {
     "search": "_operations.search",
     "search_messages": "_operations.search",
     "search_in": "_operations.streams",
+    "search_history": "_operations.history",
     "grep_in": "_operations.streams",
     "count": "_operations.counts",
     "count_matches": "_operations.counts",
@@ -213,10 +220,12 @@ _MODULE_OF = {
     "UnknownTypeError": "errors",
     "UnsupportedPlatformError": "errors",
     "Begin": "models",
+    "Commit": "models",
     "Context": "models",
     "Elapsed": "models",
     "End": "models",
     "FileCount": "models",
+    "HistoryMatch": "models",
     "Match": "models",
     "Message": "models",
     "PathError": "models",

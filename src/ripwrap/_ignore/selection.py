@@ -303,23 +303,39 @@ class Selection:
 class NameSelection:
     """Choice of items by their names: as a `Selection` of files with these paths, without ignore files and sizes."""
 
-    def __init__(self, options: Mapping[str, Any], types: Mapping[str, Sequence[str]]) -> None:
-        """Prepare the rules; the arguments and errors are those of `Selection`."""
+    def __init__(
+        self, options: Mapping[str, Any], types: Mapping[str, Sequence[str]], roots: Sequence[str] = ()
+    ) -> None:
+        """Prepare the rules.
+
+        Args:
+            options: See `Selection`.
+            types: See there.
+            roots: Directories that are searched whatever the rules say about them; empty is the top.
+        """
         self._selection = Selection("", {**options, "no_ignore": True}, types)
-        self._folders: dict[str, bool] = {"": True}
+        self._roots = {"/".join(_parts(root)): True for root in roots}
+        self._folders = {"": True, **self._roots}
 
     def selects(self, name: str) -> bool:
         """Return whether a search of files reads the file of this path."""
-        parts = [part for part in name.replace(os.sep, "/").split("/") if part not in ("", os.curdir)]
-        return self._selects(parts, is_folder=False)
+        parts = _parts(name)
+        above = (len(_parts(root)) for root in self._roots if name.startswith(f"{root}/"))
+        return self._selects(parts, max(above, default=0), is_folder=False)
 
-    def _selects(self, parts: Sequence[str], *, is_folder: bool) -> bool:
+    def _selects(self, parts: Sequence[str], root: int, *, is_folder: bool) -> bool:
+        """Return whether a path is selected, of which the first `root` parts are a root."""
         above = "/".join(parts[:-1])
         if above not in self._folders:
             if len(self._folders) > _MAX_FOLDERS:
-                self._folders = {"": True}
-            self._folders[above] = self._selects(parts[:-1], is_folder=True)
-        return self._folders[above] and self._selection.allows_name("/".join(parts), len(parts), is_folder=is_folder)
+                self._folders = {"": True, **self._roots}
+            self._folders[above] = self._selects(parts[:-1], root, is_folder=True)
+        depth = len(parts) - root
+        return self._folders[above] and self._selection.allows_name("/".join(parts), depth, is_folder=is_folder)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.replace(os.sep, "/").split("/") if part not in ("", os.curdir)]
 
 
 @dataclass(frozen=True, slots=True)

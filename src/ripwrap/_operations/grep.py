@@ -78,6 +78,7 @@ async def grep(
     timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - keeps the matches found until then, which a cancel scope would drop
     explain: bool = False,
     coverage: bool = False,
+    rev: str | None = None,
     rg: Rg = None,
     **options: Unpack[SearchOptions],
 ) -> GrepResult:
@@ -117,15 +118,23 @@ async def grep(
             says how many more there are in hidden files. Either takes up to 5 seconds more.
         coverage: Count the files that were searched, and those that were left out, by reason, in `result.coverage`. It
             takes as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
+        rev: Revision of git to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout.
+            All its files below `cwd` count; there are no ignore files. `errors` names submodules, and objects that a
+            partial clone lacks.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
-    Raises what `search()` raises, and `ValueError` for a negative number.
+    Raises what `search()` raises, `ValueError` for a negative number and for a `rev` that names no revision, and
+    `SearchError` if git fails.
     """
     request = grep_request(
         pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage
     )
+    if rev is not None:
+        from ripwrap._operations.revisions import run_grep_revision  # it imports this module
+
+        return await run_grep_revision(request, rev, rg)
     return await run_grep(AsyncRunner(rg), request)
 
 

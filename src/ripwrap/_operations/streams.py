@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from dataclasses import dataclass
 from typing import Any, Generic, Never, TypeVar, Unpack, cast
@@ -15,17 +15,18 @@ from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, Matc
 from ripwrap._operations.search import MatchAnswer, MessageAnswer, SearchAnswer
 from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
 from ripwrap._ripgrep.command import search_command
-from ripwrap._ripgrep.decoder import FileTypes, Record, too_long_errors
+from ripwrap._ripgrep.decoder import Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Runner, run_blocking
-from ripwrap._ripgrep.spool import AnyItems, Batch, Items, check_items
+from ripwrap._ripgrep.spool import Batch, check_items
 from ripwrap._ripgrep.stream import find_usable_rg, find_usable_rg_blocking
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Match, Message, PathError
 from ripwrap.options import FileOptions, SearchOptions, check_limit, check_timeout
 from ripwrap.results import FileMatches, GrepResult
+from ripwrap.sources.base import AnyItems, Items, Source
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -109,7 +110,7 @@ def search_in(
     An error that `items` raises is raised after the matches of the items before it. The call raises errors of the
     arguments, the first iteration the others.
     """
-    return run_items(search_in_request(pattern, items, limit, options), items, rg)
+    return run_items(search_in_request(pattern, items, limit, options), rg)
 
 
 async def grep_in(
@@ -170,18 +171,27 @@ class ItemRequest(Generic[T]):
     Attributes:
         command: Command for rg, and choice of items.
         answer: Function that makes the decoder of one call.
+        items: Items.
     """
 
     command: ItemCommand
     answer: Callable[[], ItemAnswer[T]]
+    items: AnyItems
 
 
 @dataclass(frozen=True, slots=True)
 class GrepInRequest:
-    """A checked call of `grep_in()`: that of a `grep()` with the same options, and the command for items."""
+    """A checked call of `grep_in()`, or of a `grep()` of a source.
+
+    Attributes:
+        grep: Call of `grep()` with the same options.
+        command: Command for the items.
+        root: Directory that the names are relative to; empty if there is none.
+    """
 
     grep: GrepRequest
     command: ItemCommand
+    root: str = ""
 
 
 def search_in_request(
@@ -191,17 +201,21 @@ def search_in_request(
     check_items(items)
     command = item_command(pattern, options)
     checked = check_limit(limit)
-    return ItemRequest(command, lambda: _ItemMatchAnswer(checked))
+    return ItemRequest(command, lambda: ItemMatchAnswer(checked), items)
 
 
 def messages_in_request(
-    pattern: str | Sequence[str], items: AnyItems, limit: int | None, options: SearchOptions
+    pattern: str | Sequence[str],
+    items: AnyItems,
+    limit: int | None,
+    options: SearchOptions,
+    roots: Sequence[str] = (),
 ) -> ItemRequest[Message]:
     """Return the checked request of a search that yields all messages of rg."""
     check_items(items)
-    command = item_command(pattern, options)
+    command = item_command(pattern, options, roots=roots)
     checked = check_limit(limit)
-    return ItemRequest(command, lambda: _ItemMessageAnswer(checked))
+    return ItemRequest(command, lambda: _ItemMessageAnswer(checked), items)
 
 
 def grep_in_request(
@@ -221,12 +235,20 @@ def grep_in_request(
     return GrepInRequest(request, item_command(request.query, request.options))
 
 
-def item_command(pattern: str | Sequence[str], options: SearchOptions) -> ItemCommand:
+def item_command(
+    pattern: str | Sequence[str],
+    options: SearchOptions,
+    arguments: Collection[str] = ARGUMENTS,
+    roots: Sequence[str] = (),
+) -> ItemCommand:
     """Return the command of a search of items.
+
+    `arguments` are those that the caller takes beside the options, for hints about unknown names; see `NameSelection`
+    for `roots`.
 
     Raises what `search_command()` raises, and `ValueError` for an option that items cannot follow.
     """
-    whole = search_command(pattern, _NOWHERE, (), {**options, "max_depth": 0, "no_ignore": True}, arguments=ARGUMENTS)
+    whole = search_command(pattern, _NOWHERE, (), {**options, "max_depth": 0, "no_ignore": True}, arguments=arguments)
     given = cast("Mapping[str, Any]", options)
     for name, reason in _REFUSED.items():
         if given.get(name) not in (None, False, "none", (), []):
@@ -235,26 +257,24 @@ def item_command(pattern: str | Sequence[str], options: SearchOptions) -> ItemCo
     settings = {"no_ignore": True, "follow": False, "sort": "path"}
     command = search_command(whole.patterns, _NOWHERE, (), cast("SearchOptions", {**lines, **settings}))
     check = whole if any(name in given for name in _CHECKED_BY_RG) else None
-    return ItemCommand(command, check, lambda types: _chosen(given, types))
+    by_name = {name: value for name, value in given.items() if name in _BY_NAME}
+    return ItemCommand(command, check, lambda types: NameSelection(by_name, types, roots).selects)
 
 
-def _chosen(options: Mapping[str, Any], types: FileTypes) -> Callable[[str], bool]:
-    return NameSelection({name: value for name, value in options.items() if name in _BY_NAME}, types).selects
-
-
-def run_items(request: ItemRequest[T], items: AnyItems, rg: Rg) -> AsyncGenerator[T]:
+def run_items(request: ItemRequest[T], rg: Rg) -> AsyncGenerator[T]:
     """Search items and yield what is found; raise what `stream_items()` raises."""
-    return stream_items(request.command, items, request.answer(), rg)
+    return stream_items(request.command, request.items, request.answer(), rg)
 
 
-def run_items_blocking(request: ItemRequest[T], items: Items, rg: Rg, timeout: float | None) -> Generator[T]:
+def run_items_blocking(request: ItemRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
     """Search items and yield what is found, blocking; raise what `stream_items_blocking()` raises.
 
     Raises:
         ValueError, TypeError: `timeout` is not a number of seconds, or `items` is an async iterable. The call raises
             it, not the first iteration.
     """
-    check_items(items, blocking=True)
+    check_items(request.items, blocking=True)
+    items = cast("Items", request.items)
     return stream_items_blocking(request.command, items, request.answer(), rg, check_timeout(timeout))
 
 
@@ -267,7 +287,7 @@ async def run_grep_in(request: GrepInRequest, items: AnyItems, rg: Rg) -> GrepRe
             async for _ in nothing:
                 pass
     answer.collector.timed_out = scope.cancelled_caught
-    return await _result(AsyncRunner(rg), request.grep, answer)
+    return await _result(AsyncRunner(rg), request, items, answer)
 
 
 def run_grep_in_blocking(request: GrepInRequest, items: Items, rg: Rg) -> GrepResult:
@@ -285,19 +305,20 @@ def run_grep_in_blocking(request: GrepInRequest, items: Items, rg: Rg) -> GrepRe
         if seconds is None or time.monotonic() - begun < seconds:  # an error of the items
             raise
         answer.collector.timed_out = True
-    return run_blocking(_result(BlockingRunner(rg), request.grep, answer))
+    return run_blocking(_result(BlockingRunner(rg), request, items, answer))
 
 
-async def _result(run: Runner, request: GrepRequest, answer: "_Collecting") -> GrepResult:
+async def _result(run: Runner, request: GrepInRequest, items: AnyItems, answer: "_Collecting") -> GrepResult:
+    grep = request.grep
     result = await page_result(
         run,
-        request.page,
+        grep.page,
         answer.collector,
-        root="",
-        query=request.query if isinstance(request.query, str) else tuple(request.query),
-        max_files=request.max_files,
-        seconds=request.timeout,
-        errors=(),
+        root=request.root,
+        query=grep.query,
+        max_files=grep.max_files,
+        seconds=grep.timeout,
+        errors=tuple(items.errors) if isinstance(items, Source) else (),
         too_long=too_long_errors(answer.collector.dropped),
     )
     return result.model_copy(update={"files": tuple(map(answer.names.rename_file, result.files))})
@@ -336,7 +357,7 @@ class _Names:
         return file.model_copy(update={"path": self[file.path], "matches": matches})
 
 
-class _NamingAnswer(SearchAnswer):
+class NamingAnswer(SearchAnswer):
     """Base of the answers about items: the paths of messages are their names."""
 
     def __init__(self, limit: int | None) -> None:
@@ -357,11 +378,11 @@ class _NamingAnswer(SearchAnswer):
         return too_long_errors({self._names[path]: number for path, number in self._decoder.dropped.items()})
 
 
-class _ItemMatchAnswer(_NamingAnswer, MatchAnswer):
+class ItemMatchAnswer(NamingAnswer, MatchAnswer):
     """Answer that yields the matches of a search of items."""
 
 
-class _ItemMessageAnswer(_NamingAnswer, MessageAnswer):
+class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
     """Answer that yields all messages of a search of items."""
 
 

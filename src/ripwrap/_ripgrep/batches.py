@@ -4,17 +4,19 @@ While rg searches a batch, the next one is written. Answers come in the order of
 files of its batch in the order of their names (`--sort=path`), and the rg of one batch is read after the other.
 """
 
+import threading
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import FileTypes, MessageDecoder
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.process import AsyncChild, BlockingChild
-from ripwrap._ripgrep.spool import MAX_RUNNING, AnyItems, Batch, Feed, Items, Spool
+from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, Spool
 from ripwrap._ripgrep.stream import (
     Answer,
     find_usable_rg,
@@ -27,6 +29,7 @@ from ripwrap._ripgrep.stream import (
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import SearchError, UnknownTypeError
+from ripwrap.sources.base import AnyItems, Items, NamedSource
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -93,6 +96,7 @@ async def stream_items(  # noqa: C901 - no nested generators, which would take t
                     for found in _end_batch(answer, end, spool, batch):
                         yield found
         finally:
+            feed.close()
             for child, _ in running:
                 await child.__aexit__()
         for found in _finish(answer, feed, spool):
@@ -137,9 +141,49 @@ def stream_items_blocking(  # noqa: C901 - see `stream_items()`
                         end = child.wait()
                     yield from _end_batch(answer, end, spool, batch)
         finally:
+            feed.close()
             for child, _ in running:
                 child.__exit__()
         yield from _finish(answer, feed, spool)
+
+
+async def list_items(wanted: ItemCommand, source: NamedSource, limit: int | None, rg: Rg) -> AsyncGenerator[str]:
+    """Yield the names of the items that a search would read; raises as `stream_items()` does."""
+    if limit == 0:
+        return
+    binary = await find_usable_rg(wanted.command, rg)
+    source.selects = wanted.selects(await _check(wanted.check, binary))
+    try:
+        names = await in_thread(lambda: list(source.names()))
+    finally:
+        source.close()
+    for name in names[:limit]:
+        yield name
+
+
+def list_items_blocking(
+    wanted: ItemCommand, source: NamedSource, limit: int | None, rg: Rg, timeout: float | None
+) -> Generator[str]:
+    """Do what `list_items()` does, blocking."""
+    if limit == 0:
+        return
+    begun = time.monotonic()
+    binary = find_usable_rg_blocking(wanted.command, rg, timeout)
+    source.selects = wanted.selects(_check_blocking(wanted.check, binary, timeout, begun))
+    ending = threading.Timer(threading.TIMEOUT_MAX if timeout is None else timeout, source.close)
+    ending.daemon = True
+    if timeout is not None:
+        ending.start()
+    try:
+        names = list(source.names())
+    except (OSError, SearchError):
+        if timeout is not None and time.monotonic() - begun >= timeout:
+            raise TimeoutError(f"git was stopped after timeout={timeout} seconds") from None
+        raise
+    finally:
+        ending.cancel()
+        source.close()
+    yield from names[:limit]
 
 
 def _is_searched(batch: Batch, spool: Spool, feed: Feed) -> bool:

@@ -12,21 +12,16 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, cast
 
 from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._text import plural, raw_bytes
 from ripwrap.errors import SearchError
-
-Item: TypeAlias = tuple[str, bytes | str]
-"""Name and content of something to search; a `str` is searched as UTF-8."""
-
-Items: TypeAlias = Iterable[Item]
-AnyItems: TypeAlias = Items | AsyncIterable[Item]
+from ripwrap.sources.base import AnyItems, Item, Source
 
 MAX_BATCH_BYTES = 16 << 20
 MAX_BATCH_ITEMS = 2048
@@ -182,6 +177,9 @@ class Feed:
         self.slow: bool = False
         self.error: Exception | None = None
         self._selects = selects
+        self._source = items if isinstance(items, Source) else None
+        if self._source is not None:
+            self._source.selects = selects
         self._spool = spool
         self._seconds = seconds
         self._begun = time.monotonic()
@@ -236,13 +234,20 @@ class Feed:
             size += len(drawn[-1][1])
         return drawn
 
+    def close(self) -> None:
+        """End the processes of a source, also while a thread still reads it; other iterables stay as they are."""
+        if self._source is not None:
+            self._source.close()
+            with suppress(ValueError):  # a thread iterates; it finds that the source is closed
+                cast("Generator[Item]", self._items).close()
+
     def _write_all(self, batch: Batch, items: Iterable[Item]) -> None:
         for item in items:
             self._write(batch, item)
 
     def _write(self, batch: Batch, item: Item) -> None:
         name, content = _check_item(item)
-        if self._selects(name):
+        if self._source is not None or self._selects(name):
             self._spool.add(batch, name, content)
 
     def _is_full(self, batch: Batch, begun: float) -> bool:
