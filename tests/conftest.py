@@ -245,8 +245,12 @@ def running_in() -> Callable[[Path], list[psutil.Process]]:
     import psutil
 
     def find(folder: Path) -> list[psutil.Process]:
-        everything = psutil.process_iter(["name", "cwd"])
-        return [running for running in everything if (running.info["name"], running.info["cwd"]) == ("rg", str(folder))]
+        return [running for running in psutil.process_iter() if runs_in(running, folder)]
+
+    def runs_in(running: psutil.Process, folder: Path) -> bool:
+        with suppress(psutil.Error, OSError):  # psutil lets an OSError of /proc pass if the process is just ending
+            return (running.name(), running.cwd()) == ("rg", str(folder))
+        return False
 
     return find
 

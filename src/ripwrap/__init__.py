@@ -22,12 +22,13 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 Public names are loaded at first use, which takes 0.2 s. `from ripwrap import search` at the top of a module loads them
 before an event loop runs.
 
-General layout: nine layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
+General layout: ten layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
 Names with an underscore are private.
 
     cli, frameworks
     mcp, sync
     workspace
+    remote
     index
     _operations
     _ripgrep, _ranking
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
         GlobError,
         Hint,
         PatternError,
+        RemoteError,
         RipwrapError,
         SearchError,
         UnknownTypeError,
@@ -140,6 +142,7 @@ __all__ = [
     "Range",
     "RankedChunk",
     "Reason",
+    "RemoteError",
     "Rg",
     "RgBinary",
     "RipwrapError",
@@ -180,7 +183,7 @@ __all__ = [
 
 # A public name is loaded when it is first used, so that a search does not import the agent tools (Pydantic does the
 # same).
-_SUBMODULES = ("binary", "errors", "index", "models", "options", "results", "sync", "workspace")
+_SUBMODULES = ("binary", "errors", "index", "models", "options", "remote", "results", "sync", "workspace")
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
     "files": "_operations.files",
@@ -215,6 +218,7 @@ _MODULE_OF = {
     "GlobError": "errors",
     "Hint": "errors",
     "PatternError": "errors",
+    "RemoteError": "errors",
     "RipwrapError": "errors",
     "SearchError": "errors",
     "UnknownTypeError": "errors",

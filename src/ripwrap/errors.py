@@ -11,7 +11,8 @@
     │   ├── PatternError             offset: the pattern does not compile  (also ValueError)
     │   ├── GlobError                a glob does not parse                 (also ValueError)
     │   ├── UnknownTypeError         suggestions: no such file type        (also ValueError)
-    │   └── CapabilityError          this rg lacks a feature that the search needs
+    │   ├── CapabilityError          this rg lacks a feature that the search needs
+    │   └── RemoteError              a host cannot be reached, or does not run rg
     ├── DecodeError                  a record in rg's output is malformed  (also ValueError)
     ├── EmbeddingError               provider, reason, status, retry_after: texts could not be embedded
     └── AccessDeniedError            path, roots, denied_by: the agent tools may not use a path (also PermissionError)
@@ -258,6 +259,13 @@ class UnknownTypeError(SearchError, ValueError):
 
 class CapabilityError(SearchError):
     """This rg lacks a feature: it has no PCRE2, or is too old. The message says what to do."""
+
+
+class RemoteError(SearchError):
+    """A host of `ripwrap.remote` cannot be reached, refuses the login, or does not run rg.
+
+    `argv` is the local command line, `returncode` the exit code of ssh or docker, and `stderr` what it has written.
+    """
 
 
 class DecodeError(RipwrapError, ValueError):

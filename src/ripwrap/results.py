@@ -237,7 +237,7 @@ class GrepResult(BaseModel, frozen=True, json_schema_serialization_defaults_requ
     A match is a record of rg's JSON: a matching line, or with `multiline` consecutive lines that match together.
 
     Attributes:
-        root: Directory that was searched, as an absolute path.
+        root: Directory that was searched, as an absolute path. On a host (`on=`), the path that was asked for there.
         query: Pattern, or patterns.
         files: Files with matches on this page, in the order of `rg --sort=path`.
         total_matches: Number of matches; a lower bound if not `exact`.

@@ -48,6 +48,7 @@ from ripwrap._operations.tree import (
     run_tree,
     tree_request,
 )
+from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.binary.probe import RgBinary
 from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg, find, install_blocking
@@ -111,6 +112,7 @@ def search(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[Match]:
@@ -143,6 +145,8 @@ def search(
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
             ask for one more than you show. (`max_count` is per file.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. `cwd` is then a directory there,
+            relative to that of the host; `paths` and `rg` are also paths there.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `SearchOptions`.
 
@@ -152,13 +156,14 @@ def search(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
         DecodeError: rg's output is malformed.
         TimeoutError: It took more than `timeout` seconds.
 
     The call raises the first two, the first iteration the others.
     """
-    return run_stream_blocking(search_request(pattern, cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(search_request(pattern, cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def search_messages(
@@ -168,6 +173,7 @@ def search_messages(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[Message]:
@@ -179,7 +185,7 @@ def search_messages(
 
     Args and errors are those of `search()`.
     """
-    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options), rg, timeout=timeout)
+    return run_stream_blocking(messages_request(pattern, cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def grep(
@@ -195,6 +201,7 @@ def grep(
     coverage: bool = False,
     rev: str | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> GrepResult:
     """Search files and return a page of matches with their context, and the number of all matches.
@@ -235,6 +242,8 @@ def grep(
             All its files below `cwd` count; there are no ignore files. `errors` names submodules, and objects that a
             partial clone lacks.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
+            `explain` runs rg there once more.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
@@ -242,7 +251,7 @@ def grep(
     `SearchError` if git fails.
     """
     request = grep_request(
-        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage
+        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage, on=on
     )
     if rev is not None:
         from ripwrap._operations.revisions import run_grep_revision_blocking  # it imports this module
@@ -406,6 +415,7 @@ def files_with_matches(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[str]:
@@ -416,7 +426,9 @@ def files_with_matches(
 
     Args and errors are those of `search()`; `limit` counts files.
     """
-    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=True), rg, timeout=timeout)
+    return run_stream_blocking(
+        paths_request(pattern, cwd, paths, limit, options, on, matching=True), rg, timeout=timeout
+    )
 
 
 def files_without_match(
@@ -426,6 +438,7 @@ def files_without_match(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[str]:
@@ -433,7 +446,9 @@ def files_without_match(
 
     Args and errors are those of `search()`; `limit` counts files.
     """
-    return run_stream_blocking(paths_request(pattern, cwd, paths, limit, options, matching=False), rg, timeout=timeout)
+    return run_stream_blocking(
+        paths_request(pattern, cwd, paths, limit, options, on, matching=False), rg, timeout=timeout
+    )
 
 
 def count(
@@ -444,6 +459,7 @@ def count(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[FileCount]:
@@ -454,7 +470,7 @@ def count(
     Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
     """
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg, timeout=timeout
+        counts_request(pattern, cwd, paths, limit, options, "count", on, include_zero=include_zero), rg, timeout=timeout
     )
 
 
@@ -466,6 +482,7 @@ def count_matches(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[SearchOptions],
 ) -> Generator[FileCount]:
@@ -474,7 +491,7 @@ def count_matches(
     Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
     """
     return run_stream_blocking(
-        counts_request(pattern, cwd, paths, limit, options, "count-matches", include_zero=include_zero),
+        counts_request(pattern, cwd, paths, limit, options, "count-matches", on, include_zero=include_zero),
         rg,
         timeout=timeout,
     )
@@ -645,6 +662,7 @@ def files(
     limit: int | None = None,
     rev: str | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     timeout: float | None = None,
     **options: Unpack[FileOptions],
 ) -> Generator[str]:
@@ -669,6 +687,7 @@ def files(
         limit: Maximum number of paths; rg is stopped when it is reached.
         rev: Revision of git to list in place of the files on disk, as in `grep()`; in path order.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         timeout: Seconds for the call, without the wait for a slot; `None` is no limit.
         **options: rg's flags; see `FileOptions`.
 
@@ -678,6 +697,7 @@ def files(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
         TimeoutError: It took more than `timeout` seconds.
 
@@ -686,8 +706,8 @@ def files(
     if rev is not None:
         from ripwrap._operations.revisions import listing_request, run_revision_listing_blocking  # git is rarely needed
 
-        return run_revision_listing_blocking(listing_request(cwd, paths, rev, limit, options), rg, timeout=timeout)
-    return run_stream_blocking(files_request(cwd, paths, limit, options), rg, timeout=timeout)
+        return run_revision_listing_blocking(listing_request(cwd, paths, rev, limit, options, on), rg, timeout=timeout)
+    return run_stream_blocking(files_request(cwd, paths, limit, options, on), rg, timeout=timeout)
 
 
 def rank(

@@ -55,7 +55,7 @@ def test_idle_worker_ends_and_the_next_file_starts_another() -> None:
     with closing(SyntaxChunker(idle=0.05)) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
         until_blocking(lambda: parsers() == [])
-        until_blocking(lambda: "ripwrap-parser-idle" not in {thread.name for thread in threading.enumerate()})
+        until_blocking(lambda: "ripwrap-worker-idle" not in {thread.name for thread in threading.enumerate()})
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
 
 

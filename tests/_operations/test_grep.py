@@ -235,6 +235,15 @@ def test_page_has_the_first_matches_by_path_in_any_order_of_files(
     assert collector.files == sum(number > 0 for number in files.values())
 
 
+def test_dropped_lines_are_in_the_order_of_paths() -> None:
+    """The order in which rg's threads write files must not show: the message names the first of them."""
+    collector = PageCollector(PageRequest(0, 1, 1, 0, 0, None), max_record=60)
+    for path in ("b", "a/b", "a-b", "b"):
+        line = "x" * 60
+        collector.feed(f'{{"type":"match","data":{{"path":{{"text":"./{path}"}},"lines":"{line}"}}}}\n'.encode())
+    assert [*collector.dropped.items()] == [("a/b", 1), ("a-b", 1), ("b", 2)]
+
+
 def test_malformed_message_raises(stand_in: Callable[..., Path], folder: Path) -> None:
     for body in (
         "print('junk')",

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ripwrap
-from ripwrap import SearchError, sync
+from ripwrap import SearchError, remote, sync
 
 pytestmark = pytest.mark.usefixtures("leaks_nothing")
 
@@ -166,10 +166,12 @@ class TestBadInput:
             sync.grep("x", cwd=folder / "sub", paths=["../a.py"], rev="HEAD")
 
     def test_explain_and_coverage_are_refused(self, folder: Path) -> None:
-        several: list[dict[str, Any]] = [{"explain": True}, {"coverage": True}]
+        several: list[dict[str, Any]] = [{"explain": True}, {"coverage": True}, {"on": remote.ssh("host")}]
         for options in several:
             with pytest.raises(ValueError, match="does not apply to rev"):
-                sync.grep("x", cwd=folder, rev="HEAD", **options)
+                sync.grep("x", cwd=str(folder), rev="HEAD", **options)
+        with pytest.raises(ValueError, match="on does not apply to rev"):
+            sync.files(rev="HEAD", on=remote.ssh("host"))
 
 
 def test_environment_of_a_hook_does_not_choose_the_repository(

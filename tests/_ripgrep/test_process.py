@@ -105,6 +105,8 @@ class TestLeaving:
         assert seen >= 1
         await none_left(children)
 
+    @pytest.mark.python
+    @pytest.mark.slow
     async def test_a_timeout_of_the_caller_ends_rg(
         self, searching: Callable[..., AsyncGenerator[Match]], children: Children
     ) -> None:

@@ -342,6 +342,7 @@ def test_installer_killed_at_any_moment_does_not_break_the_next(
         staged += [name for name in moments[-1] if name.startswith(".ripwrap-tmp-")]
 
 
+@pytest.mark.slow
 def test_install_times_out_if_another_process_holds_the_lock(
     mirror: Mirror, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -442,6 +443,8 @@ def test_timeout_of_a_search_includes_the_installation(mirror: Mirror, tmp_path:
     assert sync.resolve(timeout=30).source == "download"
 
 
+@pytest.mark.python
+@pytest.mark.slow
 @pytest.mark.anyio
 async def test_cancelled_first_use_ends_its_download(mirror: Mirror, store: Path, tmp_path: Path) -> None:
     mirror.next(hanging(6))

@@ -111,6 +111,7 @@ def test_search_on_a_terminal_has_context_and_gaps(plant: Plant) -> None:
     assert "\x1b[32m2\x1b[0m-2\n" in shown
 
 
+@pytest.mark.slow
 def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
     folder = plant({"a.py": "one\nneedle and needle\n", b"\xff": b"\xe9 needle\n"})
     path, number, red = "\x1b[35ma.py\x1b[0m", "\x1b[32m2\x1b[0m", "\x1b[1;31mneedle\x1b[0m"

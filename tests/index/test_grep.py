@@ -125,6 +125,7 @@ def test_pattern_that_rg_refuses_raises_with_and_without_candidates(unchanged: s
         unchanged.grep(pattern)
 
 
+@pytest.mark.slow
 def test_each_grep_finds_all_changes_since_the_last(index: sync.Index, tree: Path) -> None:
     check(index, "needle")
     (tree / "b.py").write_text("a needle now\n")

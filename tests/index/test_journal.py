@@ -100,6 +100,31 @@ def test_change_is_noted_before_the_call_that_makes_it_returns(root: Path, journ
     assert journal.position() != before
 
 
+def test_change_of_a_global_ignore_file_is_noted(
+    root: Path, journal: Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files that `core.excludesFile` names, git's own default, and the settings that name them."""
+    settings, named = tmp_path / "settings", tmp_path / "ignores"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (tmp_path / ".config" / "git").mkdir(parents=True)
+    changes: list[Callable[[], object]] = [
+        lambda: settings.write_text("[core]\nexcludesFile = ~/ignores\n"),
+        lambda: named.write_text("a.py\n"),
+        lambda: append(named),
+        lambda: (tmp_path / ".gitconfig").write_text(f"[core]\nexcludesfile = {tmp_path}/others\n"),
+        lambda: (tmp_path / "others").write_text("a.py\n"),  # named by the file that rg before 15.2 reads
+        lambda: (tmp_path / ".config" / "git" / "ignore").write_text("a.py\n"),
+        settings.unlink,
+    ]
+    for change in changes:
+        before = journal.position()
+        assert before is not None and journal.position() == before
+        change()
+        assert journal.position() != before
+
+
 def test_reading_files_notes_no_change(root: Path, journal: Journal) -> None:
     before = journal.position()
     assert [match.path for match in sync.search("content", cwd=root)]

@@ -156,6 +156,7 @@ def test_moved_gone_and_ambiguous_lines_are_told_apart(plant: Plant) -> None:
     assert resolved(root, anchor).message.startswith("Line 6 is gone: no line of 0 lines")
 
 
+@pytest.mark.slow
 def test_nearest_of_many_lines_is_found_in_bounded_memory(plant: Plant) -> None:
     root = plant({"a.py": "\n" * 5_000 + "x\n" + "\n" * 200_000})
     found = resolved(root, Anchor(5_001, line_hash("")))

@@ -182,6 +182,7 @@ def test_reading_ends_at_the_time_limit(tmp_path: Path) -> None:
     assert said == "Error: the first line was not read within 0.5 seconds; search the file with grep_content"
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     text=st.text(st.sampled_from("ab\n\r\u2028é"), max_size=60),

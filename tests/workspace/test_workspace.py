@@ -329,6 +329,7 @@ def test_call_accepts_the_arguments_of_claudes_grep(rg: RgBinary, shop: Path) ->
     )
 
 
+@pytest.mark.slow
 def test_globs_and_types_do_not_include_ignored_files(rg: RgBinary, plant: Plant) -> None:
     root = plant(
         {

@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+WINDOW_VERSION = "windows 2"
+"""Name and version of this chunker, which changes whenever the same text may give other chunks."""
+
 MAX_CHUNK_CHARS = 800
 """Maximum number of characters of a chunk; a longer line is a chunk by itself.
 

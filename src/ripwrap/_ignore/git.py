@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 # The regular expression of ripgrep (`parse_excludes_file()` in `crates/ignore/src/gitignore.rs`), which ignores
 # sections.
@@ -19,26 +19,41 @@ def global_ignore_file(environment: Mapping[str, str] | None = None) -> str:
     Args:
         environment: Environment variables; `None` means those of the process.
     """
+    return global_ignore_files(environment)[0]
+
+
+def global_ignore_files(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return the path of each file that a version of rg may take for git's global ignore file, that of 15.2 first."""
+    home, settings = _folders(environment)
+    named = (_named_in(path, home) for path in config_files(environment))
+    return [*filter(None, named), os.path.join(settings, "git", "ignore")]
+
+
+def config_files(environment: Mapping[str, str] | None = None) -> list[str]:
+    """Return the paths of git's settings that may name a global ignore file, in the order of `global_ignore_file()`."""
+    variables = os.environ if environment is None else environment
+    home, settings = _folders(environment)
+    first = variables.get("GIT_CONFIG_GLOBAL")
+    return [
+        *([first] if first else []),
+        os.path.join(home, ".gitconfig"),
+        os.path.join(settings, "git", "config"),
+        variables.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig",
+    ]
+
+
+def _folders(environment: Mapping[str, str] | None) -> tuple[str, str]:
+    """Return the home directory and `$XDG_CONFIG_HOME`."""
     variables = os.environ if environment is None else environment
     home = variables.get("HOME") or os.path.expanduser("~")
-    config = variables.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    for path in _config_files(variables, home, config):
-        try:
-            with open(path, "rb") as file:
-                found = _EXCLUDES_FILE.search(file.read())
-        except OSError:
-            continue
-        if found is not None:
-            try:
-                return found[1].decode().replace("~", home)
-            except UnicodeDecodeError:
-                continue
-    return os.path.join(config, "git", "ignore")
+    return home, variables.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
 
 
-def _config_files(variables: Mapping[str, str], home: str, config: str) -> Iterator[str]:
-    if path := variables.get("GIT_CONFIG_GLOBAL"):
-        yield path
-    yield os.path.join(home, ".gitconfig")
-    yield os.path.join(config, "git", "config")
-    yield variables.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig"
+def _named_in(path: str, home: str) -> str | None:
+    """Return the global ignore file that settings name; `None` if they name none."""
+    try:
+        with open(path, "rb") as file:
+            found = _EXCLUDES_FILE.search(file.read())
+        return None if found is None else found[1].decode().replace("~", home)
+    except (OSError, UnicodeDecodeError):
+        return None

@@ -11,6 +11,7 @@ from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import Mode, search_command, types_command
 from ripwrap._ripgrep.decoder import CountDecoder, FileTypes, decode_types, listing_decoder
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import FileCount
@@ -24,6 +25,7 @@ def files_with_matches(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[str]:
     """Yield the path of each file with a match (`rg --files-with-matches`); rg stops in a file at its first match.
@@ -33,7 +35,7 @@ def files_with_matches(
 
     Args and errors are those of `search()`; `limit` counts files.
     """
-    return run_stream(paths_request(pattern, cwd, paths, limit, options, matching=True), rg)
+    return run_stream(paths_request(pattern, cwd, paths, limit, options, on, matching=True), rg)
 
 
 def files_without_match(
@@ -43,13 +45,14 @@ def files_without_match(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[str]:
     """Yield the path of each file without a match (`rg --files-without-match`).
 
     Args and errors are those of `search()`; `limit` counts files.
     """
-    return run_stream(paths_request(pattern, cwd, paths, limit, options, matching=False), rg)
+    return run_stream(paths_request(pattern, cwd, paths, limit, options, on, matching=False), rg)
 
 
 def count(
@@ -60,6 +63,7 @@ def count(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[FileCount]:
     """Yield the number of matching lines of each file with a match (`rg --count`).
@@ -68,7 +72,7 @@ def count(
 
     Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
     """
-    return run_stream(counts_request(pattern, cwd, paths, limit, options, "count", include_zero=include_zero), rg)
+    return run_stream(counts_request(pattern, cwd, paths, limit, options, "count", on, include_zero=include_zero), rg)
 
 
 def count_matches(
@@ -79,6 +83,7 @@ def count_matches(
     limit: int | None = None,
     include_zero: bool = False,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[FileCount]:
     """Yield the number of matches of each file with a match (`rg --count-matches`); a line may have several.
@@ -86,7 +91,7 @@ def count_matches(
     Args and errors are those of `search()`. `limit` counts files; `include_zero` also yields files without a match.
     """
     return run_stream(
-        counts_request(pattern, cwd, paths, limit, options, "count-matches", include_zero=include_zero), rg
+        counts_request(pattern, cwd, paths, limit, options, "count-matches", on, include_zero=include_zero), rg
     )
 
 
@@ -160,12 +165,13 @@ def paths_request(
     paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
+    on: RgHost | None = None,
     *,
     matching: bool,
 ) -> StreamRequest[str]:
     """Return the checked request of `files_with_matches()`, or without `matching` of `files_without_match()`."""
     mode: Mode = "files-with-matches" if matching else "files-without-match"
-    command = search_command(pattern, cwd, paths, options, mode)
+    command = search_command(pattern, cwd, paths, options, mode, on=on)
     decoder = partial(listing_decoder, counts=command.counts, matching=matching)
     return StreamRequest(command, listing_answer(decoder, limit))
 
@@ -177,9 +183,10 @@ def counts_request(
     limit: int | None,
     options: SearchOptions,
     mode: Mode,
+    on: RgHost | None = None,
     *,
     include_zero: bool,
 ) -> StreamRequest[FileCount]:
     """Return the checked request of `count()` or `count_matches()`, depending on `mode`."""
-    command = search_command(pattern, cwd, paths, options, mode, include_zero=include_zero)
+    command = search_command(pattern, cwd, paths, options, mode, include_zero=include_zero, on=on)
     return StreamRequest(command, listing_answer(CountDecoder, limit))

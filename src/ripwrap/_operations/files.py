@@ -7,6 +7,7 @@ from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import files_command
 from ripwrap._ripgrep.decoder import PathDecoder
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.listing_collector import Decoder
 from ripwrap.binary.resolver import Rg
 from ripwrap.options import FileOptions, StrPath, check_limit
@@ -21,6 +22,7 @@ def files(
     limit: int | None = None,
     rev: str | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[FileOptions],
 ) -> AsyncGenerator[str]:
     """List files and yield each path as rg finds it, relative to `cwd` and without a leading `./`.
@@ -51,6 +53,7 @@ def files(
         limit: Maximum number of paths; rg is stopped when it is reached.
         rev: Revision of git to list in place of the files on disk, as in `grep()`; in path order.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         **options: rg's flags; see `FileOptions`.
 
     Raises:
@@ -59,6 +62,7 @@ def files(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         GlobError, UnknownTypeError, SearchError: rg rejects a glob or file type, or fails.
 
     The call raises the first two, the first iteration the others.
@@ -66,15 +70,19 @@ def files(
     if rev is not None:
         from ripwrap._operations.revisions import listing_request, run_revision_listing  # git is rarely needed
 
-        return run_revision_listing(listing_request(cwd, paths, rev, limit, options), rg)
-    return run_stream(files_request(cwd, paths, limit, options), rg)
+        return run_revision_listing(listing_request(cwd, paths, rev, limit, options, on), rg)
+    return run_stream(files_request(cwd, paths, limit, options, on), rg)
 
 
 def files_request(
-    cwd: StrPath, paths: StrPath | Iterable[StrPath], limit: int | None, options: FileOptions
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    limit: int | None,
+    options: FileOptions,
+    on: RgHost | None = None,
 ) -> StreamRequest[str]:
     """Return the checked request of `files()`."""
-    command = files_command(cwd, paths, options)
+    command = files_command(cwd, paths, options, on=on)
     return StreamRequest(command, listing_answer(PathDecoder, limit))
 
 

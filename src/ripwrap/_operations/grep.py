@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar, Unpack, cast
 
@@ -16,11 +16,12 @@ from ripwrap._operations.pagination import files_in_path_order, make_page_reques
 from ripwrap._ripgrep.command import ARGUMENTS, Command, search_command
 from ripwrap._ripgrep.decoder import too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.host import RgHost
 from ripwrap._ripgrep.page_collector import PageCollector, PageRequest, path_order
 from ripwrap._ripgrep.runner import AsyncRunner, Runner, Step
 from ripwrap._text import in_seconds, nothing_found, plural
 from ripwrap.binary.resolver import Rg
-from ripwrap.errors import Hint, SearchError
+from ripwrap.errors import Hint, HintedText, SearchError
 from ripwrap.models import PathError
 from ripwrap.options import SearchOptions, StrPath, check_timeout
 from ripwrap.results import GrepResult, StopReason
@@ -80,6 +81,7 @@ async def grep(
     coverage: bool = False,
     rev: str | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> GrepResult:
     """Search files and return a page of matches with their context, and the number of all matches.
@@ -122,6 +124,8 @@ async def grep(
             All its files below `cwd` count; there are no ignore files. `errors` names submodules, and objects that a
             partial clone lacks.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
+            `explain` runs rg there once more.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
@@ -129,7 +133,7 @@ async def grep(
     `SearchError` if git fails.
     """
     request = grep_request(
-        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage
+        pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage, on=on
     )
     if rev is not None:
         from ripwrap._operations.revisions import run_grep_revision  # it imports this module
@@ -181,7 +185,8 @@ class GrepRequest:
 
     def step(self, options: SearchOptions, page: PageRequest, timeout: float | None) -> Step[MatchCollector]:
         """Return the step that searches with other options."""
-        command = search_command(self.query, self.command.cwd, self.paths, options)
+        command = search_command(self.query, os.curdir, self.paths, options, on=self.command.on)
+        command = replace(command, cwd=self.command.cwd)
         return Step(command, partial(MatchCollector, page), timeout)
 
 
@@ -198,8 +203,15 @@ def grep_request(
     explain: bool,
     coverage: bool = False,
     arguments: Collection[str] = ARGUMENTS,
+    on: RgHost | None = None,
 ) -> GrepRequest:
-    """Return the checked request of `grep()`, or of a caller that takes other arguments beside the options."""
+    """Return the checked request of `grep()`, or of a caller that takes other arguments beside the options.
+
+    Raises what `search_command()` raises, and `ValueError` for `coverage` on a host.
+    """
+    if coverage and on is not None:
+        text = " reads files of this machine, and cannot be combined with "
+        raise ValueError(HintedText(Hint("coverage", True), text, Hint("on", kind="correct"), "; leave it out"))
     limit, options = _with_old_names(limit, options)
     query = tuple(pattern) if isinstance(pattern, Iterable) and not isinstance(pattern, (str, bytes)) else pattern
     if not isinstance(paths, (str, bytes, os.PathLike)):
@@ -208,7 +220,7 @@ def grep_request(
         options = {**options, "context": _DEFAULT_CONTEXT}
     page = make_page_request(offset, limit, max_files, options)
     timeout = check_timeout(timeout)
-    command = search_command(query, cwd, paths, options, arguments=arguments)
+    command = search_command(query, cwd, paths, options, arguments=arguments, on=on)
     return GrepRequest(command, query, paths, options, page, max_files, timeout, explain=explain, coverage=coverage)
 
 

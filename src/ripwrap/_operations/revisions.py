@@ -17,6 +17,7 @@ from ripwrap._operations.streams import (
 )
 from ripwrap._ripgrep.batches import ItemCommand, list_items, list_items_blocking
 from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.host import RgHost
 from ripwrap.binary.resolver import Rg
 from ripwrap.errors import Hint, HintedText
 from ripwrap.models import Message
@@ -50,9 +51,9 @@ def grep_revision_request(request: GrepRequest, rev: str) -> tuple[GrepInRequest
     Raises:
         ValueError: `rev` begins with a dash, a path is outside of `cwd`, or an option does not apply to a revision.
     """
-    for name in ("explain", "coverage"):
-        if getattr(request, name):
-            raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to ", Hint("rev"), "; leave it out"))
+    given = {"explain": request.explain, "coverage": request.coverage, "on": request.command.on}
+    for name, value in given.items():
+        _refuse(name, value)
     source = revision_source(request.root, rev, request.paths)
     command = item_command(request.query, request.options, ARGUMENTS, source.roots)
     return GrepInRequest(request, command, request.root), source
@@ -72,13 +73,24 @@ def messages_revision_request(
 
 
 def listing_request(
-    cwd: StrPath, paths: StrPath | Iterable[StrPath], rev: str, limit: int | None, options: FileOptions
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    rev: str,
+    limit: int | None,
+    options: FileOptions,
+    on: RgHost | None,
 ) -> RevisionListing:
     """Return the checked request of `files(rev=…)`; raises as `grep_revision_request()` does."""
+    _refuse("on", on)
     source = revision_source(cwd, rev, paths)
     files_command(cwd, (), options)  # checks that the options are those of `files()`
     command = item_command("", cast("SearchOptions", options), ARGUMENTS, source.roots)
     return RevisionListing(command, source, check_limit(limit))
+
+
+def _refuse(name: str, value: object) -> None:
+    if value:
+        raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to ", Hint("rev"), "; leave it out"))
 
 
 def revision_source(cwd: StrPath, rev: str, paths: StrPath | Iterable[StrPath]) -> RevisionSource:

@@ -8,6 +8,7 @@ from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import search_command
 from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.host import RgHost
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Elapsed, Match, Message, PathError, Stats, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
@@ -20,6 +21,7 @@ def search(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[Match]:
     r"""Search files for a pattern and yield each matching line as rg finds it.
@@ -58,6 +60,8 @@ def search(
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
             ask for one more than you show. (`max_count` is per file.)
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. `cwd` is then a directory there,
+            relative to that of the host; `paths` and `rg` are also paths there.
         **options: rg's flags; see `SearchOptions`.
 
     Raises:
@@ -66,12 +70,13 @@ def search(
         FileNotFoundError: `cwd` does not exist, or nothing in `paths` does. (If some do, others are unreadable paths.)
         NotADirectoryError: `cwd` is not a directory.
         BinaryNotFoundError: There is no rg.
+        RemoteError: The host cannot be reached, or does not run rg.
         PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails.
         DecodeError: rg's output is malformed.
 
     The call raises the first two, the first iteration the others.
     """
-    return run_stream(search_request(pattern, cwd, paths, limit, options), rg)
+    return run_stream(search_request(pattern, cwd, paths, limit, options, on), rg)
 
 
 def search_messages(
@@ -81,6 +86,7 @@ def search_messages(
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
     rg: Rg = None,
+    on: RgHost | None = None,
     **options: Unpack[SearchOptions],
 ) -> AsyncGenerator[Message]:
     """Search files for a pattern and yield all messages of rg, in its order.
@@ -91,7 +97,7 @@ def search_messages(
 
     Args and errors are those of `search()`.
     """
-    return run_stream(messages_request(pattern, cwd, paths, limit, options), rg)
+    return run_stream(messages_request(pattern, cwd, paths, limit, options, on), rg)
 
 
 def search_request(
@@ -100,9 +106,10 @@ def search_request(
     paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
+    on: RgHost | None = None,
 ) -> StreamRequest[Match]:
     """Return the checked request of `search()`."""
-    command = search_command(pattern, cwd, paths, options)
+    command = search_command(pattern, cwd, paths, options, on=on)
     return StreamRequest(command, partial(MatchAnswer, check_limit(limit)))
 
 
@@ -112,9 +119,10 @@ def messages_request(
     paths: StrPath | Iterable[StrPath],
     limit: int | None,
     options: SearchOptions,
+    on: RgHost | None = None,
 ) -> StreamRequest[Message]:
     """Return the checked request of `search_messages()`."""
-    command = search_command(pattern, cwd, paths, options)
+    command = search_command(pattern, cwd, paths, options, on=on)
     return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
 
 

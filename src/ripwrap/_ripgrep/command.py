@@ -17,6 +17,7 @@ from typing import Any, Literal, LiteralString, TypeAlias, TypeVar, cast, get_ar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
+from ripwrap._ripgrep.host import RgHost
 from ripwrap.options import (
     EXCLUDED,
     VISIBLE_FILES,
@@ -34,7 +35,7 @@ Mode: TypeAlias = Literal["json", "files-with-matches", "files-without-match", "
 
 Options = TypeVar("Options", bound=FileOptions)
 
-ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg")
+ARGUMENTS = ("pattern", "cwd", "paths", "limit", "rg", "on")
 """Arguments of most operations besides the options, for hints about unknown names."""
 
 _NOT_HIDDEN = "!.*"
@@ -48,15 +49,18 @@ class Command:
 
     Attributes:
         arguments: Arguments of rg, without the executable.
-        cwd: Absolute path of the directory that rg runs in; globs and relative paths are relative to it.
+        cwd: Path of the directory that rg runs in, absolute unless there is a host; globs and relative paths are
+            relative to it.
         patterns: Patterns; empty for a listing.
         needs: Options that some supported versions of rg lack, each with the first version that has it.
+        on: Host that rg runs on; `None` is this machine.
     """
 
     arguments: tuple[str, ...]
     cwd: str
     patterns: tuple[str, ...] = ()
     needs: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    on: RgHost | None = None
 
     @property
     def silent(self) -> bool:
@@ -128,7 +132,7 @@ class Command:
         """Return the command that lists the file types of this command, including types that its options add."""
         flags = itertools.takewhile(_END_OF_OPTIONS.__ne__, self.arguments)
         own = [flag for flag in flags if flag.startswith(("--type-add=", "--type-clear="))]
-        return Command(("--no-config", *own, "--type-list", _END_OF_OPTIONS), self.cwd)
+        return Command(("--no-config", *own, "--type-list", _END_OF_OPTIONS), self.cwd, on=self.on)
 
 
 def search_command(
@@ -140,10 +144,12 @@ def search_command(
     *,
     include_zero: bool = False,
     arguments: Collection[str] = ARGUMENTS,
+    on: RgHost | None = None,
 ) -> Command:
     """Return the command for a search that prints JSON, counts or paths.
 
-    `arguments` are the caller's arguments besides the options, for hints about unknown names.
+    `arguments` are the caller's arguments besides the options, for hints about unknown names. `on` is the host that rg
+    runs on.
 
     Raises:
         pydantic.ValidationError: An option is unknown or ill-typed.
@@ -161,7 +167,7 @@ def search_command(
     zero = ("--include-zero",) if include_zero else ()
     regexps = (f"--regexp={one}" for one in patterns)
     flags = (flag, *framing, *zero, *_flags(_SEARCH_FLAGS, checked), *regexps)
-    return _make_command(flags, cwd, paths, patterns, tuple(_required_versions(checked, mode)))
+    return _make_command(flags, cwd, paths, patterns, tuple(_required_versions(checked, mode)), on)
 
 
 def words_command(
@@ -190,6 +196,7 @@ def files_command(
     paths: StrPath | Iterable[StrPath],
     options: FileOptions,
     arguments: Collection[str] = ARGUMENTS[1:],
+    on: RgHost | None = None,
 ) -> Command:
     """Return the command for a list of files, each ended by a NUL; raise what `search_command()` raises.
 
@@ -198,9 +205,10 @@ def files_command(
         paths: See there.
         options: Options that select files.
         arguments: Arguments of the caller besides the options, for hints about unknown names.
+        on: Host that rg runs on; `None` is this machine.
     """
     checked = _validate(_FILE_OPTIONS, _FILE_FLAGS, options, arguments)
-    return _make_command(("--files", "--null", *_flags(_FILE_FLAGS, checked)), cwd, paths)
+    return _make_command(("--files", "--null", *_flags(_FILE_FLAGS, checked)), cwd, paths, on=on)
 
 
 def spell_file_flags(arguments: Collection[str]) -> list[str]:
@@ -314,14 +322,15 @@ def _make_command(
     paths: StrPath | Iterable[StrPath],
     patterns: tuple[str, ...] = (),
     needs: tuple[tuple[str, tuple[int, ...]], ...] = (),
+    on: RgHost | None = None,
 ) -> Command:
     # `--line-buffered`: with `--sort` or one thread rg would write in blocks, so results would come late. With several
     # threads the flag has no effect (rg-facts 21).
     whole = ("--no-config", "--line-buffered", *arguments, _END_OF_OPTIONS, *_paths(paths))
-    directory = _make_absolute(_text_path(cwd))
+    directory = _make_absolute(_text_path(cwd)) if on is None else on.path(_text_path(cwd))
     for part in (*whole, directory):
         _check_text(part)
-    return Command(whole, directory, patterns, needs)
+    return Command(whole, directory, patterns, needs, on)
 
 
 def _make_absolute(cwd: str) -> str:

@@ -34,6 +34,8 @@ class Exit:
             no meaning.
         wrote: True if rg wrote anything to its stdout.
         runs: Number of runs of rg whose exits are joined in this one.
+        failed: Error for a host on which rg could not be started or did not end by itself. The exit code is then that
+            of a local program, such as ssh.
     """
 
     command: Command
@@ -43,16 +45,17 @@ class Exit:
     lingered: bool = False
     wrote: bool = False
     runs: int = 1
+    failed: Exception | None = None
 
     @property
     def partial(self) -> bool:
         """True if rg could not search or list a path, so that the answer may be incomplete."""
-        return self.returncode == 2
+        return self.returncode == 2 and self.failed is None
 
     @property
     def ended(self) -> bool:
         """True if rg wrote its whole output, an answer or an error."""
-        return self.lingered or self.returncode in (0, 1, 2)
+        return self.lingered or (self.returncode in (0, 1, 2) and self.failed is None)
 
     def followed_by(self, other: "Exit") -> "Exit":
         """Join the exits of two runs, as if one rg had run with the paths of both commands."""
@@ -75,7 +78,10 @@ class Exit:
 
         Raises:
             SearchError: rg gave no answer.
+            Exception: `failed`.
         """
+        if self.failed is not None:
+            raise self.failed
         if not (self.ended and summary) and not (self.command.silent and self.returncode in (0, 1)):
             raise self.failure()
 
@@ -84,7 +90,10 @@ class Exit:
 
         Raises:
             SearchError: rg gave no answer.
+            Exception: `failed`.
         """
+        if self.failed is not None:
+            raise self.failed
         # rg exits with 0 only if it listed something. `subprocess` also reports 0 if another part of the program has
         # reaped the child (a handler of SIGCHLD), so 0 with stderr and without output is a failure. rg exits with 1
         # only if it listed nothing, or only zeros. A launcher may exit with 1 at any time, and so does an rg that is
@@ -111,6 +120,9 @@ class Exit:
 
     def _is_missing(self, path: str) -> bool:
         """Return whether a path does not exist, or is a broken link; false if the system refuses to tell."""
+        if self.command.on is not None:
+            named = path.removeprefix("./")
+            return any(error.kind == "missing" and error.path == named for error in self._path_errors)
         try:
             os.stat(os.path.join(self.command.cwd, path))
         except OSError as error:
@@ -124,7 +136,16 @@ class Exit:
 
     def failure(self, types: Collection[str] = ()) -> SearchError:
         """Return the error for an end without an answer; `types` are the file types of this rg, if they are known."""
-        return failure(self.argv, self.returncode, self.stderr, self.command.patterns, types, lingered=self.lingered)
+        return failure(
+            self.argv,
+            self.returncode,
+            self.stderr,
+            self.command.patterns,
+            types,
+            lingered=self.lingered,
+            arguments=self.command.arguments,
+            on_host=self.command.on is not None,
+        )
 
     def path_errors(self) -> tuple[PathError, ...]:
         """Return the errors of paths that could not be read, in rg's order."""
@@ -142,10 +163,12 @@ class Exit:
     def _mark_broken_link(self, error: PathError) -> PathError:
         """Return the error, with the kind `broken_link` if its path is a broken link, which rg reports as missing.
 
-        If the caller named the link in `paths`, the kind stays `missing`, because the caller expects a file there.
+        If the caller named the link in `paths`, the kind stays `missing`, because the caller expects a file there. On a
+        host each such path is taken for a broken link, since rg has found the path in its directory.
         """
         found = error.kind == "missing" and error.path not in self._named
-        if found and os.path.islink(os.path.join(self.command.cwd, error.path or "")):
+        on_host = self.command.on is not None
+        if found and (on_host or os.path.islink(os.path.join(self.command.cwd, error.path or ""))):
             return error.model_copy(update={"kind": "broken_link"})
         return error
 

@@ -97,8 +97,12 @@ class PageCollector:
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """Number of records that were left out because they are too long, by path; their matches are not counted."""
-        return self._framer.dropped
+        """Number of records that were left out because they are too long, by path, in the order of paths.
+
+        Their matches are not counted.
+        """
+        dropped = self._framer.dropped
+        return {path: dropped[path] for path in sorted(dropped, key=lambda path: path_order(os.fsencode(path)))}
 
     @property
     def dropped_records(self) -> int:

@@ -13,6 +13,9 @@ The async side polls the pipe and reads it itself, without a subprocess transpor
 asyncio's `kill(); await wait()` never returns while stdout is unread (rg-facts 30), and a cancelled
 `create_subprocess_exec` can lose its child (rg-facts 32). So spawning has no `await`, and a generator that is suspended
 at a `yield` holds only descriptors.
+
+On a host (`Command.on`) the child is a local program, such as ssh, and its stdin is a pipe that nobody writes to. The
+host ends rg when that pipe is closed: by step 4, or by the system when this process is killed.
 """
 
 import errno
@@ -26,7 +29,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Self, cast
 
 import anyio
@@ -35,6 +38,7 @@ import anyio.to_thread
 
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.host import HOST_ROOM_BYTES, STARTED, RgHost
 from ripwrap._ripgrep.stderr import MAX_STDERR, out_of_threads
 from ripwrap._subprocess import (
     KILLED_RETURNCODE,
@@ -54,7 +58,7 @@ from ripwrap._subprocess import (
 )
 from ripwrap._windows import COMMAND_TOO_LONG, command_length
 from ripwrap.binary.probe import OTHER_RG, RgBinary
-from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, SearchError
+from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, RemoteError, SearchError
 
 _LOGGER = logging.getLogger("ripwrap")
 
@@ -63,6 +67,9 @@ READ_BYTES = 64 * 1024
 
 EXIT_GRACE_SECONDS = 1.0
 """Seconds for rg to exit by itself after it has closed its stdout."""
+
+HOST_GRACE_SECONDS = 10.0
+"""Seconds for a program such as ssh to exit after rg has closed its stdout; rg's exit code is on its way."""
 
 SHORT_COMMAND = 8000
 """Number of characters that a command line may have on every system. Shorter command lines are not measured, to save
@@ -121,6 +128,8 @@ def split(command: Command) -> Sequence[Command]:
     """Split the paths into several commands if one command line cannot hold them; otherwise return only the command."""
     if sum(map(len, command.arguments)) < SHORT_COMMAND:
         return (command,)
+    if command.on is not None:
+        return tuple(command.batches(HOST_ROOM_BYTES, command.on.cost))
     return tuple(command.batches(_room(), _cost))
 
 
@@ -140,21 +149,33 @@ def _cost(argument: str) -> int:
     return len(os.fsencode(argument)) + 1 + 8
 
 
-def _start(argv: tuple[str, ...], cwd: str, stderr: IO[bytes]) -> Popen:
+def _start(argv: tuple[str, ...], command: Command, stderr: IO[bytes]) -> Popen:
     try:
-        return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=cwd)
+        if command.on is not None:
+            return spawn(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr)
+        return spawn(argv, stdout=subprocess.PIPE, stderr=stderr, cwd=command.cwd)
     except OSError as error:
-        raise start_error(error, argv, cwd) from error
+        raise start_error(error, argv, None if command.on is not None else command.cwd) from error
 
 
-def start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
-    """Return the error for an rg that could not be started: too many arguments, a wrong `cwd`, or a wrong rg."""
+def start_error(error: OSError, argv: tuple[str, ...], cwd: str | None) -> Exception:
+    """Return the error for an rg that could not be started: too many arguments, a wrong `cwd`, or a wrong rg.
+
+    Args:
+        error: Error of the system.
+        argv: Command line.
+        cwd: Directory that rg was to run in; `None` if `argv` runs rg on a host.
+    """
     if error.errno == errno.E2BIG or getattr(error, "winerror", None) == COMMAND_TOO_LONG:
         size = sum(map(len, argv))
         return SearchError(
             f"the command line is too long for this system ({size} characters); pass fewer or shorter paths, globs and "
             "patterns, or several searches",
             argv=argv,
+        )
+    if cwd is None:
+        return RemoteError(
+            f"could not start {argv[0]}: {error.strerror}; install it, or name another program", argv=argv
         )
     check_cwd(cwd)
     if not os.access(cwd, os.X_OK):
@@ -171,6 +192,8 @@ def _destroy(popen: Popen, stdout: IO[bytes], stderr: IO[bytes], waiting: thread
     """Kill rg if it runs, close its files, and wait at most `seconds` for its end."""
     kill(popen)
     stderr.close()
+    if popen.stdin is not None:  # on a host, rg ends with it
+        popen.stdin.close()
     # On Windows a thread may still wait for output. Do not close its descriptor before the thread sees the end of the
     # file, because the system could give the same number to another file.
     if waiting.acquire(timeout=seconds):
@@ -189,10 +212,49 @@ def _has_event_loop() -> bool:
     return True
 
 
+def _host_exit(end: Exit, host: RgHost, *, started: bool) -> Exit:
+    """Return the exit of rg from that of a local program that ran it on a host.
+
+    Args:
+        end: Exit of the local program.
+        host: The host.
+        started: True if rg was started.
+    """
+    before, mark, stderr = end.stderr.partition(STARTED)
+    if not mark:
+        stderr = before
+    code = host.returncode(end.returncode) if started else None
+    if code is not None or end.lingered:
+        return replace(end, returncode=end.returncode if code is None else code, stderr=stderr)
+    failed = host.failure(end.argv, end.command.cwd, end.returncode, stderr)
+    return replace(end, stderr=stderr, failed=failed)
+
+
 async def parse_stderr(end: Exit) -> None:
     """Parse the errors in stderr, so that `end` has them; in a worker thread if there are many."""
     if len(end.stderr) > READ_BYTES:  # parsing then takes long, and calls `stat()` for every missing path
         await anyio.to_thread.run_sync(end.path_errors, limiter=anyio.CapacityLimiter(1))
+
+
+class _Opening:
+    """Filter of the stdout of a host, which begins with `STARTED`, or with other output before it.
+
+    Attributes:
+        passed: True if rg was started, so that all further bytes are rg's.
+    """
+
+    def __init__(self, *, passed: bool) -> None:
+        self.passed = passed
+        self._rest = b""  # a part of `STARTED` may be at the end of a chunk
+
+    def filter(self, chunk: bytes) -> bytes | None:
+        """Return the bytes of rg in a chunk that is not empty; `None` if it has none."""
+        if self.passed:
+            return chunk
+        before, mark, after = (self._rest + chunk).partition(STARTED)
+        self.passed = bool(mark)
+        self._rest = before[1 - len(STARTED) :]
+        return after or None
 
 
 class _Child:
@@ -201,6 +263,10 @@ class _Child:
     def __init__(self, binary: RgBinary, command: Command) -> None:
         self._command = command
         self._argv = (binary.path, *command.arguments)
+        if command.on is not None:
+            self._argv = command.on.command_line(self._argv, command.cwd)
+        self._opening = _Opening(passed=command.on is None)
+        self._exit_grace = EXIT_GRACE_SECONDS if command.on is None else HOST_GRACE_SECONDS
         self._stderr = open_temporary_file()
         self._checked_stderr_bytes = 0  # size of stderr when it was last read
         self._waiting = threading.Lock()
@@ -208,7 +274,7 @@ class _Child:
         clean_up: Callable[[], object] = self._stderr.close
         try:
             with defer_interrupts():
-                self._popen = _start(self._argv, command.cwd, self._stderr)
+                self._popen = _start(self._argv, command, self._stderr)
                 self._stdout = cast("IO[bytes]", self._popen.stdout)
                 # The finalizer runs at garbage collection or interpreter exit, if a generator is never closed (rg-facts
                 # 31).
@@ -228,13 +294,15 @@ class _Child:
         stderr = self._stderr.read(MAX_STDERR + 1)
         known = KILLED_RETURNCODE if returncode is None else returncode
         lingered = lingers and known == KILLED_RETURNCODE
-        return Exit(self._command, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
+        end = Exit(self._command, self._argv, known, stderr, lingered=lingered, wrote=self._wrote)
+        return end if self._command.on is None else _host_exit(end, self._command.on, started=self._opening.passed)
 
-    def _take(self) -> bytes:
-        """Return the next bytes of stdout, or wait for them."""
+    def _take(self) -> bytes | None:
+        """Return the next bytes of stdout, or wait for them; `None` if they are not of rg."""
         chunk = self._stdout.read(READ_BYTES)
-        self._wrote = self._wrote or bool(chunk)
-        return chunk
+        taken = self._opening.filter(chunk) if chunk else chunk
+        self._wrote = self._wrote or bool(taken)
+        return taken
 
     def _has_stalled(self, *, whole: bool) -> bool:
         """Return whether to stop waiting for stdout; called after `stall_seconds` without output.
@@ -267,20 +335,23 @@ class AsyncChild(_Child):
         Args:
             whole: True if rg has written its last message, so that nothing follows once rg has exited.
         """
-        if wait_for_output(self._stdout, 0):  # a tenth of the cost of `wait_readable`
-            await anyio.lowlevel.checkpoint()
-        else:
-            while not await self._readable():
-                if self._has_stalled(whole=whole):
-                    return b""
-        return self._take()
+        taken: bytes | None = None
+        while taken is None:
+            if wait_for_output(self._stdout, 0):  # a tenth of the cost of `wait_readable`
+                await anyio.lowlevel.checkpoint()
+            else:
+                while not await self._readable():
+                    if self._has_stalled(whole=whole):
+                        return b""
+            taken = self._take()
+        return taken
 
     async def wait(self) -> Exit:
         """Return rg's exit once stdout has ended; an rg that does not exit is killed."""
         # Ctrl-C ends rg and cancels the task. Raise the cancellation before rg's exit code is interpreted (rg-facts
         # 35).
         await anyio.lowlevel.checkpoint()
-        returncode = await self._wait_for_exit(EXIT_GRACE_SECONDS)
+        returncode = await self._wait_for_exit(self._exit_grace)
         if lingers := returncode is None:
             self.kill()
             returncode = await self._wait_for_exit(SETTINGS.reap_seconds)
@@ -347,13 +418,15 @@ class BlockingChild(_Child):
         """
         while (left := self._deadline - time.monotonic()) >= 0:
             if wait_for_output(self._stdout, min(left, SETTINGS.stall_seconds)):
-                return self._take()
+                if (taken := self._take()) is not None:
+                    return taken
+                continue
             if left > SETTINGS.stall_seconds and self._has_stalled(whole=whole):
                 return b""
         if not is_whole(self._popen, self._stdout):  # rg, or a child of a launcher, may write more
             self.timed_out = True
             self.kill()
-        return self._take() if wait_for_output(self._stdout, 0) else b""
+        return (self._take() if wait_for_output(self._stdout, 0) else b"") or b""
 
     def wait(self) -> Exit:
         """Return rg's exit once stdout has ended; an rg that does not exit is killed.
@@ -369,7 +442,7 @@ class BlockingChild(_Child):
 
     def end(self) -> Exit:
         """Return rg's exit as `wait()` does, but do not raise after the time limit (`timed_out`)."""
-        returncode = wait_for_exit(self._popen, EXIT_GRACE_SECONDS)
+        returncode = wait_for_exit(self._popen, self._exit_grace)
         if lingers := returncode is None:
             self.kill()
             returncode = wait_for_exit(self._popen, SETTINGS.reap_seconds)

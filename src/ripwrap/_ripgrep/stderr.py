@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap._ripgrep.pattern_errors import find_error_position
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import (
@@ -155,6 +156,8 @@ def failure(
     types: Collection[str] = (),
     *,
     lingered: bool = False,
+    arguments: Sequence[str] = (),
+    on_host: bool = False,
 ) -> SearchError:
     """Return the error for an rg that ended without an answer.
 
@@ -165,6 +168,8 @@ def failure(
         patterns: Patterns of the search.
         types: File types that rg knows; empty if they are not known.
         lingered: True if rg was killed because it did not exit by itself.
+        arguments: Arguments of rg; empty if they are those of `argv`.
+        on_host: True if rg ran on a host.
     """
     # With `--sortr`, rg lists all files first, so errors about paths may come before the reason; leave out errors about
     # paths.
@@ -177,6 +182,8 @@ def failure(
     elif returncode < 0:
         kind, text = SearchError, f"rg was killed by signal {-returncode}\n{text}".rstrip()
     suggestions = _suggestions(text, types) if kind is UnknownTypeError else ()
+    if on_host and isinstance(hint, HintedText):
+        hint = HintedText(*(INSTALL_THERE if part == _INSTALL_RG else part for part in hint.parts))
     if suggestions:
         hint = HintedText(f"Did you mean {' or '.join(suggestions)}? ", hint)
     error = kind(
@@ -189,7 +196,9 @@ def failure(
     if isinstance(error, UnknownTypeError):
         error.suggestions = suggestions
     elif isinstance(error, PatternError):
-        error.pattern, error.offset = find_error_position(text, patterns, argv, grouped=bool(_PREFIX.match(stderr)))
+        error.pattern, error.offset = find_error_position(
+            text, patterns, arguments or argv, grouped=bool(_PREFIX.match(stderr))
+        )
     return error
 
 

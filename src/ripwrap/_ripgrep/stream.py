@@ -18,6 +18,7 @@ from ripwrap._concurrency import in_thread
 from ripwrap._ripgrep.command import Command
 from ripwrap._ripgrep.decoder import FileTypes, decode_types
 from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap._ripgrep.process import AsyncChild, BlockingChild, check_cwd, parse_stderr, split
 from ripwrap.binary.probe import RgBinary, format_version
 from ripwrap.binary.resolver import Rg, find, resolve
@@ -202,8 +203,11 @@ def _last_items(answer: Answer[T], end: Exit, runs: Runs) -> Iterator[T]:
 
 async def find_usable_rg(command: Command, rg: Rg) -> RgBinary:
     """Return an rg that can run the command; raise what `stream()` raises."""
-    check_cwd(command.cwd)
-    binary = await resolve(rg)
+    if command.on is not None:
+        binary = await in_thread(functools.partial(command.on.find, rg))
+    else:
+        check_cwd(command.cwd)
+        binary = await resolve(rg)
     if command.needs:
         await in_thread(functools.partial(_check_needs, command, binary))
     return binary
@@ -211,18 +215,25 @@ async def find_usable_rg(command: Command, rg: Rg) -> RgBinary:
 
 def find_usable_rg_blocking(command: Command, rg: Rg, timeout: float | None) -> RgBinary:
     """Return an rg that can run the command, blocking; raise `TimeoutError` if installing rg takes too long."""
-    check_cwd(command.cwd)
+    if command.on is not None:
+        binary = command.on.find(rg, timeout=timeout)
+    else:
+        check_cwd(command.cwd)
+        binary = _find_blocking(rg, timeout)
+    _check_needs(command, binary)
+    return binary
+
+
+def _find_blocking(rg: Rg, timeout: float | None) -> RgBinary:
     begun = time.monotonic()
     try:
-        binary = find(rg, timeout=timeout)
+        return find(rg, timeout=timeout)
     except BinaryError as error:
         if timeout is not None and time.monotonic() - begun >= timeout:
             raise TimeoutError(
                 f"rg was not installed within timeout={timeout} seconds; allow more time, or install rg first"
             ) from error
         raise
-    _check_needs(command, binary)
-    return binary
 
 
 async def with_suggestions(end: Exit, binary: RgBinary) -> SearchError:
@@ -264,18 +275,20 @@ def _types(chunks: list[bytes], end: Exit) -> FileTypes:
 
 
 def _check_needs(command: Command, binary: RgBinary) -> None:
+    place = "" if command.on is None else f"on {command.on}, "
     for option, since in command.needs:
         if binary.version < since:
             raise CapabilityError(
                 HintedText(
                     Hint(option, kind="correct"),
-                    f" needs rg {format_version(since)} or later: {binary.path} is {format_version(binary.version)}",
+                    f" needs rg {format_version(since)} or later: {place}{binary.path} is "
+                    f"{format_version(binary.version)}",
                 ),
                 hint=HintedText(
                     "Leave ",
                     Hint(option, kind="omit"),
                     " out, or use a newer rg: ",
-                    Hint(kind="install", target="ripwrap[bin]"),
+                    Hint(kind="install", target="ripwrap[bin]") if command.on is None else INSTALL_THERE,
                     ".",
                 ),
             )

@@ -58,15 +58,22 @@ __all__ = [
 ]
 
 
-def spawn(argv: Sequence[str], *, stdout: int | IO[bytes], stderr: IO[bytes], cwd: str | None = None) -> Popen:
-    """Start a program with its stdin closed and no `RIPGREP_*` in its environment (rg-facts 2, 10).
+def spawn(
+    argv: Sequence[str],
+    *,
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
+    stdout: int | IO[bytes],
+    stderr: IO[bytes],
+    cwd: str | None = None,
+) -> Popen:
+    """Start a program with an empty stdin and no `RIPGREP_*` in its environment (rg-facts 2, 10).
 
     Raises:
         OSError: It cannot be started.
         ValueError: An argument has a NUL.
     """
     env = {name: value for name, value in os.environ.items() if not name.startswith("RIPGREP_")}
-    return start(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=env, cwd=cwd)
+    return start(argv, stdin=stdin, stdout=stdout, stderr=stderr, env=env, cwd=cwd)
 
 
 @contextmanager

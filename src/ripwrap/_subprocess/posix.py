@@ -24,7 +24,7 @@ PIPE_BYTES = 256 * 1024
 def start(
     argv: Sequence[str],
     *,
-    stdin: int,
+    stdin: int | IO[bytes],
     stdout: int | IO[bytes],
     stderr: int | IO[bytes],
     env: Mapping[str, str],

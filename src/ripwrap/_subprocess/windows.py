@@ -163,7 +163,7 @@ class Popen(subprocess.Popen[bytes]):
 def start(
     argv: Sequence[str],
     *,
-    stdin: int,
+    stdin: int | IO[bytes],
     stdout: int | IO[bytes],
     stderr: int | IO[bytes],
     env: Mapping[str, str],

@@ -98,6 +98,7 @@ def install(
     timeout: float,
     progress: Callable[[int, int | None], None] | None,
     cancelled: threading.Event,
+    platform: platforms.Platform | None = None,
 ) -> tuple[str, bool]:
     """Install a release of rg into the cache, or as one file into `dest`; return its path, and True if it is new.
 
@@ -109,18 +110,20 @@ def install(
         timeout: Seconds for the whole call, including the wait for other installers.
         progress: Function that is called with the number of bytes read, and their total or `None`.
         cancelled: Event that another thread sets when the call is cancelled.
+        platform: Platform of another machine, whose rg is not run here; `None` is this machine.
 
     Raises:
         UnsupportedPlatformError, DownloadFailedError, ChecksumMismatchError, ExtractionFailedError: See `errors`.
         BinaryError: The directory cannot be used, or the release does not run here.
     """
     fetcher = Fetcher(mirrors, time.monotonic() + timeout, progress, cancelled)
-    candidates = platforms.targets(platforms.current(), release.version)
+    candidates = platforms.targets(platform or platforms.current(), release.version)
+    check = _check_runs if platform is None else _check_nothing
     folder = dest or cache.folder()
     with _explain_os_errors(folder):
         if dest is not None:
             dest.mkdir(parents=True, exist_ok=True)
-            return _install_any(release, candidates, fetcher, dest, _publish_file)
+            return _install_any(release, candidates, fetcher, dest, _publish_file, check)
         if folder.is_absolute():
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if reason := cache.why_untrusted(folder):
@@ -136,7 +139,7 @@ def install(
             for left_over in folder.glob(f"{_STAGING_PREFIX}*"):
                 if sys.platform == "win32" or left_over.lstat().st_uid == os.geteuid():
                     shutil.rmtree(left_over, ignore_errors=True)
-            return _install_any(release, candidates, fetcher, folder, _publish_folder)
+            return _install_any(release, candidates, fetcher, folder, _publish_folder, check)
 
 
 def _find_installed(release: Release, candidates: Sequence[str], folder: Path) -> str:
@@ -149,13 +152,18 @@ def _find_installed(release: Release, candidates: Sequence[str], folder: Path) -
 
 
 def _install_any(
-    release: Release, candidates: Sequence[str], fetcher: Fetcher, folder: Path, publish: Callable[[Path, Path], Path]
+    release: Release,
+    candidates: Sequence[str],
+    fetcher: Fetcher,
+    folder: Path,
+    publish: Callable[[Path, Path], Path],
+    check: Callable[[Path, str, str], None],
 ) -> tuple[str, bool]:
-    """Install the first of the targets that has a release and runs on this machine."""
+    """Install the first of the targets that has a release and passes the check."""
     failure: BinaryError | None = None
     for target in candidates:
         try:
-            return str(_install(release, target, fetcher, folder, publish)), True
+            return str(_install(release, target, fetcher, folder, publish, check)), True
         except _DoesNotRunError as error:
             failure = error
         except DownloadFailedError as error:
@@ -171,7 +179,12 @@ def _install_any(
 
 
 def _install(
-    release: Release, target: str, fetcher: Fetcher, folder: Path, publish: Callable[[Path, Path], Path]
+    release: Release,
+    target: str,
+    fetcher: Fetcher,
+    folder: Path,
+    publish: Callable[[Path, Path], Path],
+    check: Callable[[Path, str, str], None],
 ) -> Path:
     asset = asset_name(release.version, target)
     sha256 = release.hash_of(target, fetcher)
@@ -187,7 +200,7 @@ def _install(
                     program.flush()
                     os.fsync(program.fileno())
                 rg.chmod(0o755)
-                _check_runs(rg, release.version, asset)
+                check(rg, release.version, asset)
         cache.write_record(rg, sha256)
         published = publish(staging, folder / folder_name(release.version, target))
     finally:
@@ -222,6 +235,10 @@ def _publish_file(staging: Path, final: Path) -> Path:
 
 class _DoesNotRunError(BinaryError):
     """Error for a verified rg that does not run on this machine."""
+
+
+def _check_nothing(_rg: Path, _version: str, _archive: str) -> None:
+    """Run nothing: the rg is for another platform, and its hash was verified."""
 
 
 def _check_runs(rg: Path, version: str, archive: str) -> None:

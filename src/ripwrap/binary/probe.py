@@ -4,7 +4,9 @@ import errno
 import functools
 import os
 import re
+import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Literal, TypeAlias
 
@@ -147,12 +149,32 @@ def ask(path: str, flag: str, seconds: float = PROBE_SECONDS) -> tuple[int, str,
         SearchError: A temporary file cannot be created.
         TimeoutError: rg did not end within `seconds`, wrote too much, or the call was cancelled.
     """
+    returncode, *printed = run_program((path, "--no-config", flag), seconds)
+    stdout, stderr = (text.decode("utf-8", "replace") for text in printed)
+    return returncode, stdout, stderr
+
+
+def run_program(
+    argv: Sequence[str], seconds: float, *, stdin: int | IO[bytes] = subprocess.DEVNULL
+) -> tuple[int, bytes, bytes]:
+    """Run a program that writes little to its end, and return exit code, stdout and stderr; no process is left.
+
+    Args:
+        argv: Command line.
+        seconds: Time limit.
+        stdin: Input of the program; empty by default.
+
+    Raises:
+        OSError: The program cannot be started.
+        SearchError: A temporary file cannot be created.
+        TimeoutError: It did not end within `seconds`, wrote too much, or the call was cancelled.
+    """
     cancelled = CANCELLED.get()
     with cancelled.child(), open_temporary_file() as stdout, open_temporary_file() as stderr:
         popen: Popen | None = None
         try:
             with defer_interrupts():
-                popen = spawn([path, "--no-config", flag], stdout=stdout, stderr=stderr)
+                popen = spawn(argv, stdin=stdin, stdout=stdout, stderr=stderr)
             returncode = _wait(popen, seconds, cancelled, stdout, stderr)
         finally:
             if popen is not None:
@@ -160,8 +182,7 @@ def ask(path: str, flag: str, seconds: float = PROBE_SECONDS) -> tuple[int, str,
                 wait_for_exit(popen, REAP_SECONDS)
         stdout.seek(0)
         stderr.seek(0)
-        printed, complained = (file.read(MAX_OUTPUT_BYTES).decode("utf-8", "replace") for file in (stdout, stderr))
-        return returncode, printed, complained
+        return returncode, stdout.read(MAX_OUTPUT_BYTES), stderr.read(MAX_OUTPUT_BYTES)
 
 
 def _wait(popen: Popen, seconds: float, cancelled: Cancellation, *files: IO[bytes]) -> int:

@@ -178,6 +178,31 @@ def install_blocking(
     )
 
 
+def fetch_for(
+    platform: platforms.Platform,
+    version: str | None,
+    *,
+    mirrors: Sequence[str] | None,
+    sha256: str | None,
+    allow_unpinned: bool,
+    timeout: float,
+    progress: Progress | None,
+) -> str:
+    """Return the path of an rg for another machine, from the cache or downloaded and verified, but not run.
+
+    Args and errors are those of `install()`; `platform` is that of the other machine.
+    """
+    return _install(
+        version,
+        mirrors=mirrors,
+        sha256=sha256,
+        allow_unpinned=allow_unpinned,
+        timeout=timeout,
+        progress=progress,
+        platform=platform,
+    ).path
+
+
 def _install(
     version: str | None,
     *,
@@ -187,6 +212,7 @@ def _install(
     allow_unpinned: bool = False,
     timeout: float = INSTALL_SECONDS,
     progress: Progress | None = None,
+    platform: platforms.Platform | None = None,
 ) -> RgBinary:
     from ripwrap.binary import installer  # late: it imports httpx and filelock
 
@@ -201,6 +227,7 @@ def _install(
         timeout=timeout,
         progress=progress,
         cancelled=CANCELLED.get(),
+        platform=platform,
     )
     return RgBinary(path, "download" if fresh else "cache")
 

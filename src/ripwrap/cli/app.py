@@ -19,7 +19,7 @@ from cyclopts import App, CycloptsError, Parameter
 from pydantic import ValidationError
 from rich.text import Text
 
-from ripwrap import binary, sync
+from ripwrap import binary, remote, sync
 from ripwrap._text import shown
 from ripwrap.binary.platforms import current, describe
 from ripwrap.binary.probe import format_version
@@ -40,6 +40,7 @@ from ripwrap.cli.flags import (
     ListFiles,
     ListOthers,
     MaxColumns,
+    OnHost,
     ResultLimit,
     RgPath,
     drop_overridden,
@@ -155,6 +156,17 @@ def run(arguments: list[str] | None = None) -> int:
     return code or FOUND
 
 
+def _parse_on(on: str | None) -> remote.Host | None:
+    """Return the host of `--on`; errors name the flag."""
+    if on is None:
+        return None
+    try:
+        return remote.parse_host(on)
+    except ValueError as error:
+        text = spell_error(error, spell_as_flag)
+        raise ValueError(text if text.startswith("--on ") else f"--on {on}: {error}") from None
+
+
 def _print_results(operation: Operation, show: Callable[[Any], None], wanted: type, run: RunOptions) -> int:
     """Print the results of an operation, and return the exit code."""
 
@@ -175,6 +187,7 @@ def _print_results(operation: Operation, show: Callable[[Any], None], wanted: ty
         "ripwrap search TODO -g '!tests/**' -C 2  # not in tests; two lines of context",
         "ripwrap search TODO --json               # JSON lines, for programs",
         "ripwrap search TODO --coverage           # and how many files were searched",
+        "ripwrap search TODO --on ssh:box:/srv    # on another machine",
         "ripwrap search -- --pre                  # a pattern that begins with a dash",
     ),
 )
@@ -192,6 +205,7 @@ def search(
     max_columns: MaxColumns = 0,
     limit: Limit = None,
     coverage: CoverageFlag = False,
+    on: OnHost = None,
     run: RunOptions = RunOptions(),
     **options: Unpack[SearchOptions],
 ) -> int:
@@ -206,11 +220,16 @@ def search(
     """
     if max_columns < 0:
         raise ValueError(f"--max-columns must be a whole number, 0 or more, got {max_columns}")
+    if coverage and on is not None:
+        raise ValueError("--coverage reads files of this machine, and cannot be combined with --on; leave it out")
+    host = _parse_on(on)
     if line_number:
         options["no_line_number"] = False
 
     def ask(operation: Operation, show: Callable[[Any], None], wanted: type) -> int:
-        code = _print_results(partial(operation, pattern, paths=paths, limit=limit, **options), show, wanted, run)
+        code = _print_results(
+            partial(operation, pattern, paths=paths, limit=limit, on=host, **options), show, wanted, run
+        )
         if coverage:
             files = sync.coverage(cwd=run.cwd, paths=paths, timeout=None, rg=run.rg, **options)
             print_coverage(files, as_json=run.json)
@@ -233,7 +252,13 @@ def search(
     help_epilogue=epilogue("ripwrap files -t py src", "ripwrap files --no-hidden --max-filesize 1M --sort modified"),
 )
 @flags(FileOptions)
-def files(*paths: str, limit: Limit = None, run: RunOptions = RunOptions(), **options: Unpack[FileOptions]) -> int:
+def files(
+    *paths: str,
+    limit: Limit = None,
+    on: OnHost = None,
+    run: RunOptions = RunOptions(),
+    **options: Unpack[FileOptions],
+) -> int:
     """List the files that a search would read.
 
     Parameters
@@ -241,7 +266,8 @@ def files(*paths: str, limit: Limit = None, run: RunOptions = RunOptions(), **op
     paths
         Files and directories to list [default: all]
     """
-    listing = partial(sync.files, paths=paths, limit=limit, **options)
+    host = _parse_on(on)
+    listing = partial(sync.files, paths=paths, limit=limit, on=host, **options)
     return _print_results(listing, path_printer("never"), str, run)
 
 
@@ -374,13 +400,19 @@ def doctor(*, rg: RgPath = None) -> int:
 @app.command(
     sort_key=9,
     usage="ripwrap install [OPTIONS] [VERSION]",
-    help_epilogue=epilogue("ripwrap install", "ripwrap install 15.2.0 --dest /usr/local/bin", after=SETUP_EXIT_CODES),
+    help_epilogue=epilogue(
+        "ripwrap install",
+        "ripwrap install 15.2.0 --dest /usr/local/bin",
+        "ripwrap install --on ssh:build-7",
+        after=SETUP_EXIT_CODES,
+    ),
 )
 def install(
     version: str | None = None,
     /,
     *,
     dest: Annotated[str | None, Parameter(metavar="DIR")] = None,
+    on: Annotated[str | None, Parameter(metavar="HOST")] = None,
     mirror: Annotated[list[str] | None, Parameter(metavar="URL", negative=())] = None,
     sha256: Annotated[str | None, Parameter(metavar="HASH")] = None,
     allow_unpinned: Annotated[bool, Parameter(show_default=False)] = False,
@@ -394,6 +426,8 @@ def install(
         Release, e.g. 15.2.0 [default: the newest known]
     dest
         Directory to put rg into [default: ripwrap's cache]
+    on
+        Host to put rg on: ssh:HOST or docker:NAME
     mirror
         Base address in place of GitHub's; may be repeated
     sha256
@@ -403,10 +437,13 @@ def install(
     timeout
         Seconds for everything
     """
+    if dest is not None and on is not None:
+        raise ValueError("--dest is a directory of this machine, and cannot be combined with --on; leave it out")
+    host = _parse_on(on)
+    call = partial(sync.install, dest=dest) if host is None else host.install_blocking
     with DownloadBar() as progress:
-        found = sync.install(
+        found = call(
             version,
-            dest=dest,
             mirrors=mirror,
             sha256=sha256,
             allow_unpinned=allow_unpinned,
@@ -414,7 +451,8 @@ def install(
             progress=progress,
         )
     state = "installed" if found.source == "download" else "is there already"
-    print(f"rg {format_version(found.version)} {state}: {shown(found.path)}")
+    place = "" if host is None else f"{host.name}: "
+    print(f"rg {format_version(found.version)} {state}: {place}{shown(found.path)}")
     return FOUND
 
 

@@ -61,6 +61,9 @@ When = Literal["auto", "always", "never"]
 Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", show_choices=False)]
 Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Directory to start from")]
 RgPath = Annotated[str | None, Parameter(group=RIPWRAP, metavar="PATH", help="rg to run, a path or a name in PATH")]
+OnHost = Annotated[
+    str | None, Parameter(name="--on", group=RIPWRAP, metavar="HOST", help="Search ssh:HOST[:DIR] or docker:NAME[:DIR]")
+]
 EmbedderName = Annotated[
     str | None, Parameter(metavar="NAME", help="Embedding model, e.g. `wordllama` [default: none]")
 ]
@@ -72,6 +75,7 @@ _COMMANDS = {
     "refresh": "ripwrap index build",
     "prune": "ripwrap index prune",
     "file_types": "ripwrap types",
+    "host.install": "ripwrap install --on HOST",
 }
 """Command for each function that a hint names."""
 

@@ -19,7 +19,7 @@ from anyio.lowlevel import RunVar
 from ripwrap._code.treesitter.chunker import chunker_version
 from ripwrap._code.treesitter.parser import is_available
 from ripwrap._code.treesitter.worker import SyntaxChunker
-from ripwrap._code.windows import window_chunks
+from ripwrap._code.windows import WINDOW_VERSION, window_chunks
 from ripwrap._operations.candidates import Candidates
 from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
 from ripwrap._ranking.query import Query, parse_query
@@ -37,15 +37,16 @@ from ripwrap.index.branches import key_of, view_of
 from ripwrap.index.embeddings.hybrid import HybridSearch
 from ripwrap.index.embeddings.protocol import Embedder
 from ripwrap.index.models import CheckResult, IndexStatus, Progress, PruneResult, RefreshResult, VectorSearch
-from ripwrap.index.refresh import Chunker, refresh
+from ripwrap.index.refresh import refresh
 from ripwrap.index.search import Found, search
+from ripwrap.index.splitting import TOKENIZER, Chunker
 from ripwrap.index.storage.engine import is_available as has_engine
 from ripwrap.index.storage.files import FOLDER, NAME, own_files
-from ripwrap.index.storage.postings import TOKENIZER
 from ripwrap.index.storage.schema import versions_of
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View, generation_of, number_of
 from ripwrap.index.trigrams import FoundFiles, Trigrams
+from ripwrap.index.workers import Splitter
 from ripwrap.models import PathError
 from ripwrap.options import (
     EXCLUDED,
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
     from ripwrap.index.journal import Journal, Position
 
 DEFAULT_LIMIT = 10
-WINDOW_CHUNKER = Chunker("windows 2", lambda _, text: window_chunks(text))
+WINDOW_CHUNKER = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
 """Chunker that splits at lines."""
 
 _TOKENIZER = f"{TOKENIZER} 2"
@@ -83,7 +84,7 @@ _TRUST_SECONDS = 60.0
 """Seconds after which the files are listed even if the journal has no change: some changes have no event; see
 `journal.py`.
 """
-_ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg")
+_ARGUMENTS = ("root", "location", "chunker", "embedder", "hybrid_weight", "rg", "workers")
 _GREP_ARGUMENTS = ("pattern", "limit", "max_files", "offset", "timeout", "explain", "refresh", "max_age")
 _HYBRID_WEIGHT = Hint("hybrid_weight", kind="correct")
 _ORDER_FLAGS = ("--sort=", "--sortr=", "--threads=")  # do not affect which files are listed
@@ -124,6 +125,7 @@ class BaseIndex:
         embedder: str | Embedder | None = None,
         hybrid_weight: float | None = None,
         rg: Rg = None,
+        workers: int | None = None,
         **options: Unpack[FileOptions],
     ) -> None:
         """Configure the index; nothing is read or written yet.
@@ -144,14 +146,17 @@ class BaseIndex:
                 this is at most 0.5; above that, their weight falls, down to 0 if this is 1. `search()` can override it
                 for a query. With 0, searches send nothing.
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+            workers: Maximum number of processes that read and split the files of a refresh of 4 MB or more; they end
+                with it. 0 is none, `None` as many as there are CPUs, up to 4, and none if there is only one. Where they
+                cannot be started, this process does all work.
             **options: rg's flags, which choose the files; see `FileOptions`. Hidden files (such as `.env`) are left out
                 and links are not followed, unless `hidden=True` and `follow=True` are given.
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
             ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` is
-                out of range.
-            TypeError: `hybrid_weight` is not an int or float.
+                or `workers` is out of range.
+            TypeError: `hybrid_weight` is not an int or float, or `workers` is not an int.
             RipwrapError: tantivy, which the extra `index` installs, is missing; or `chunker="syntax"`, and the extra
                 `syntax` is not installed.
             EmbeddingError: The embedder is unknown, or its package or key is missing.
@@ -159,12 +164,14 @@ class BaseIndex:
         if not has_engine():
             raise RipwrapError(HintedText("an index needs tantivy: ", Hint(kind="install", target="ripwrap[index]")))
         check_weight(hybrid_weight)
+        check_workers(workers)
         self._file_options: FileOptions = {**VISIBLE_FILES, **options}
         self._command = files_command(os.path.realpath(root), (), self._file_options, _ARGUMENTS)
         self._root = Path(self._command.cwd)
         self._rg = rg
         self._lock_of_loop: RunVar[anyio.Lock] = RunVar(f"ripwrap_index_{next(_INDEX_NUMBERS)}")
         self._chunker = _make_chunker(chunker)
+        self._splitter = Splitter(self._chunker, workers)
         self._options = json.dumps(_choosing_flags(self._command))
         versions = {"chunker": self._chunker.version, "tokenizer": _TOKENIZER, "files": _FILES_VERSION}
         self._location = location
@@ -367,7 +374,7 @@ class BaseIndex:
         try:
             done = self._store.run(
                 lambda database: refresh(
-                    database, self._store.postings, view, paths, self._chunker, generation, progress, insist=insist
+                    database, self._store.postings, view, paths, self._splitter, generation, progress, insist=insist
                 )
             )
         except BaseException:  # a cancelled caller may never close this index
@@ -597,6 +604,22 @@ def check_weight(weight: float | None) -> None:
         raise TypeError(HintedText(_HYBRID_WEIGHT, f" must be a number from 0 to 1, or None; got {weight!r}"))
     if not 0 <= weight <= 1:
         raise ValueError(HintedText(_HYBRID_WEIGHT, f" must be from 0 to 1, got {weight}"))
+
+
+def check_workers(workers: int | None) -> None:
+    """Check a maximum number of processes.
+
+    Raises:
+        ValueError: It is negative.
+        TypeError: It is not an int.
+    """
+    if workers is None:
+        return
+    option = Hint("workers", kind="correct")
+    if not isinstance(workers, int) or isinstance(workers, bool):
+        raise TypeError(HintedText(option, f" must be an int from 0, or None; got {workers!r}"))
+    if workers < 0:
+        raise ValueError(HintedText(option, f" must be 0 or more, got {workers}"))
 
 
 def weight_without_embedder_error() -> ValueError:

@@ -168,8 +168,7 @@ class Index(BaseIndex):
         Searches do not need this: they refresh the index themselves. But on Linux, searches with this `Index` list no
         files while the generator is open and nothing has changed. A search sees each change that was made before it
         began, even within that half second. Some changes are seen up to a minute late: those that are made through a
-        memory mapping or through a hard link in another directory, those of the file that git's setting
-        `core.excludesFile` names, and those below a directory that was mounted later.
+        memory mapping or through a hard link in another directory, and those below a directory that was mounted later.
 
         Each search still lists the files if the directory is on a network file system or has over 30,000 directories,
         if the index has unreadable files, or if `follow=True` or `include_git=True` is set.

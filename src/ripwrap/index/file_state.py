@@ -5,11 +5,11 @@ import os
 import stat
 import time
 from array import array
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import compress
-from operator import attrgetter
-from typing import NamedTuple, TypeAlias
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple, TypeAlias
 
 from ripwrap._ranking.document import MAX_FILE_BYTES, SourceText, cut_to_limit, decode_source
 from ripwrap._safe_open import open_regular_file
@@ -29,7 +29,9 @@ indexed part is not noticed."""
 
 _BINARY_CHECK_BYTES = 8_192  # most binary files have a NUL in their first 8 KiB
 _DIGEST_BYTES = 16
-_STATE = attrgetter("st_size", "st_mtime_ns", "st_ctime_ns", "st_mode")
+_STAMP = tuple(map(attrgetter, ("st_size", "st_mtime_ns", "st_ctime_ns")))
+_MODE = attrgetter("st_mode")
+_FILES_PER_STEP = 256
 
 _SMALL_FILE_BYTES = 65_536
 """Maximum size of a file that is read as a whole for one chunk, because further chunks may follow."""
@@ -73,9 +75,11 @@ class Stamps:
 
     @classmethod
     def of(cls, paths: list[str], stamps: Iterable[tuple[int, ...]]) -> "Stamps":
-        """Return the stamps of sorted paths; drop values after the three numbers of a stamp."""
-        columns = tuple(zip(*stamps, strict=True)) or ((), (), ())
-        return cls(paths, tuple(map(_column, columns[:3])))
+        """Return the stamps of sorted paths."""
+        found, rows = cls(paths, (array("q"), array("q"), array("q"))), list(stamps)
+        for number, column in enumerate(found.columns):
+            _extend(column, itemgetter(number), rows)
+        return found
 
     def digest(self) -> bytes:
         """Return a digest that is the same only for the same files with the same stamps."""
@@ -100,34 +104,48 @@ def read_stamps(root: str, paths: Iterable[str], *, follow: bool) -> tuple[Stamp
     """
     prefix, get_state = os.path.join(root, ""), os.stat if follow else os.lstat
     ordered = sorted(paths)
+    found = Stamps([], (array("q"), array("q"), array("q")))
     unreadable_paths: dict[str, str] = {}
-    states: list[tuple[int, int, int, int]] = []
-    try:
-        # `map()` runs no line of Python for each file, which halves the time spent outside of the system.
-        states = list(map(_STATE, map(get_state, [prefix + path for path in ordered])))
-    except OSError:  # rare: a file is gone, or the system refuses access
-        listed, ordered = ordered, list[str]()
-        for path in listed:
-            try:
-                states.append(_STATE(get_state(prefix + path)))
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError as error:
-                unreadable_paths[path] = str(error.strerror)
-                continue
-            ordered.append(path)
-    if not all(map(stat.S_ISREG, {state[3] for state in states})):  # to open a pipe would wait for its writer
-        kept = [stat.S_ISREG(state[3]) for state in states]
-        ordered, states = list(compress(ordered, kept)), list(compress(states, kept))
-    return Stamps.of(ordered, states), unreadable_paths
+    # `map()` runs no line of Python for each file, which halves the time spent outside of the system. With more files
+    # at a time, their states do not stay in the CPU's cache, which takes a third longer for 80,000 files.
+    for at in range(0, len(ordered), _FILES_PER_STEP):
+        some = ordered[at : at + _FILES_PER_STEP]
+        try:
+            states = list(map(get_state, [prefix + path for path in some]))
+        except OSError:  # rare: a file is gone, or the system refuses access
+            some, states = _readable_states(prefix, some, get_state, unreadable_paths)
+        if not all(map(stat.S_ISREG, set(map(_MODE, states)))):  # to open a pipe would wait for its writer
+            kept = [stat.S_ISREG(state.st_mode) for state in states]
+            some, states = list(compress(some, kept)), list(compress(states, kept))
+        found.paths.extend(some)
+        for column, get in zip(found.columns, _STAMP, strict=True):
+            _extend(column, get, states)
+    return found, unreadable_paths
 
 
-def _column(numbers: Collection[int]) -> "array[int]":
-    """Return numbers as a column; see `_in_64_bits()`."""
+def _readable_states(
+    prefix: str, paths: Iterable[str], get_state: Callable[[str], os.stat_result], unreadable_paths: dict[str, str]
+) -> tuple[list[str], list[os.stat_result]]:
+    """Return the files that exist, and their states; add the reasons for those that the system refuses."""
+    found: list[tuple[str, os.stat_result]] = []
+    for path in paths:
+        try:
+            found.append((path, get_state(prefix + path)))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            unreadable_paths[path] = str(error.strerror)
+    return [path for path, _ in found], [state for _, state in found]
+
+
+def _extend(column: "array[int]", get: Callable[[Any], int], rows: Iterable[object]) -> None:
+    """Add a number of each row to a column; see `_in_64_bits()`."""
+    before = len(column)
     try:
-        return array("q", numbers)
+        column.extend(map(get, rows))
     except OverflowError:
-        return array("q", map(_in_64_bits, numbers))
+        del column[before:]
+        column.extend(_in_64_bits(get(row)) for row in rows)
 
 
 def _in_64_bits(number: int) -> int:
@@ -178,7 +196,7 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
         stamp = _stamp(os.fstat(file.fileno()))
         raw = file.read(_BINARY_CHECK_BYTES)
         if not is_binary(raw):
-            while len(raw) <= MAX_WHOLE_BYTES and (more := file.read(MAX_WHOLE_BYTES + 1 - len(raw))):
+            while len(raw) <= MAX_WHOLE_BYTES and (more := file.read(_read_size(stamp[0], len(raw)))):
                 raw += more
     if max(stamp[1:]) > started - (_CLOCK_STEP_NS if stamp[2] % 1_000_000 else _COARSE_CLOCK_STEP_NS):
         stamp = (-1, *stamp[1:])  # no file has this size, so the next refresh reads it again
@@ -186,6 +204,11 @@ def read_file(root: str, path: str, *, follow: bool) -> FileContent:
     whole = raw if len(raw) <= MAX_WHOLE_BYTES else None
     digest = hashlib.blake2b(indexed if whole is None else whole, digest_size=_DIGEST_BYTES).digest()
     return FileContent(stamp, indexed, whole, digest, decode_source(path, indexed), len(indexed) < len(raw))
+
+
+def _read_size(size: int, done: int) -> int:
+    """Return how many bytes to read next; a buffer of `MAX_WHOLE_BYTES` for each file takes longer than reading it."""
+    return min(max(size - done + 1, _BINARY_CHECK_BYTES), MAX_WHOLE_BYTES + 1 - done)
 
 
 class Span(NamedTuple):

@@ -29,6 +29,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ripwrap._ignore.git import config_files, global_ignore_files
 from ripwrap.index.branches import repository_of
 from ripwrap.index.storage.database import check
 
@@ -93,6 +94,8 @@ class Journal:
         self._number = next(_NUMBERS)
         self._watched = _Watched(str(root), own, is_excluded)
         self._outside = [*_outside_files(root), *ignore_files]
+        self._settings: list[tuple[str, tuple[int, ...] | None]] = []
+        self._global: list[str] = []
         self._clock = clock
         self._retry_at = 0.0
         weakref.finalize(self, _INOTIFY.remove_soon, self._watched).atexit = False
@@ -115,7 +118,16 @@ class Journal:
         if found is None:
             return None
         changes, inside = found
-        return (self._number, changes, *map(_state, (*self._outside, *inside)))
+        return (self._number, changes, *map(_state, (*self._outside, *inside)), *self._global_states())
+
+    def _global_states(self) -> Iterator[object]:
+        """Yield the states of git's settings and of the global ignore files, which these name."""
+        found = [(path, _state(path)) for path in config_files()]
+        if found != self._settings:
+            self._global = [os.path.join(self._watched.root, path) for path in global_ignore_files()]
+            self._settings = found
+        yield from found
+        yield from map(_state, self._global)
 
     def close(self) -> None:
         """Stop watching; the next call of `position()` starts again, and returns another position."""
@@ -372,17 +384,13 @@ def _state(path: str) -> tuple[int, ...] | None:
 def _outside_files(root: Path) -> Iterator[str]:
     """Yield the paths of the ignore files outside of a directory that rg applies to the files in it.
 
-    The file that git's setting `core.excludesFile` names is not included.
+    Git's global ones are not included.
     """
     for folder in root.parents:
         yield from (os.path.join(folder, name) for name in _IGNORE_FILES)
     repository = repository_of(root)
     if repository is not None:
         yield str(repository.common / "info" / "exclude")
-    home = os.path.expanduser("~")
-    settings = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    yield os.path.join(home, ".gitconfig")
-    yield from (os.path.join(settings, "git", name) for name in ("config", "ignore"))
 
 
 def _check_local(root: str) -> None:

@@ -251,7 +251,7 @@ class VectorSearch:
             attribute is `None` if vectors cannot be searched.
         weight: Weight of embeddings in the score, from 0 to 1; `None` is the default.
         unavailable: Reason why vectors cannot be searched; empty if they can be.
-        incomplete: Sentence about the texts that have no vector yet; empty if all have one.
+        incomplete: Sentence about the texts that have no embedding yet; empty if all texts have one.
     """
 
     search: "Callable[[Connection, int], Pool | None] | None"

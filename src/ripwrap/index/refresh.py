@@ -10,14 +10,16 @@ new one would; see `storage/postings.py`.
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from ripwrap._code.windows import Chunk
+from ripwrap._ranking.document import MAX_FILE_BYTES
 from ripwrap._text import shown
 from ripwrap.index.file_state import Stamp, Stamps, read_file, read_stamps, why_unreadable
 from ripwrap.index.models import Progress, RefreshResult, Skipped, SkipReason
+from ripwrap.index.splitting import Request, SplitFile
 from ripwrap.index.storage.database import (
     READONLY,
     check,
@@ -31,6 +33,7 @@ from ripwrap.index.storage.tables import (
     Row,
     View,
     add_blob,
+    digests_of,
     find_blob,
     generation_of,
     mark_changed,
@@ -42,6 +45,7 @@ from ripwrap.index.storage.tables import (
     set_stamps_digest,
     stamps_digest_of,
 )
+from ripwrap.index.workers import SizedRequest, Splitter
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -51,23 +55,6 @@ _LOGGER = logging.getLogger("ripwrap")
 _FILES_PER_PROGRESS = 64
 _CHUNKS_PER_CHECKPOINT = 2_000  # after so many chunks, the write-ahead log is large
 _PATH, _STAMP = attrgetter("path"), itemgetter(slice(3, None))  # of a `Row`
-_UNKNOWN_STAMP = (-1, 0, 0)  # equals no stamp of a file, so that the next refresh reads the file
-
-
-@dataclass(frozen=True, slots=True)
-class Chunker:
-    """Function that splits files into chunks, with its version.
-
-    Attributes:
-        version: Name and version; an index that was made with another one is rebuilt.
-        chunks_of: Function that returns the chunks of a file, given its path and text. They cover all of the text, in
-            the order of their start. They may overlap.
-        close: Function that frees resources; `chunks_of` may be called again afterwards.
-    """
-
-    version: str
-    chunks_of: Callable[[str, str], Iterable[Chunk]]
-    close: Callable[[], object] = lambda: None
 
 
 @dataclass(slots=True)
@@ -96,7 +83,7 @@ def refresh(
     postings: Postings,
     view: View,
     paths: Sequence[str],
-    chunker: Chunker,
+    splitter: Splitter,
     expected: int | None,
     progress: Callable[[Progress], object] | None,
     *,
@@ -109,7 +96,7 @@ def refresh(
         postings: Its full-text search.
         view: The view.
         paths: Files of the view, relative to its root.
-        chunker: Chunker of the files.
+        splitter: Splitter of the files.
         expected: Generation of the view before the files were listed.
         progress: Function that is called in this thread, after every few files.
         insist: Write although another process has refreshed the view since the files were listed.
@@ -149,7 +136,7 @@ def refresh(
                     known = rows_of(database, number_of(database, view))
                     differing, gone = _find_differences(view, known, stamps, counts)
                 _write_differences(
-                    database, writer, view, chunker, known, stamps, sorted(differing), gone, counts, progress
+                    database, writer, view, splitter, known, stamps, sorted(differing), gone, counts, progress
                 )
                 generation = generation_of(database, view)
         except sqlite3.OperationalError as error:
@@ -195,7 +182,7 @@ def _write_differences(
     database: "Connection",
     postings: PostingsWriter,
     view: View,
-    chunker: Chunker,
+    splitter: Splitter,
     known: dict[str, Row],
     stamps: Mapping[str, Stamp],
     differing: Sequence[str],
@@ -206,21 +193,25 @@ def _write_differences(
     """Write the differences, and update `known` to the new rows."""
     previous_rows = rows_of_latest_view(database, view)
     number = mark_changed(database, view)
-    for done, path in enumerate(differing):
-        if progress is not None and done % _FILES_PER_PROGRESS == 0:
-            progress(Progress(files=done, total=len(differing), chunks=counts.chunks))
-        check()
-        old = known.get(path)
-        previous = previous_rows.get(path)
-        if previous is not None and previous.stamp == stamps[path]:  # the same file as on the previous branch
-            row: Row | None = previous
-        else:
-            row = _index_file(database, postings, view, path, chunker, counts)
-        _write_row(database, number, path, old, row, counts)
-        if row is not None:
-            known[path] = row
-        elif old is not None:
-            del known[path]
+    # A file with the same stamp as on the previous branch is the same file.
+    same = {
+        path: row for path in differing if (row := previous_rows.get(path)) is not None and row.stamp == stamps[path]
+    }
+    to_read = [path for path in differing if path not in same]
+    requests = (SizedRequest(Request(path, digests_of(database, path)), stamps[path][0]) for path in to_read)
+    total = sum(min(stamps[path][0], MAX_FILE_BYTES) for path in to_read)
+    with closing(splitter.split(view.root, requests, total, follow=view.follows)) as files:
+        for done, path in enumerate(differing):
+            if progress is not None and done % _FILES_PER_PROGRESS == 0:
+                progress(Progress(files=done, total=len(differing), chunks=counts.chunks))
+            check()
+            old = known.get(path)
+            row = same[path] if path in same else _index_file(database, postings, path, next(files), counts)
+            _write_row(database, number, path, old, row, counts)
+            if row is not None:
+                known[path] = row
+            elif old is not None:
+                del known[path]
     for path in gone:
         _write_row(database, number, path, known.pop(path), None, counts)
     for blob in sorted(counts.released):
@@ -234,24 +225,20 @@ def _write_differences(
 
 
 def _index_file(
-    database: "Connection", postings: PostingsWriter, view: View, path: str, chunker: Chunker, counts: _Counts
+    database: "Connection", postings: PostingsWriter, path: str, found: SplitFile, counts: _Counts
 ) -> Row | None:
     """Add the content of a file to the index, and return its row; `None` if the file is gone."""
-    try:
-        found = read_file(view.root, path, follow=view.follows)
-    except FileNotFoundError:
+    if found.note == "gone":
         return None
-    except OSError as error:
-        counts.unreadable[path] = str(error.strerror)
-        return Row(path, None, "unreadable", *_UNKNOWN_STAMP)
-    if found.source is None:
-        return Row(path, None, "binary", *found.stamp)
-    blob = find_blob(database, path, found.digest)
-    if blob is None:
-        chunks = list(chunker.chunks_of(path, found.source.text))
-        blob = add_blob(database, postings, found.source, found.digest, chunks)
-        counts.chunks += len(chunks)
-    return Row(path, blob, "cut" if found.cut else None, *found.stamp)
+    if found.note == "unreadable":
+        counts.unreadable[path] = found.why
+    blob: int | None = None
+    if found.note not in ("binary", "unreadable"):
+        blob = find_blob(database, path, found.digest)
+        if blob is None and found.text is not None:
+            blob = add_blob(database, postings, path, found.digest, found.text)
+            counts.chunks += len(found.text.positions)
+    return Row(path, blob, found.note, *found.stamp)
 
 
 def _have_same_content(database: "Connection", view: View, paths: Iterable[str], known: Mapping[str, Row]) -> bool:

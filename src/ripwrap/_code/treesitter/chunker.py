@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ripwrap._code.treesitter.merge import MAX_DEFINITION_CHARS, Lines, Segment, merge_segments
 from ripwrap._code.treesitter.outline import MAX_DEPTH, Definition, SyntaxOutline
 from ripwrap._code.treesitter.parser import PARSE_TIMEOUT, load_grammars, parse_outline
-from ripwrap._code.windows import Chunk, window_chunks
+from ripwrap._code.windows import WINDOW_VERSION, Chunk, window_chunks
 
 _VERSION = 3
 
@@ -21,7 +21,7 @@ def chunker_version() -> str:
     """Return the version of the chunker; it changes whenever the same text may be split into other chunks."""
     grammars = load_grammars()
     if grammars is None:
-        return "windows 2"
+        return WINDOW_VERSION
     return f"syntax {_VERSION}, semble-grammars {grammars.__version__}"
 
 

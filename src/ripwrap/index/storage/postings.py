@@ -23,16 +23,16 @@ documents is `_MEAN_WORDS`.
 import math
 import re
 import secrets
-import unicodedata
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from ripwrap._ranking.query import fts_text, is_unspaced, to_nfc
+from ripwrap._ranking.query import is_unspaced, to_nfc
 from ripwrap._ranking.scoring import PATH_WEIGHT
 from ripwrap.errors import RipwrapError
+from ripwrap.index.splitting import SplitText, fold, words_of
 from ripwrap.index.storage.database import BUSY, READONLY, check, code_of, read_transaction, write_transaction
 from ripwrap.index.storage.engine import EngineFolder, RebuildError, engine_errors, remove_folder
 
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
 POSTINGS_NAME = re.compile(r"(?:postings|trigrams)-[0-9a-f]{16}")
 """Names of the directories of full-text search and trigrams in an index; the database stores which are in use."""
-
-TOKENIZER = "words, english stemmer 1"
-"""Version of the rules that split a text into words after `fts_text()`."""
 
 _SCORE_DIGITS = 3
 """Decimal places of a score. Further places depend on the order in which 32-bit numbers are added."""
@@ -255,24 +252,24 @@ class PostingsWriter:
         self._writer: IndexWriter | None = None
         self._left = _left_over(database)
 
-    def add(self, blob: int, first: int, path: str, texts: Iterable[str]) -> None:
+    def add(self, blob: int, first: int, path: str, text: SplitText) -> None:
         """Add the chunks of a content.
 
         Args:
             blob: Number of the content.
             first: Number of its first chunk; the others follow.
             path: Path of the file.
-            texts: Texts of the chunks.
+            text: The chunks.
         """
         writer = self._begin()
         lengths: list[int] = []
-        words = f"{_words(path)} " * round(PATH_WEIGHT)
+        words = f"{words_of(path)} " * round(PATH_WEIGHT)
+        path_length = len(words.split())
         with engine_errors(self._engine.path, writing=True):
-            for number, text in enumerate(texts, first):
-                of_chunk = words + _words(text)
-                length = len(of_chunk.split())
-                lengths.append(next_length(length))
-                document = _document(blob, of_chunk + f" {_FILLER}" * (lengths[-1] - length))
+            for number, (of_chunk, length) in enumerate(zip(text.words, text.lengths, strict=True), first):
+                lengths.append(next_length(path_length + length))
+                filler = f" {_FILLER}" * (lengths[-1] - path_length - length)
+                document = _document(blob, f"{words}{of_chunk}{filler}")
                 document.add_integer("chunk", number)
                 document.add_integer("is_chunk", 1)
                 writer.add_document(document)
@@ -475,7 +472,7 @@ class WordMatches:
             query = Query.regex_query(schema, "words", f"{word}.*")
             having = self._count(query)
             return Query.boost_query(query, _idf(count, having)), having
-        terms = _analyzer().analyze(_fold(to_nfc(word)))
+        terms = _analyzer().analyze(fold(to_nfc(word)))
         if len(terms) != 1:
             every = [Query.term_query(schema, "words", term, "freq") for term in terms]
             query = Query.boolean_query([(Occur.Must, term) for term in every])
@@ -537,28 +534,3 @@ def _analyzer() -> "TextAnalyzer":
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(Filter.stemmer("english")).build()
-
-
-class _WordCharacters(dict[int, str]):
-    """Table for `str.translate()`: letters, digits, marks and private characters stay, as in `TOKENIZE`."""
-
-    def __missing__(self, code: int) -> str:
-        kind = unicodedata.category(chr(code))
-        self[code] = found = chr(code) if kind[0] in "LNM" or kind == "Co" else " "
-        return found
-
-
-_WORD_CHARACTERS = _WordCharacters()
-_ASCII_WORD_CHARACTERS = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
-
-
-def _words(text: str) -> str:
-    """Return the words of a text in lower case, separated by blanks."""
-    return _fold(fts_text(text))
-
-
-def _fold(text: str) -> str:
-    """Return a text in lower case, with a blank for each character that belongs to no word."""
-    if text.isascii():
-        return text.translate(_ASCII_WORD_CHARACTERS)
-    return text.translate(_WORD_CHARACTERS).lower()

@@ -1,23 +1,19 @@
 """Rows of the tables of an index: views, their files, and the contents of files."""
 
-import hashlib
 import json
 import os
 import secrets
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ripwrap._code.windows import Chunk
-from ripwrap._ranking.definitions import defined_names
-from ripwrap._ranking.document import SourceText
-from ripwrap._ranking.query import MAX_WORD_CHARS
 from ripwrap._ripgrep.command import Command
-from ripwrap._text import raw_bytes, shown, text_of
-from ripwrap.index.file_state import IndexedFile, Span, Stamp
+from ripwrap._text import shown
+from ripwrap.index.file_state import IndexedFile, Stamp
+from ripwrap.index.splitting import SplitText
 from ripwrap.index.storage.database import decode_text, encode_text
 from ripwrap.index.storage.engine import RebuildError
 from ripwrap.index.storage.postings import PostingsWriter, change_count
@@ -25,9 +21,6 @@ from ripwrap.index.storage.schema import IS_SENT, SENT_KEY
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
-
-_DIGEST_BYTES = 16
-_BLANKS = " \t\n\v\f\r"
 
 WITHOUT_VECTOR = (
     "FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ? AND NOT EXISTS"
@@ -218,42 +211,32 @@ def find_blob(database: "Connection", path: str, digest: bytes) -> int | None:
     return None if found is None else int(found[0])
 
 
-def add_blob(
-    database: "Connection", postings: PostingsWriter, source: SourceText, digest: bytes, chunks: Sequence[Chunk]
-) -> int:
+def digests_of(database: "Connection", path: str) -> list[bytes]:
+    """Return the digests of the contents that the index has under a path."""
+    return [digest for (digest,) in database.execute("SELECT digest FROM blob WHERE path = ?", (encode_text(path),))]
+
+
+def add_blob(database: "Connection", postings: PostingsWriter, path: str, digest: bytes, text: SplitText) -> int:
     """Add the content of a file with its chunks, and return its number."""
     last = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'").fetchone()
     first = 1 if last is None else int(last[0]) + 1
-    texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
-    # The words of a query have at most so many characters, so a longer name is never looked up.
-    defined = [[name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS] for text in texts]
-    names = _compress(dict.fromkeys(name for some in defined for name in some))
+    names = _compress(dict.fromkeys(name for some in text.names for name in some))
     statement = "INSERT INTO blob (path, digest, names) VALUES (?, ?, ?)"
-    blob = int(database.execute(statement, (encode_text(source.path), digest, names)).lastrowid or 0)
+    blob = int(database.execute(statement, (encode_text(path), digest, names)).lastrowid or 0)
     database.executemany(
-        "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, digest, symbol)"
+        "INSERT INTO chunk (id, blob, start, at, size, line, last, blank, symbol, digest)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (
-                number,
-                blob,
-                *span,
-                chunk.start_line,
-                chunk.end_line,
-                not text.strip(_BLANKS),
-                _text_digest(text),
-                chunk.symbol and encode_text(chunk.symbol),
-            )
-            for number, (chunk, span, text) in enumerate(zip(chunks, _spans(source, chunks), texts, strict=True), first)
+            (number, blob, *position[:-1], position.symbol and encode_text(position.symbol), digest)
+            for number, (position, digest) in enumerate(zip(text.positions, text.digests, strict=True), first)
         ),
     )
     database.executemany(
         "INSERT INTO definition (name, chunk) VALUES (?, ?)",
-        ((name, number) for number, names in enumerate(defined, first) for name in names),
+        ((name, number) for number, names in enumerate(text.names, first) for name in names),
     )
-    shown_texts = texts if source.exact else [text_of(raw_bytes(text)) for text in texts]
-    postings.add(blob, first, shown(source.path), shown_texts)
-    change_count(database, len(chunks))
+    postings.add(blob, first, shown(path), text)
+    change_count(database, len(text.positions))
     return blob
 
 
@@ -272,29 +255,6 @@ def _decompress(names: bytes | None) -> list[str]:
         return zlib.decompress(names).decode().split(" ") if names else []
     except (zlib.error, UnicodeDecodeError, TypeError) as error:
         raise RebuildError("a list of names in it is damaged") from error
-
-
-def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[Span]:
-    """Yield the positions of chunks, which must be in the order of their start."""
-    text = source.text
-    if source.marked or text.isascii():
-        for chunk in chunks:
-            yield Span(chunk.start, None if source.marked else chunk.start, chunk.end - chunk.start)
-        return
-    behind = at = 0
-    for chunk in chunks:
-        at += len(_encoded(text[behind : chunk.start]))
-        behind = chunk.start
-        yield Span(chunk.start, at, len(_encoded(text[chunk.start : chunk.end])))
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _text_digest(text: str) -> bytes:
-    """Return the digest of a text, which is the key of its vector."""
-    return hashlib.blake2b(_encoded(text), digest_size=_DIGEST_BYTES).digest()
 
 
 def remove_unused(database: "Connection", blob: int) -> int:

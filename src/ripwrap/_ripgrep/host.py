@@ -1,0 +1,74 @@
+"""Interface to a host: another machine, or a container, on which rg runs. `ripwrap.remote` implements it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.resolver import Rg
+from ripwrap.errors import Hint
+
+STARTED = b"\0ripwrap\n"
+"""Bytes that a host writes to stdout and stderr right before it starts rg.
+
+Bytes before them are from elsewhere, such as a `.bashrc`, which bash reads for each command of ssh.
+"""
+
+HOST_ROOM_BYTES = 96 * 1024
+"""Bytes of the arguments of one command: ssh gets all in one argument, which Linux limits to 128 KiB (execve(2))."""
+
+INSTALL_THERE = Hint(kind="call", target="host.install")
+"""Step that puts a current rg on a host."""
+
+
+class RgHost(Protocol):
+    """Host on which rg runs, in place of this machine.
+
+    Hosts are immutable and hashable. The local command line ends rg on the host when its stdin is closed, so rg ends
+    with this process.
+    """
+
+    def path(self, cwd: str) -> str:
+        """Return the directory on the host that a caller means by `cwd`.
+
+        Raises:
+            ValueError: It begins with `~`, which nothing would expand.
+        """
+        ...
+
+    def cost(self, argument: str) -> int:
+        """Return the size of an argument on the local command line, in bytes."""
+        ...
+
+    def find(self, rg: Rg, *, timeout: float | None = None) -> RgBinary:
+        """Return the rg to run on the host; ask the host once and remember the answer. Blocks.
+
+        Args:
+            rg: A path on the host, or a bare name to find in its PATH; `None` finds one.
+            timeout: Time limit in seconds; `None` is half a minute.
+
+        Raises:
+            BinaryNotFoundError: There is no rg on the host.
+            BinaryError: The given rg cannot be used.
+            RemoteError: The host cannot be reached.
+            TimeoutError: It took more than `timeout` seconds.
+        """
+        ...
+
+    def command_line(self, argv: Sequence[str], cwd: str) -> tuple[str, ...]:
+        """Return the local command line that runs rg in a directory of the host, and ends with it."""
+        ...
+
+    def returncode(self, code: int) -> int | None:
+        """Return the exit code of rg from that of the local command line, or `None` if rg did not end by itself."""
+        ...
+
+    def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
+        """Return the error for a local command line that ended without an exit code of rg.
+
+        Args:
+            argv: The local command line.
+            cwd: Directory on the host.
+            code: Exit code of the local command line.
+            stderr: Its stderr.
+        """
+        ...

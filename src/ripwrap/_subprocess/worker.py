@@ -1,0 +1,298 @@
+"""A worker process that runs code of this package: it answers requests, and ends with who started it.
+
+It is a new Python that imports one module, and not one of `multiprocessing`: that imports the caller's main module
+again, so a script without `if __name__ == "__main__"` would run twice.
+"""
+
+import os
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import IO
+
+from ripwrap._concurrency import CANCELLED
+from ripwrap._subprocess import Popen, defer_interrupts, kill, start
+
+MAX_MEMORY_BYTES = 2 << 30
+"""Address space of the process in bytes, on systems that can limit it."""
+
+_START_TIMEOUT = 30.0
+_ALARM_MARGIN = 60.0
+"""Seconds after its idle timeout at which the process ends itself, because its parent did not.
+
+They are so many that the alarm never ends a process that has a request.
+"""
+_POLL_INTERVAL = 0.05
+"""Seconds between two checks for a timeout or cancellation."""
+_COUNT = struct.Struct(">I")
+_SIZE = struct.Struct(">Q")
+_MAX_PARTS = 16
+_MAX_READ_BYTES = 1 << 18
+_READY = [b"ready"]
+_INHERITED_VARIABLES = frozenset(
+    (
+        *("PATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT"),  # to start Python
+        *("PROCESSOR_ARCHITECTURE", "PROCESSOR_ARCHITEW6432"),  # Windows' `platform.machine()`, to choose a grammar
+        *("LANG", "TMPDIR", "TEMP", "TMP"),
+        *(
+            "HOME",
+            "USERPROFILE",
+            "XDG_CACHE_HOME",
+            "SEMBLE_GRAMMARS_CACHE_DIR",
+        ),  # to unpack grammars
+    )
+)
+"""Environment variables that the process inherits. It inherits no others, which may hold keys, because hostile source
+may take control of a parser.
+"""
+
+
+class StartError(Exception):
+    """Error for a process that cannot be started; the message says why."""
+
+
+class WorkerProcess:
+    """A worker process, with a thread that ends it when it is idle.
+
+    It starts with the first request, and again after it was lost. It ends with `close()` or `kill()`, with the process
+    that started it, after a time without work, and at once if the task that waits for an answer is cancelled
+    (`CANCELLED`). A lock lets one thread use it at a time. After a fork, the child starts a process of its own.
+
+    The thread refers to this object. So an owner that is to be collected calls `kill()` in a finalizer.
+    """
+
+    def __init__(self, code: str, seconds: float, idle: float) -> None:
+        """Set the limits; nothing is started.
+
+        Args:
+            code: Python code of the process, which calls `serve_requests()`.
+            seconds: Time limit for an answer.
+            idle: Seconds without a request after which the process is ended.
+        """
+        self._code = code
+        self._seconds = seconds
+        self._idle = idle
+        self._lock = threading.RLock()  # the garbage collector may call `kill()` while this thread holds it
+        self._process: Popen | None = None
+        self._ended = threading.Event()
+        self._used = 0.0
+        _WORKERS.add(self)
+
+    def request(self, parts: Sequence[bytes]) -> list[bytes] | None:
+        """Return the answer to a request, or `None` if the process was lost.
+
+        Raises:
+            StartError: The process cannot be started.
+            TimeoutError: The task that waits for the answer was cancelled.
+        """
+        with self._lock:
+            try:
+                if self._process is not None and not self._is_usable(self._process):
+                    self.close()
+                if self._process is None:
+                    self._start()
+                answer = self._exchange(parts, self._seconds)
+            except BaseException:  # after a Ctrl-C, an answer is still in the pipe
+                self.close()
+                raise
+            if answer is None:
+                self.close()
+                _check_cancelled()
+            self._used = time.monotonic()
+            return answer
+
+    def _is_usable(self, process: Popen) -> bool:
+        # The process may have died, e.g. for lack of memory. If this process was stopped (SIGSTOP), the thread that
+        # ends an idle worker is late, and the alarm of the worker may go off soon.
+        return process.poll() is None and time.monotonic() - self._used <= self._idle
+
+    def close(self) -> None:
+        """End the process after the current request."""
+        with self._lock:
+            process, self._process = self._process, None
+            self._ended.set()
+            if process is not None:
+                kill(process)
+                _close_pipes(process)
+                process.wait()
+
+    def kill(self) -> None:
+        """End the process at once, even during a request, e.g. of a daemon thread at exit."""
+        if (process := self._process) is not None:
+            kill(process)
+        self.close()
+
+    def abandon(self) -> None:
+        """Forget the process in a forked child, because it is a child of the parent only."""
+        # New locks, because the copied ones may be held by a thread that the fork did not copy.
+        self._lock, self._ended = threading.RLock(), threading.Event()
+        process, self._process = self._process, None
+        if process is not None:
+            process.returncode = 0  # so that `Popen` does not wait for it
+            _close_pipes(process)
+
+    def _start(self) -> None:
+        with defer_interrupts():
+            self._process = _start_process(self._code)
+        if self._exchange(None, _START_TIMEOUT) != _READY:
+            code = self._process.wait()
+            _check_cancelled()
+            raise StartError(f"it ended with {code}")
+        self._used, self._ended = time.monotonic(), threading.Event()
+        # A daemon thread, so that the program can end without waiting for it.
+        threading.Thread(
+            target=self._close_when_idle, args=(self._ended,), name="ripwrap-worker-idle", daemon=True
+        ).start()
+
+    def _close_when_idle(self, ended: threading.Event) -> None:
+        while not ended.wait(max(self._used + self._idle - time.monotonic(), 0)):
+            with self._lock:
+                if not ended.is_set() and time.monotonic() - self._used >= self._idle:
+                    self.close()
+
+    def _exchange(self, request: Sequence[bytes] | None, seconds: float) -> list[bytes] | None:
+        """Send a request and return the answer; on a timeout or cancellation, kill the process and return None."""
+        # Reads and writes of pipes block, and on Windows they cannot have a time limit. So a thread watches the clock
+        # and kills the process, which ends them.
+        process = self._process
+        if process is None or process.stdin is None or process.stdout is None:
+            return None
+        done, cancelled = threading.Event(), CANCELLED.get()
+
+        def watch() -> None:
+            until = time.monotonic() + seconds
+            while not done.wait(_POLL_INTERVAL):
+                if cancelled.is_set() or time.monotonic() > until:
+                    kill(process)
+                    return
+
+        thread = threading.Thread(target=watch, name="ripwrap-worker-watch")
+        thread.start()
+        try:
+            if request is not None:
+                _write(process.stdin, request)
+            return _read(process.stdout)
+        except OSError:
+            return None
+        finally:
+            done.set()
+            thread.join()
+
+
+_WORKERS: "weakref.WeakSet[WorkerProcess]" = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for worker in list(_WORKERS):
+        worker.abandon()
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_abandon_all)
+
+
+def _check_cancelled() -> None:
+    if CANCELLED.get().is_set():
+        raise TimeoutError("splitting the file was cancelled")
+
+
+def _close_pipes(process: Popen) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def serve_requests(answer: Callable[[list[bytes]], Sequence[bytes]], seconds: float, idle: float) -> None:
+    """Answer requests on stdin until it ends: the process's side of `WorkerProcess`.
+
+    Args:
+        answer: Function that returns the answer to a request.
+        seconds: Time limit of the parent for an answer. If the parent was killed, nothing else ends a hanging
+            `answer`, so this process ends itself after twice that time, on systems with alarms.
+        idle: Seconds without a request after which the parent ends this process. If the parent was killed, and a fork
+            of it still holds the pipe, this process ends itself later, on systems with alarms.
+    """
+    if sys.platform != "win32":
+        import resource
+
+        with suppress(OSError, ValueError):  # a lower limit is already set
+            resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    requests, answers = sys.stdin.buffer, sys.stdout.buffer
+    found: Sequence[bytes] = _READY
+    while True:
+        _write(answers, found)
+        answers.flush()
+        _set_alarm(idle + _ALARM_MARGIN)
+        request = _read(requests)
+        if request is None:
+            return
+        _set_alarm(2 * seconds)
+        found = answer(request)
+
+
+def _set_alarm(seconds: float) -> None:
+    """Let the system end this process after some seconds, even in a parser; a new alarm replaces the last one."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _start_process(code: str) -> Popen:
+    environment = {
+        name: value for name, value in os.environ.items() if name in _INHERITED_VARIABLES or name.startswith("LC_")
+    }
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    try:
+        # The process has its own process group, so that a terminal's Ctrl-C does not end it: its file would then be
+        # split into windows. The pipes have no buffers, because a forked child would write the buffered bytes again.
+        return start(
+            [sys.executable, "-P", "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+        )
+    except OSError as error:
+        raise StartError(f"{sys.executable} cannot be started: {error.strerror}") from error
+
+
+def _write(stream: IO[bytes], parts: Sequence[bytes]) -> None:
+    header = [_COUNT.pack(len(parts)), *(_SIZE.pack(len(part)) for part in parts)]
+    for data in (b"".join(header), *parts):
+        rest = memoryview(data)
+        while rest:
+            rest = rest[stream.write(rest) :]
+
+
+def _read(stream: IO[bytes]) -> list[bytes] | None:
+    """Return the parts of a message; `None` if the stream ends before."""
+    header = _read_bytes(stream, _COUNT.size)
+    if header is None or (count := _COUNT.unpack(header)[0]) > _MAX_PARTS:
+        return None
+    sizes = _read_bytes(stream, count * _SIZE.size)
+    if sizes is None:
+        return None
+    parts: list[bytes] = []
+    for (size,) in _SIZE.iter_unpack(sizes):
+        part = _read_bytes(stream, size)
+        if part is None:
+            return None
+        parts.append(part)
+    return parts
+
+
+def _read_bytes(stream: IO[bytes], size: int) -> bytes | None:
+    """Return `size` bytes; `None` if the stream ends before."""
+    parts: list[bytes] = []
+    while size:
+        part = stream.read(min(size, _MAX_READ_BYTES))
+        if not part:
+            return None
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,191 @@
+"""Read a file and split it into what the index stores: chunks, names that they define, and words.
+
+It takes most of the time of a build, and needs neither the database nor tantivy. So it can run in other processes; see
+`workers.py`.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ripwrap._code.windows import Chunk
+from ripwrap._ranking.definitions import defined_names
+from ripwrap._ranking.document import SourceText
+from ripwrap._ranking.query import MAX_WORD_CHARS, fts_text
+from ripwrap._text import raw_bytes, text_of
+from ripwrap.index.file_state import Span, Stamp, read_file
+
+_DIGEST_BYTES = 16
+_BLANKS = " \t\n\v\f\r"
+_UNKNOWN_STAMP = (-1, 0, 0)  # equals no stamp of a file, so that the next refresh reads the file
+
+TOKENIZER = "words, english stemmer 1"
+"""Version of the rules that split a text into words after `fts_text()`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunker:
+    """Function that splits files into chunks, with its version.
+
+    Attributes:
+        version: Name and version; an index that was made with another one is rebuilt.
+        chunks_of: Function that returns the chunks of a file, given its path and text. They cover all of the text, in
+            the order of their start. They may overlap.
+        close: Function that frees resources; `chunks_of` may be called again afterwards.
+    """
+
+    version: str
+    chunks_of: Callable[[str, str], Iterable[Chunk]]
+    close: Callable[[], object] = lambda: None
+
+
+class Position(NamedTuple):
+    """Position of a chunk; see `Span` and `Chunk`, and `blank`, which is true for a chunk that needs no vector."""
+
+    start: int
+    at: int | None
+    size: int
+    line: int
+    last: int
+    blank: bool
+    symbol: str | None
+
+
+class SplitText(NamedTuple):
+    """Chunks of a text, in columns.
+
+    Attributes:
+        positions: Positions.
+        digests: Digests of the texts, by which their vectors are found.
+        names: Names that they define.
+        words: Their words in lower case, separated by blanks.
+        lengths: Number of their words.
+    """
+
+    positions: list[Position]
+    digests: list[bytes]
+    names: list[list[str]]
+    words: list[str]
+    lengths: list[int]
+
+
+class SplitFile(NamedTuple):
+    """A file that was read.
+
+    Attributes:
+        stamp: Stamp; see `FileContent`.
+        note: As in a `Row`, or `'gone'`.
+        why: Reason why an unreadable file cannot be read.
+        digest: Digest of the content; see `FileContent`.
+        text: Chunks; `None` if it has no text, or if its content is known.
+    """
+
+    stamp: Stamp
+    note: str | None = None
+    why: str = ""
+    digest: bytes = b""
+    text: SplitText | None = None
+
+
+class Request(NamedTuple):
+    """A file to read.
+
+    Attributes:
+        path: Path, relative to the root.
+        known: Digests of contents under this path that need not be split.
+    """
+
+    path: str
+    known: Collection[bytes]
+
+
+def split_file(root: str, request: Request, *, follow: bool, chunker: Chunker) -> SplitFile:
+    """Read a file, and split it unless its content is known.
+
+    Args:
+        root: Folder of the path.
+        request: The file.
+        follow: Follow links.
+        chunker: Splits the text.
+    """
+    path, known = request
+    try:
+        found = read_file(root, path, follow=follow)
+    except FileNotFoundError:
+        return SplitFile(_UNKNOWN_STAMP, "gone")
+    except OSError as error:
+        return SplitFile(_UNKNOWN_STAMP, "unreadable", str(error.strerror))
+    if found.source is None:
+        return SplitFile(found.stamp, "binary")
+    note = "cut" if found.cut else None
+    text = None if found.digest in known else _split(found.source, chunker)
+    return SplitFile(found.stamp, note, "", found.digest, text)
+
+
+def _split(source: SourceText, chunker: Chunker) -> SplitText:
+    chunks = list(chunker.chunks_of(source.path, source.text))
+    texts = [source.text[chunk.start : chunk.end] for chunk in chunks]
+    positions = [
+        Position(*span, chunk.start_line, chunk.end_line, not text.strip(_BLANKS), chunk.symbol)
+        for chunk, span, text in zip(chunks, _spans(source, chunks), texts, strict=True)
+    ]
+    words = [words_of(text if source.exact else text_of(raw_bytes(text))) for text in texts]
+    return SplitText(
+        positions,
+        [*map(_text_digest, texts)],
+        # The words of a query have at most so many characters, so a longer name is never looked up. Sorted, because the
+        # order of a set differs between processes.
+        [sorted(name for name in defined_names(text) if len(name) <= MAX_WORD_CHARS) for text in texts],
+        words,
+        [len(one.split()) for one in words],
+    )
+
+
+def _spans(source: SourceText, chunks: Iterable[Chunk]) -> Iterator[Span]:
+    """Yield the positions of chunks, which must be in the order of their start."""
+    text = source.text
+    if source.marked or text.isascii():
+        for chunk in chunks:
+            yield Span(chunk.start, None if source.marked else chunk.start, chunk.end - chunk.start)
+        return
+    behind = at = 0
+    for chunk in chunks:
+        at += len(_encoded(text[behind : chunk.start]))
+        behind = chunk.start
+        yield Span(chunk.start, at, len(_encoded(text[chunk.start : chunk.end])))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _text_digest(text: str) -> bytes:
+    """Return the digest of a text, which is the key of its vector."""
+    return hashlib.blake2b(_encoded(text), digest_size=_DIGEST_BYTES).digest()
+
+
+class _WordCharacters(dict[int, str]):
+    """Table for `str.translate()`: letters, digits, marks and private characters stay, as in `TOKENIZE`."""
+
+    def __missing__(self, code: int) -> str:
+        kind = unicodedata.category(chr(code))
+        self[code] = found = chr(code) if kind[0] in "LNM" or kind == "Co" else " "
+        return found
+
+
+_WORD_CHARACTERS = _WordCharacters()
+_ASCII_WORD_CHARACTERS = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
+
+
+def words_of(text: str) -> str:
+    """Return the words of a text in lower case, separated by blanks."""
+    return fold(fts_text(text))
+
+
+def fold(text: str) -> str:
+    """Return a text in lower case, with a blank for each character that belongs to no word."""
+    if text.isascii():
+        return text.translate(_ASCII_WORD_CHARACTERS)
+    return text.translate(_WORD_CHARACTERS).lower()

@@ -1,0 +1,112 @@
+"""Send an rg to a host: the script that stores it there, and the program to send."""
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import IO, Self
+
+from ripwrap.binary.platforms import Platform
+from ripwrap.binary.resolver import Progress, fetch_for
+from ripwrap.errors import BinaryError
+from ripwrap.remote.finding import CACHE
+from ripwrap.remote.watchdog import ENDED, SAY_STARTED
+
+NO_HOME, NOT_STORED, CUT_OFF, WRONG_HASH, DOES_NOT_RUN, NOT_RG = 50, 51, 52, 53, 54, 55
+INSTALL_ERRORS = {
+    NO_HOME: "rg was not installed, because the user has no home directory",
+    NOT_STORED: "rg could not be stored",
+    CUT_OFF: "rg was not installed, because the connection ended too early,",
+    WRONG_HASH: "rg was not installed, because it arrived with another SHA-256",
+    DOES_NOT_RUN: "rg was not installed, because it does not run",
+    NOT_RG: "the program was not installed, because it is not ripgrep: --version gave another text",
+}
+"""Exit codes of the script, and what they mean."""
+
+# Stdin is the program. The file gets its name by a rename, after its size and hash were compared and it has run.
+INSTALL = f"""
+{SAY_STARTED}
+umask 077
+{CACHE}
+[ -n "$cache" ] || exit {NO_HOME}
+mkdir -p -- "$cache" || exit {NOT_STORED}
+sum_of() {{
+  if command -v sha256sum >/dev/null; then sha256sum
+  elif command -v shasum >/dev/null; then shasum -a 256
+  else echo none
+  fi
+}}
+answer() {{ printf '%s\\000' "$1" "$cache/rg" "$about"; exit {ENDED}; }}
+if [ -x "$cache/rg" ]; then
+  there=$(sum_of <"$cache/rg")
+  [ "${{there%% *}}" = "$1" ] && about=$("$cache/rg" --no-config --version </dev/null) && answer cache
+fi
+new=$cache/.rg.$$
+trap 'rm -f -- "$new"' EXIT
+trap 'exit {CUT_OFF}' HUP INT TERM
+cat >"$new" || exit {NOT_STORED}
+[ "$(($(wc -c <"$new")))" -eq "$2" ] || exit {CUT_OFF}
+sent=$(sum_of <"$new")
+case ${{sent%% *}} in "$1" | none) ;; *) exit {WRONG_HASH} ;; esac
+chmod 700 "$new" || exit {NOT_STORED}
+about=$("$new" --no-config --version </dev/null) || exit {DOES_NOT_RUN}
+case $about in "ripgrep "*) ;; *) exit {NOT_RG} ;; esac
+mv -f -- "$new" "$cache/rg" || exit {NOT_STORED}
+answer download
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program to send.
+
+    Attributes:
+        path: Path of the file on this machine.
+        size: Size in bytes.
+        sha256: Hash in hexadecimal.
+    """
+
+    path: str
+    size: int
+    sha256: str
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the source with the size and hash of a file.
+
+        Raises:
+            BinaryError: It cannot be read.
+        """
+        try:
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                return cls(os.fspath(path), file.tell(), digest)
+        except OSError as error:
+            raise BinaryError(f"source {os.fspath(path)} cannot be read: {error.strerror}; name a program") from error
+
+    def open(self) -> IO[bytes]:
+        """Open the file for the stdin of a child process."""
+        return open(self.path, "rb", buffering=0)
+
+
+def source_of(
+    platform: Platform,
+    version: str | None,
+    *,
+    mirrors: Sequence[str] | None,
+    sha256: str | None,
+    allow_unpinned: bool,
+    timeout: float,
+    progress: Progress | None,
+) -> Source:
+    """Return the release of rg for a platform; args and errors are those of `Host.install()`."""
+    path = fetch_for(
+        platform,
+        version,
+        mirrors=mirrors,
+        sha256=sha256,
+        allow_unpinned=allow_unpinned,
+        timeout=timeout,
+        progress=progress,
+    )
+    return Source.read(path)

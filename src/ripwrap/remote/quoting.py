@@ -1,0 +1,37 @@
+r"""Quote arguments for the shell of another machine: pure. No other module writes text that a shell reads.
+
+ssh joins its arguments with spaces, and the login shell of the other machine parses the result (ssh(1), RFC 4254
+section 6.5). `quote()` follows `shlex.quote()`, but for bytes, and it also quotes what other shells than sh expand:
+
+- `=word` and `~`, which zsh expands; `%`, for fish before version 3;
+- a backslash stands outside of single quotes, because fish reads `\\` and `\'` in single quotes as escapes.
+
+So sh, dash, bash, ksh, zsh, busybox and fish read the same words. csh and tcsh do not: they end a word at a newline,
+and replace `!`.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+
+_PLAIN = re.compile(rb"[A-Za-z0-9_./:,@+-]+")
+_PIECES = re.compile(rb"['\\]|[^'\\]+")
+
+
+def quote(argument: bytes) -> bytes:
+    """Return an argument as one word of a POSIX shell.
+
+    Raises:
+        ValueError: It has a NUL, which no argument can have.
+    """
+    if b"\0" in argument:
+        raise ValueError("a NUL character cannot be part of an argument; remove it")
+    if _PLAIN.fullmatch(argument):
+        return argument
+    quoted = (b"\\" + piece if piece in (b"'", b"\\") else b"'" + piece + b"'" for piece in _PIECES.findall(argument))
+    return b"".join(quoted) or b"''"
+
+
+def join(arguments: Iterable[str]) -> str:
+    """Return the words of a shell's command line; the strings stand for bytes as in `os.fsencode()`."""
+    return os.fsdecode(b" ".join(quote(os.fsencode(argument)) for argument in arguments))

@@ -1,0 +1,217 @@
+"""Hosts that are reached by ssh, and containers that are reached by docker or podman."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ripwrap._windows import IS_WINDOWS
+from ripwrap.errors import Hint, HintedText, RemoteError
+from ripwrap.options import StrPath
+from ripwrap.remote.host import Host, check_directory, shell_line
+from ripwrap.remote.quoting import join, quote
+
+SSH_OPTIONS: Mapping[str, str | int] = {
+    "BatchMode": "yes",  # ask no question on the terminal
+    "ConnectTimeout": 10,
+    "ServerAliveInterval": 15,  # with three of these, a dead connection ends after a minute
+    "LogLevel": "ERROR",  # no banner
+    "RequestTTY": "no",  # a terminal would change bytes
+    "RemoteCommand": "none",
+    "ClearAllForwardings": "yes",
+    "ForwardX11": "no",
+    "ForwardAgent": "no",
+}
+"""Options of each ssh, unless the caller sets them; ssh takes the first value that it gets (ssh_config(5))."""
+
+_BAD_HOST = re.compile(r"""['"`$\\;&<>|(){}\s\x00-\x1f\x7f]""")
+"""Characters that ssh refuses in host and user names since 9.6, because a ProxyCommand may pass them to a shell
+(CVE-2023-51385)."""
+
+_CONTAINER = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_.-]*")
+"""Names of containers (moby, daemon/names/names.go); ids are among them."""
+
+_OPTION = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+
+_NO_KEY = "Load a key into ssh-agent, or set IdentityFile in the configuration of ssh; no password is asked for."
+_SSH_ADVICE = (
+    ("Permission denied (", _NO_KEY),
+    ("Host key verification failed", "Connect once with ssh by hand and check the key of the host."),
+    ("Could not resolve hostname", "Correct the name of the host."),
+)
+"""Texts of ssh, and what to do."""
+
+_NO_SHELL = "The shell of the login must be like sh, e.g. bash, zsh or fish, on a POSIX system."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshHost(Host):
+    """A machine that is reached by the system's `ssh`; `ssh()` makes it.
+
+    Attributes:
+        host: Host name, alias of the configuration of ssh, or `user@host`.
+        options: Options of ssh, as `-o` takes them, in the order of their names.
+        config: Configuration file of ssh; empty is the user's.
+        program: The ssh to run.
+    """
+
+    host: str
+    options: tuple[tuple[str, str], ...] = ()
+    config: str = ""
+    program: str = "ssh"
+
+    @property
+    def name(self) -> str:
+        """Name of the host without a directory, e.g. `ssh:build-7`."""
+        user, at, machine = self.host.rpartition("@")
+        return f"ssh:{user}{at}[{machine}]" if ":" in machine else f"ssh:{self.host}"
+
+    def script_line(self, script: str, arguments: Sequence[str]) -> tuple[str, ...]:
+        """Return the local command line that runs a script of the POSIX shell with arguments on the host."""
+        given = dict(self.options)
+        named = {name.lower() for name in given}
+        defaults = {name: value for name, value in SSH_OPTIONS.items() if name.lower() not in named}
+        options = [f"-o{name}={value}" for name, value in (given | defaults).items()]
+        config = ("-F", self.config) if self.config else ()
+        # `exec`: the shell of the login is replaced by sh, and need not be one that reads the script.
+        command = join(("exec", *shell_line(script, arguments)))
+        return (self.program, *config, "-T", *options, "--", self.host, command)
+
+    def cost(self, argument: str) -> int:
+        """Return the size of a quoted argument, in bytes."""
+        return len(quote(os.fsencode(argument))) + 1
+
+    def advice(self, code: int, stderr: str) -> str:
+        """Return what to do about an ssh that failed."""
+        if code != 255:
+            return "" if code < 0 else _NO_SHELL
+        return next((advice for text, advice in _SSH_ADVICE if text in stderr), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Container(Host):
+    """A container that is reached by the system's `docker` or `podman`; `docker()` makes it.
+
+    Attributes:
+        container: Name or id.
+        user: User to run rg as, e.g. `1000:1000`; empty is that of the container.
+        program: The docker or podman to run.
+    """
+
+    container: str
+    user: str = ""
+    program: str = "docker"
+
+    @property
+    def name(self) -> str:
+        """Name of the container without a directory, e.g. `docker:web`."""
+        return f"{'podman' if os.path.basename(self.program) == 'podman' else 'docker'}:{self.container}"
+
+    def script_line(self, script: str, arguments: Sequence[str]) -> tuple[str, ...]:
+        """Return the local command line that runs a script of the POSIX shell with arguments in the container."""
+        user = (f"--user={self.user}",) if self.user else ()
+        return (self.program, "exec", "--interactive", *user, self.container, *shell_line(script, arguments))
+
+    def cost(self, argument: str) -> int:
+        """Return the size of an argument, in bytes."""
+        return len(os.fsencode(argument)) + 1
+
+    def advice(self, code: int, stderr: str) -> str:  # noqa: ARG002 - for ssh
+        """Return what to do about a docker that failed."""
+        return "The container needs a POSIX shell, sh, in its PATH." if code in (126, 127) else ""
+
+
+def ssh(
+    host: str,
+    *,
+    cwd: StrPath = ".",
+    options: Mapping[str, str | int] | None = None,
+    config: StrPath | None = None,
+    program: StrPath = "ssh",
+) -> SshHost:
+    """Return a machine that is reached by ssh, for the argument `on=` of the operations; connect to nothing yet.
+
+    Each search runs the system's ssh, with the user's keys and configuration, and asks no question: without a key that
+    works, it fails. rg ends within about a second after this process, its connection or the search has ended.
+
+    Args:
+        host: Host name, alias of the configuration of ssh, or `user@host`.
+        cwd: Directory on the host that searches are relative to. A relative one is relative to the directory of the
+            login. `~` is not expanded.
+        options: Options of ssh (ssh_config(5)), e.g. `{"Port": 2222}`. They override ripwrap's: `BatchMode=yes`,
+            `ConnectTimeout=10`, `ServerAliveInterval=15`, `LogLevel=ERROR` and no forwardings. Trusted: some start
+            programs.
+        config: Configuration file of ssh; `None` is the user's.
+        program: The ssh to run, a path or a name in PATH.
+
+    Raises:
+        ValueError: `host` begins with a dash, or has a character that a shell expands; or `cwd` begins with `~`; or a
+            name in `options` is not one.
+        RemoteError: This machine runs Windows.
+    """
+    check_system()
+    if not host or host.startswith("-") or _BAD_HOST.search(host):
+        raise ValueError(
+            HintedText(Hint("host", kind="correct"), f" must be a name such as build-7 or user@build-7, got {host!r}")
+        )
+    for name, value in (options or {}).items():
+        if not _OPTION.fullmatch(name) or re.search(r"[\x00\n]", str(value)):
+            raise ValueError(f"an option of ssh must be like {{'Port': 2222}}, got {{{name!r}: {value!r}}}")
+    return SshHost(
+        host=host,
+        cwd=check_directory(os.fspath(cwd)),
+        options=tuple(sorted((name, str(value)) for name, value in (options or {}).items())),
+        config="" if config is None else os.fspath(config),
+        program=os.fspath(program),
+    )
+
+
+def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = "docker") -> Container:
+    """Return a running container, for the argument `on=` of the operations; run nothing yet.
+
+    Each search runs `docker exec`. The container needs a POSIX shell, `sh`, and an rg, which `install()` can put there.
+
+    Args:
+        name: Name or id of the container.
+        cwd: Directory in the container that searches are relative to. A relative one is relative to the working
+            directory of the container. `~` is not expanded.
+        user: User to run rg as, e.g. `1000:1000`; empty is that of the container.
+        program: The program to run, a path or a name in PATH, such as `podman`.
+
+    Raises:
+        ValueError: `name` is not one of a container, `user` is malformed, or `cwd` begins with `~`.
+        RemoteError: This machine runs Windows.
+    """
+    check_system()
+    if not _CONTAINER.fullmatch(name):
+        raise ValueError(f"the name of a container has letters, digits, '_', '.' and '-', got {name!r}")
+    if user and not re.fullmatch(r"[a-zA-Z0-9_][a-zA-Z0-9_.-]*(:[a-zA-Z0-9_.-]+)?", user):
+        raise ValueError(f"user must be like 1000, 1000:1000 or name, got {user!r}")
+    return Container(container=name, cwd=check_directory(os.fspath(cwd)), user=user, program=os.fspath(program))
+
+
+def parse_host(text: str) -> Host:
+    """Return the host in a text such as `ssh:build-7:/srv/src`, `docker:web:/app` or `podman:web`.
+
+    An IPv6 address stands in brackets: `ssh:[::1]:/srv`. The port and the user's key belong into the configuration of
+    ssh.
+
+    Raises:
+        ValueError: The text is not of this form, or `ssh()` or `docker()` refuses a part of it.
+        RemoteError: This machine runs Windows.
+    """
+    found = re.fullmatch(r"(ssh|docker|podman):((?:[^:\[\]]*@)?\[[^\]]*\]|[^:]*)(?::(.*))?", text, re.DOTALL)
+    if found is None:
+        raise ValueError(
+            HintedText(Hint("on", kind="correct"), f" must be ssh:HOST[:DIR] or docker:NAME[:DIR], got {text!r}")
+        )
+    kind, name, cwd = found[1], found[2], found[3] or "."
+    if kind == "ssh":
+        return ssh(name.replace("[", "").replace("]", ""), cwd=cwd)
+    return docker(name, cwd=cwd, program=kind)
+
+
+def check_system(*, windows: bool = IS_WINDOWS) -> None:
+    """Raise `RemoteError` on Windows, where hosts were never tried."""
+    if windows:
+        raise RemoteError("ripwrap.remote does not run on Windows; run Python in WSL, where ssh and docker work")

@@ -1,0 +1,76 @@
+"""Script for the POSIX shell of a host, which runs rg and kills it when stdin is closed; and the script's exit codes.
+
+Each command of ssh and docker starts `sh` with one of the scripts of this package, and passes names as arguments, so
+that no script is ever put together from strings of a caller.
+
+The exit code of rg is mapped to a range that neither a shell nor ssh (255) nor docker (1, 125, 126, 127) uses, nor a
+process that was killed (129 to 159). So an exit code in this range proves that rg ran and ended by itself; 'no matches'
+cannot be a container that is not running, for which docker exits with 1.
+"""
+
+from ripwrap._ripgrep.host import STARTED
+
+SHELL = ("sh", "-c")
+
+NAME = "ripwrap"
+"""Name of the scripts in messages of the shell (`$0`)."""
+
+CWD_MISSING, CWD_NO_DIRECTORY, CWD_DENIED = 40, 41, 42
+ENDED = 160
+"""Exit code for an rg that exited with 0; those for 1 to 30 follow."""
+
+MAX_CODE = 30
+SIGNALLED = 72
+"""Number that is added to the code of a shell for an rg that was killed by a signal: 129 and more."""
+
+MAX_SIGNALLED = 180
+OTHERS = {101: 198, 126: 196, 127: 197}
+"""Exit codes for a panic of rg, and for those of a shell that cannot run or find rg."""
+
+UNKNOWN = 199
+
+_CASES = " ".join(f"{code}) exit {other} ;;" for code, other in OTHERS.items())
+
+SAY_STARTED = "printf '{0}'; printf '{0}' >&2".format(STARTED.decode().replace("\0", "\\000").replace("\n", "\\n"))
+
+# 1. `cd -P` follows links as chdir(2) does; `path()` makes sure that `-` and CDPATH have no meaning.
+# 2. The watchdog is the subshell with `read`. Nobody writes to stdin, so `read` ends when stdin is closed: by the other
+#    side, by the end of the connection, or because the process that holds the pipe was killed.
+# 3. The script closes its own stdout and stderr, so that those of rg end with rg, and messages of the shell about
+#    killed processes are not taken for rg's.
+# 4. ksh93 adds 256 to the number of a signal, other shells 128.
+WATCHDOG = f"""
+unset RIPGREP_CONFIG_PATH RIPGREP_INDEX_PATH
+cd -P -- "$1" >/dev/null 2>&1 || {{
+  [ -d "$1" ] && exit {CWD_DENIED}
+  [ -e "$1" ] && exit {CWD_NO_DIRECTORY}
+  exit {CWD_MISSING}
+}}
+shift
+exec 3<&0 </dev/null
+{SAY_STARTED}
+"$@" 3<&- &
+rg=$!
+exec >/dev/null 2>&1
+{{ read -r line; kill -9 "$rg"; }} <&3 3<&- &
+watchdog=$!
+exec 3<&-
+wait "$rg"
+code=$?
+kill -9 "$watchdog"
+[ "$code" -gt 256 ] && code=$((code - 128))
+[ "$code" -le {MAX_CODE} ] && exit "$((code + {ENDED}))"
+[ "$code" -gt 128 ] && [ "$code" -le {MAX_SIGNALLED} ] && exit "$((code + {SIGNALLED}))"
+case $code in {_CASES} esac
+exit {UNKNOWN}
+"""
+
+
+def returncode(code: int) -> int | None:
+    """Return the exit code of rg, or the negative number of the signal that ended it; `None` if `code` has none."""
+    if ENDED <= code <= ENDED + MAX_CODE:
+        return code - ENDED
+    if 128 + SIGNALLED < code <= MAX_SIGNALLED + SIGNALLED:
+        return 128 + SIGNALLED - code
+    others = {other: code for code, other in OTHERS.items()}
+    return others.get(code, UNKNOWN if code == UNKNOWN else None)
