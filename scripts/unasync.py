@@ -33,6 +33,7 @@ RENAMED = {
     "aclose": "close",
     "aclosing": "closing",
     "run_stream": "run_stream_blocking",
+    "run_inside": "run_inside_blocking",
     "run_items": "run_items_blocking",
     "run_grep_in": "run_grep_in_blocking",
     "run_grep_revision": "run_grep_revision_blocking",
@@ -42,7 +43,7 @@ RENAMED = {
 WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
 """Phrases of docstrings that differ."""
 
-TIMED = {"AsyncRunner", "run_stream", "run_items", "run_revision_listing", "_runner"}
+TIMED = {"AsyncRunner", "run_stream", "run_inside", "run_items", "run_revision_listing", "_runner"}
 """Functions whose blocking twin takes a `timeout`; a caller that has got a `timeout` passes it on."""
 
 RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(")

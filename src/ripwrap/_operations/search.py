@@ -12,6 +12,7 @@ from ripwrap._ripgrep.host import RgHost
 from ripwrap.binary.resolver import Rg
 from ripwrap.models import Elapsed, Match, Message, PathError, Stats, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
+from ripwrap.sources.base import Inside
 
 
 def search(
@@ -20,6 +21,7 @@ def search(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
+    inside: Inside | Iterable[Inside] = (),
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -59,6 +61,9 @@ def search(
             path and keeps the order of `paths`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
             ask for one more than you show. (`max_count` is per file.)
+        inside: Formats of archives and compressed files to search inside, too: `zip`, `tar`, `gz`, `bz2`, `xz`, `zst`.
+            Their members follow the files, with paths such as `a.zip!/dir/b.py`. Globs and types choose
+            members. What cannot be read of an archive is logged as a warning.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. `cwd` is then a directory there,
             relative to that of the host; `paths` and `rg` are also paths there.
@@ -76,6 +81,10 @@ def search(
 
     The call raises the first two, the first iteration the others.
     """
+    if inside:
+        from ripwrap._operations.inside import inside_request, run_inside  # it imports this module
+
+        return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
     return run_stream(search_request(pattern, cwd, paths, limit, options, on), rg)
 
 
@@ -95,7 +104,7 @@ def search_messages(
     `Summary`, with the paths that rg could not read. Files are never interleaved. `limit` counts matches; when it is
     reached, the stream ends without an `End` or `Summary`.
 
-    Args and errors are those of `search()`.
+    Args and errors are those of `search()`, without `inside`.
     """
     return run_stream(messages_request(pattern, cwd, paths, limit, options, on), rg)
 

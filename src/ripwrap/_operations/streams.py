@@ -382,6 +382,17 @@ class ItemMatchAnswer(NamingAnswer, MatchAnswer):
     """Answer that yields the matches of a search of items."""
 
 
+class SourceMatchAnswer(ItemMatchAnswer):
+    """Answer that yields the matches in a source, and logs what could not be read of it."""
+
+    def __init__(self, limit: int | None, source: Source) -> None:
+        super().__init__(limit)
+        self._source = source
+
+    def _too_long(self) -> tuple[PathError, ...]:
+        return (*self._source.errors, *super()._too_long())
+
+
 class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
     """Answer that yields all messages of a search of items."""
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from ripwrap.models import PathError
 
@@ -11,6 +11,9 @@ Item: TypeAlias = tuple[str, bytes | str]
 
 Items: TypeAlias = Iterable[Item]
 AnyItems: TypeAlias = Items | AsyncIterable[Item]
+
+Inside: TypeAlias = Literal["zip", "tar", "gz", "bz2", "xz", "zst"]
+"""Formats of archives and compressed files."""
 
 
 class Source(ABC):
