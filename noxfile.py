@@ -92,7 +92,8 @@ def lowest(session: nox.Session) -> None:
 def windows(session: nox.Session) -> None:
     """Run `tests/windows` with CPython for Windows under Wine; arguments go to pytest.
 
-    Wine comes from Debian, Python and its packages come from PyPI (`scripts/windows_tests.py`).
+    With `-- --main`, run the quick tests of the main suite instead. Wine comes from Debian, Python and its packages
+    come from PyPI (`scripts/windows_tests.py`).
     """
     session.install("pip")  # uv makes environments without it
     session.run("python", "scripts/windows_tests.py", *session.posargs)
@@ -133,6 +134,13 @@ def inspector(session: nox.Session) -> None:
     npm = session.create_tmp()
     session.run("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", f"--prefix={npm}", INSPECTOR)
     session.run("pytest", "tests/inspector", *session.posargs, env={"RIPWRAP_INSPECTOR": npm})
+
+
+@nox.session
+def cluster(session: nox.Session) -> None:
+    """Search 200 roots on a process pool and a cluster of Dask, kill workers, and print times; under ten minutes."""
+    _install(session, "test", extras="bin,cli,cluster")
+    session.run("pytest", "tests/cluster", *session.posargs)
 
 
 @nox.session
@@ -221,7 +229,7 @@ def instructions(session: nox.Session) -> None:
 @nox.session
 def stress(session: nox.Session) -> None:
     """Run load scenarios and print a table; run the tests marked `stress`, and Hypothesis, with many more examples."""
-    _install(session, "test")
+    _install(session, "test", extras="bin,cli,mcp,index")
     session.run("python", "-W", "error", "-m", "support.stress", env={"PYTHONPATH": "tests"})
     many = ["-m", "stress or hypothesis", "--timeout=1500"]
     session.run("pytest", *PARALLEL, *many, *session.posargs, env={"RIPWRAP_STRESS": "1"})

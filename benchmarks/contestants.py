@@ -270,6 +270,11 @@ def peak_memory() -> int:
     return int(found[1]) * 1024
 
 
+def peak_memory_of_child() -> int:
+    """Return the peak of the resident memory of the largest child that has ended, in bytes."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
 def measure(items: Callable[[], Items]) -> dict[str, float]:
     """Consume all items, and return seconds, bytes and the number of items; an integer counts as that many items."""
     count, first = 0, 0.0

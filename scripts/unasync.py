@@ -127,9 +127,11 @@ from ripwrap.workspace.blocking import Workspace
 
 if TYPE_CHECKING:
     from ripwrap.index.blocking import Index
+    from ripwrap.repositories.blocking import Repositories
 
 __all__ = [
     "Index",
+    "Repositories",
     "Workspace",
     "count",
     "count_matches",
@@ -160,6 +162,10 @@ if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any n
             from ripwrap.index.blocking import Index
 
             return globals().setdefault(name, Index)
+        if name == "Repositories":
+            from ripwrap.repositories.blocking import Repositories
+
+            return globals().setdefault(name, Repositories)
         if name == "render_tree":
             from ripwrap._operations.tree import render_tree
 
@@ -243,6 +249,13 @@ TARGETS = (
                 "        return watch_blocking(self._root, self._store.folder, self.refresh, seconds, self._watched)"
             ),
         },
+    ),
+    Target(
+        path="ripwrap/repositories/blocking.py",
+        head='"""The blocking twin of `ripwrap.Repositories`, which is `ripwrap.sync.Repositories`."""\n',
+        sources={"ripwrap.repositories.core": ["T", "Out", "Repositories"]},
+        timeout=False,  # its methods have one, for each root
+        renamed={"arrivals": "arrivals_blocking"},
     ),
     Target(
         path="ripwrap/workspace/blocking.py",
@@ -554,7 +567,7 @@ def _translate_example(block: str, target: Target) -> str:
             made.append(line)
     code = "\n".join(made).replace("async for", "for").replace("async with", "with").replace("await ", "")
     code = re.sub(r"asyncio\.run\(((?:[^()]|\([^()]*\))*)\)", r"\1", code)
-    if target.path == "ripwrap/sync.py":
+    if target.path in ("ripwrap/sync.py", "ripwrap/repositories/blocking.py"):
         code = code.replace("import ripwrap\n", "from ripwrap import sync\n").replace("ripwrap.", "sync.")
     code = re.sub(r"(```python)\n+", r"\1\n", re.sub(r"\n{3,}", "\n\n", code))
     code = re.sub(r"\n+```$", "\n```", code)

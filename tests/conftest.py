@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 ALL_RGS = bool(os.environ.get("RIPWRAP_ALL_RGS"))
 ALL_EXTRAS = bool(os.environ.get("RIPWRAP_ALL_EXTRAS"))
 
+NEEDS_POSIX = "marked `posix`"
 _SLOW_MODULE = re.compile(r"^pytestmark = .*pytest\.mark\.slow\b", re.MULTILINE)
 
 
@@ -105,6 +106,27 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark the tests that use the fixture `needs_posix`, also through other fixtures."""
+    if isinstance(item, pytest.Function) and "needs_posix" in item.fixturenames:
+        item.add_marker(pytest.mark.posix)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test with the marker `posix` on other systems, before its fixtures run."""
+    if os.name != "posix" and item.get_closest_marker("posix") is not None:
+        pytest.skip(NEEDS_POSIX)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how much of the suite another system than POSIX can run."""
+    if os.name != "posix":
+        passed, skipped = (len(terminalreporter.getreports(outcome)) for outcome in ("passed", "skipped"))
+        posix = sum(NEEDS_POSIX in str(report.longrepr) for report in terminalreporter.getreports("skipped"))
+        terminalreporter.write_line(f"{passed} tests pass here; {posix} need POSIX; {skipped - posix} are skipped too")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Unregister the plugin of Hypothesis if no test used it: its summary would import all of Hypothesis."""
@@ -151,8 +173,13 @@ def session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
+@pytest.fixture(scope="session")
+def needs_posix() -> None:
+    """Mark a test as `posix`; fixtures that need POSIX use it in place of a marker."""
+
+
 @pytest.fixture
-def unprivileged(rg: binary.RgBinary, tmp_path: Path) -> Path:
+def unprivileged(needs_posix: None, rg: binary.RgBinary, tmp_path: Path) -> Path:
     """Path of an rg that runs without root's right to read any file."""
     if os.geteuid() != 0:
         return Path(rg.path)
@@ -196,7 +223,7 @@ def plant(folder: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def stand_in(tmp_path: Path) -> Callable[..., Path]:
+def stand_in(needs_posix: None, tmp_path: Path) -> Callable[..., Path]:
     """Return a function that writes a program in place of rg, from lines of Python that can use `fake_rg`."""
     from support import fake_rg
 
@@ -261,10 +288,12 @@ def leaks_nothing(children: Callable[[], list[psutil.Process]]) -> Iterator[None
     import psutil
 
     me = psutil.Process()
-    before = me.num_fds()
+    # On Windows the system and its libraries open handles at any time.
+    descriptors = me.num_fds if os.name == "posix" else lambda: 0
+    before = descriptors()
     yield
     assert children() == []
-    assert me.num_fds() <= before
+    assert descriptors() <= before
 
 
 @pytest.fixture
@@ -298,9 +327,9 @@ def program() -> bytes:
 @pytest.fixture(scope="session")
 def archive(program: bytes) -> bytes:
     """Release archive of `program` for this machine, as upstream makes it."""
-    from support.mirror import FOLDER, targz
+    from support.mirror import FOLDER, packed
 
-    return targz(FOLDER, program)
+    return packed(FOLDER, program)
 
 
 @pytest.fixture

@@ -26,7 +26,9 @@ PAGES = [
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```$)?", re.MULTILINE | re.DOTALL)
 # Pages with blocks that need optional packages; other tests run them.
 ELSEWHERE = {"agents.md", "agent-frameworks.md", "mcp.md", "data-frames.md"}
-BLOCKS = [(page, block) for page in PAGES if page.name not in ELSEWHERE for block in BLOCK.finditer(page.read_text())]
+BLOCKS = [
+    (page, block) for page in PAGES if page.name not in ELSEWHERE for block in BLOCK.finditer(page.read_text("utf-8"))
+]
 MODULES = (ripwrap, sync, binary, workspace)
 TOLD = MODULES + tuple(getattr(module, name) for module in MODULES for name in module.__all__)
 IN_DOCSTRINGS = [block for text in {inspect.getdoc(thing) or "": 0 for thing in TOLD} for block in BLOCK.finditer(text)]
@@ -63,7 +65,9 @@ NOT_RUN = {
     "notebooks.md": 4,  # needs a kernel; `examples/test_pages.py` runs these
     "trio.md": 2,  # files for pytest; the test below runs them
 }
-WRITTEN = {page.name: re.findall(r"^```py\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL) for page in PAGES}
+WRITTEN = {
+    page.name: re.findall(r"^```py\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL) for page in PAGES
+}
 
 
 def test_blocks_that_do_not_run_are_listed_and_compile() -> None:
@@ -87,13 +91,13 @@ def test_docstrings_have_examples() -> None:
 
 
 def test_readme_is_short_and_has_examples_with_output() -> None:
-    readme = (ROOT / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text("utf-8")
     assert len([block for page, block in BLOCKS if page.name == "README.md" and block["output"]]) >= 2
     assert readme.count("\n") < 120
 
 
 def test_pipeline_picture_is_up_to_date() -> None:
-    assert (ROOT / "docs" / "pictures" / "pipeline.svg").read_text() == pipeline.picture()
+    assert (ROOT / "docs" / "pictures" / "pipeline.svg").read_text("utf-8") == pipeline.picture()
     for stage in (*pipeline.PIPELINE, *pipeline.ON_TOP):
         for room in stage.rooms:
             assert find_spec(f"ripwrap.{room}"), room
@@ -101,24 +105,24 @@ def test_pipeline_picture_is_up_to_date() -> None:
 
 def test_links_between_pages_resolve() -> None:
     for page in PAGES:
-        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text()):
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page}: {target}"
 
 
 def test_readme_has_the_two_commands_that_ci_runs() -> None:
-    readme = (ROOT / "README.md").read_text()
+    readme = (ROOT / "README.md").read_text("utf-8")
     assert 'python -m pip install ".[bin,cli]" && python -m ripwrap search "async def" src\n' in readme
     assert "python -m pip install nox && python -m nox -s tests\n" in readme
-    assert "python -m pip install nox && python -m nox -s tests" in (ROOT / ".ci" / "run").read_text()
+    assert "python -m pip install nox && python -m nox -s tests" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
 def test_every_test_named_on_the_guarantees_page_exists() -> None:
-    page = (ROOT / "docs" / "explanation" / "guarantees.md").read_text()
+    page = (ROOT / "docs" / "explanation" / "guarantees.md").read_text("utf-8")
     named, path = 0, ""
     for module, test in re.findall(r"`(?:(tests/[\w/]+\.py))?(?:::)?((?:test_|Test)\w+)?`", page):
         path = module or path
         if module or test:
-            source = (ROOT / path).read_text()
+            source = (ROOT / path).read_text("utf-8")
             assert not test or re.search(rf"^ *(async def|def|class) {test}\b", source, re.MULTILINE), f"{path}::{test}"
             named += 1
     assert named > 30

@@ -77,7 +77,7 @@ def test_decomposed_name_is_returned_unchanged(rg: RgBinary, plant: Plant) -> No
 
 
 @pytest.fixture
-def tmp(tmp_path: Path) -> Path:
+def tmp(needs_posix: None, tmp_path: Path) -> Path:
     """Folder behind a link, as `/tmp` is a link to `/private/tmp`."""
     (tmp_path / "private" / "tmp" / "proj").mkdir(parents=True)
     (tmp_path / "private" / "tmp" / "proj" / "a.py").write_text("needle\n")
@@ -104,6 +104,7 @@ def test_folder_below_a_link_has_one_index(tmp: Path) -> None:
         assert one.location == other.location
 
 
+@pytest.mark.posix
 def test_links_are_not_followed_without_o_path(plant: Plant, tmp_path: Path) -> None:
     root = plant({"a/b/file": "needle"})
     (root / "link").symlink_to("a")

@@ -742,6 +742,7 @@ async def test_resource_is_the_answer_of_read_file(plant: Plant, mode: str, anyi
         assert "  1: needle" in await resource(client, (folder / "a b/é#?.txt").as_uri())
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     ("uri", "says"),
@@ -782,6 +783,7 @@ async def test_resource_that_cannot_be_read_is_a_protocol_error(
         assert "1: needle" in await resource(client, f"file://{folder}/a.py")
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_denied_file_is_no_resource_and_is_not_proposed(plant: Plant, mode: str, anyio_backend: str) -> None:
     token = f"ghp_{'a1B2' * 9}"

@@ -26,7 +26,9 @@ STATS = {
     "matches": 5,
 }
 
-raws = st.binary(max_size=20)
+raws: st.SearchStrategy[bytes] = st.binary(max_size=20)
+if os.name == "nt":  # where paths are Unicode
+    raws = st.text(max_size=20).map(os.fsencode)
 texts = raws.map(text_of) | st.text()
 fs_paths = raws.map(os.fsdecode) | st.text()
 submatches = st.builds(Submatch, match=texts, start=st.just(0), end=st.just(1), replacement=st.none() | texts)
@@ -181,6 +183,14 @@ def test_text_of_a_line_has_no_terminator(raw: bytes, text: str, terminator: str
     match = line(raw)
     assert (match.text, match.line_terminator) == (text, terminator)
     assert raw_bytes(match.text) + terminator.encode() == raw
+
+
+def test_half_a_surrogate_is_two_characters() -> None:
+    """An incremental decoder holds it back, although no third byte makes it a character."""
+    match = line(b"a\xed\xa0", (0, 3), (3, 3))
+    assert match.lines == "a\ufffd\ufffd"
+    assert match.spans() == match.utf16_spans() == ((0, 3), (3, 3))
+    assert match.ranges()[0] == (1, 0, 1, 3)
 
 
 @given(st.binary(max_size=12), st.data())

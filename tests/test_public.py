@@ -25,7 +25,7 @@ def asynchronous(name: str) -> Callable[..., Any]:
     return twin
 
 
-CLASSES = {"Workspace", "Index"}  # `test_arguments.py` and `index/test_blocking.py` test these
+CLASSES = {"Workspace", "Index", "Repositories"}  # tested by `test_arguments.py` and in `index` and `repositories`
 OPERATIONS = [name for name in sync.__all__ if name not in CLASSES]
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -19,6 +20,7 @@ from pydantic.json_schema import JsonSchemaMode
 from rich.console import Console
 
 from ripwrap import CapabilityError, Coverage, GrepResult, Match, Message, Reason, Tree, sync
+from ripwrap._display.diff import unified
 from ripwrap._display.html import MAX_HTML
 from ripwrap.binary import RgBinary
 from ripwrap.models import FileCount, TreeEntry
@@ -31,12 +33,15 @@ rg15 = rgs.provide("15.2.0")
 
 def apply_diff(folder: Path, diff: bytes) -> None:
     """Apply a diff with git, which is strict."""
+    if os.name == "nt" and shutil.which("git") is None:
+        pytest.skip("git is not installed")
     argv = ["git", "apply", "-p1", "-"]
     done = subprocess.run(argv, cwd=folder, input=diff, capture_output=True, check=False)
     assert done.returncode == 0, (done.stderr.decode(), diff)
 
 
 class TestDiff:
+    @pytest.mark.posix
     def test_git_applies_the_diff(self, rg: RgBinary, plant: Plant) -> None:
         before: dict[str | bytes, str | bytes] = {
             "a.py": "import os\n\n\ndef old_name():\n    return old_name\n\n\nx = 1\ny = 2\nz = 3\nold_name()\n",
@@ -84,7 +89,15 @@ class TestDiff:
     def test_diff_has_prefixed_absolute_paths(self, plant: Plant) -> None:
         folder = plant({"f": "x\n"})
         diff = sync.grep("x", cwd=folder, rg=rg15, replace="y", paths=folder / "f").diff()
-        assert diff.startswith(f"--- a{folder}/f\n+++ b{folder}/f\n")
+        name = (folder / "f").as_posix().removeprefix("/")
+        assert diff.startswith(f"--- a/{name}\n+++ b/{name}\n")
+
+    def test_names_in_a_diff_have_slashes_on_windows(self, plant: Plant) -> None:
+        """Git writes names with `/` on every system, and a backslash as an escape."""
+        lines = [*sync.grep("x", cwd=plant({"f": "x\n"}), rg=rg15, replace="y").files[0].lines()]
+        for path, name in ((r"sub\deep\f", b"sub/deep/f"), (r"C:\sub\f", b"C:/sub/f")):
+            assert unified(path, lines, sep="\\").startswith(b"--- a/%b\n+++ b/%b\n" % (name, name))
+        assert unified(r"a\b", lines, sep="/").startswith(b'--- "a/a\\\\b"\n')
 
     def test_diff_of_nul_terminated_lines_raises(self, plant: Plant) -> None:
         result = sync.grep("x", cwd=plant({"f": b"a\nb\0x\0"}), rg=rg15, replace="y", null_data=True, text=True)
@@ -173,6 +186,7 @@ HOSTILE = "<script>alert(1)</script>&amp;"
 
 
 class TestNotebook:
+    @pytest.mark.posix
     def test_html_marks_hits_and_escapes_text(self, plant: Plant) -> None:
         folder = plant({f"{HOSTILE.replace('/', '_')}.txt": f"{HOSTILE} é needle\nx\n", b"\xff": b"needle \xff\n"})
         result = sync.grep(["needle", "<script>"], cwd=folder, rg=rg15)
@@ -210,6 +224,7 @@ class TestNotebook:
         assert shown.marked == [("mark", "needle")]
         assert "1: …é" in shown.text and shown.text.endswith("é…\n") and len(shown.text) < 2200
 
+    @pytest.mark.posix
     def test_html_shows_a_tree(self, plant: Plant) -> None:
         folder = plant({f"d&/{HOSTILE.replace('/', '_')}": "", "d&/x": "", "e": ""})
         tree = sync.tree_text(cwd=folder, limit=2)
@@ -236,6 +251,7 @@ def printed(thing: Any, **options: Any) -> str:
 
 
 class TestTerminal:
+    @pytest.mark.posix
     def test_terminal_shows_a_result_grouped_by_file(self, plant: Plant) -> None:
         folder = plant({"a": "x [red]\n1\n2\n3\nx\n", b"\xff": "x"})
         result = sync.grep("x", cwd=folder, rg=rg15, context=1)
@@ -272,6 +288,7 @@ class TestGrepResult:
         assert list(result) == list(result.files)
         assert [(match.path, match.line_number) for match in result.matches()] == [("a", 1), ("a", 2), ("b", 1)]
 
+    @pytest.mark.posix
     def test_text_of_a_result_has_greps_format(self, plant: Plant) -> None:
         folder = plant({"a": "x\n1\n2\n3\nx\r\n", b"\xff": "x"})
         assert str(sync.grep("x", cwd=folder, rg=rg15, context=1)) == (
@@ -284,12 +301,14 @@ class TestGrepResult:
         assert str(sync.grep("x", cwd=folder, rg=rg15)) == "No matches found."
 
 
+@pytest.mark.posix
 def test_tree_survives_json_and_pickling(plant: Plant) -> None:
     tree = sync.tree_text(cwd=plant({b"\xff/f": "", "g": ""}))
     assert Tree.model_validate_json(tree.model_dump_json()) == tree
     assert pickle.loads(pickle.dumps(tree)) == tree and not tree.truncated
 
 
+@pytest.mark.posix
 def test_result_survives_json_and_pickling(plant: Plant) -> None:
     folder = plant({b"\xff/f": b"needle \xfe\n", "g": "needle é\nx\n"})
     (folder / "broken").symlink_to("nowhere")

@@ -102,6 +102,7 @@ def test_replaced_file_is_not_opened(change: Change, path: str, files: Path, out
     assert len(os.listdir("/dev/fd")) == before
 
 
+@pytest.mark.posix
 def test_links_are_followed_as_rg_does_or_if_named(files: Path, outside: Path) -> None:
     to_linked_folder(files, outside)
     (files / "link.py").symlink_to("other.py")
@@ -154,6 +155,7 @@ def test_rank_skips_files_that_were_replaced_before_reading(
     assert f"{path} could not be read: it is not a regular file any more" in caplog.text
 
 
+@pytest.mark.posix
 def test_rank_reads_a_named_link_even_without_follow(files: Path, outside: Path) -> None:
     (outside / "b.py").write_text("cookie = 4\n")
     (files / "linked").symlink_to(outside)

@@ -1,7 +1,6 @@
 """Measure wall time and CPU time of calls; CPU time includes that of ended child processes, such as rg."""
 
 import math
-import resource
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
@@ -24,7 +23,9 @@ def timed(call: Callable[[], T]) -> tuple[T, Timing]:
 
 
 def _used() -> float:
-    """Return the CPU seconds of this process and its ended children so far."""
+    """Return the CPU seconds of this process and its ended children so far; POSIX only."""
+    import resource
+
     usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 

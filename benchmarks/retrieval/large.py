@@ -19,10 +19,11 @@ from pydantic import TypeAdapter
 
 sys.path.append(str(Path(__file__).parent.parent))
 
-from contestants import peak_memory
+from contestants import peak_memory, peak_memory_of_child
 from corpora import linux
 from retrieval.clock import Timing, percentile, timed
 from ripwrap import sync
+from ripwrap.index.workers import usable_cpus
 from ripwrap.results import GrepResult
 
 QUERIES = (
@@ -77,7 +78,8 @@ class Figures:
         chunks: Chunks of these files.
         text: Size of all listed files.
         build: First refresh.
-        memory: Peak memory of the process that built the index.
+        memory: Peak memory of the process that built the index, plus that of the largest child for each process that
+            split files.
         disk: Size of the index after the build.
         refresh: A refresh without a change.
         query: Queries without a refresh, median and 95th percentile.
@@ -110,7 +112,7 @@ def measure(root: Path, queries: Sequence[str] = QUERIES, patterns: Sequence[str
     text = sum((root / path).lstat().st_size for path in sync.files(cwd=root))
     with TemporaryDirectory() as folder, sync.Index(root, location=folder, chunker="windows") as index:
         _, build = timed(index.refresh)
-        memory = peak_memory()
+        memory = peak_memory() + usable_cpus() * peak_memory_of_child()
         status = index.status()
         _, refresh = _median(index.refresh)
         index.search(queries[0], refresh=False)  # the first query imports modules and opens files

@@ -22,14 +22,13 @@ shop/till.py 1 def pay(amount):  # TODO: cards
 Public names are loaded at first use, which takes 0.2 s. `from ripwrap import search` at the top of a module loads them
 before an event loop runs.
 
-General layout: ten layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
+General layout: nine layers, each of which imports only from those below it (`[tool.importlinter]` in pyproject.toml).
 Names with an underscore are private.
 
     cli, frameworks
     mcp, sync
-    workspace
-    remote
-    index
+    workspace, repositories
+    index, remote
     _operations
     _ripgrep, _ranking
     binary, results, sources, _code, _ignore
@@ -95,6 +94,19 @@ if TYPE_CHECKING:
         TreeEntry,
     )
     from ripwrap.options import FileOptions, SearchOptions, StrPath
+    from ripwrap.repositories import (
+        Repositories,
+        RepositoriesRanking,
+        RepositoriesResult,
+        Root,
+        RootChunk,
+        RootCount,
+        RootError,
+        RootFile,
+        RootMatch,
+        RootMatches,
+        Worker,
+    )
     from ripwrap.results import (
         Coverage,
         Expansion,
@@ -143,9 +155,19 @@ __all__ = [
     "RankedChunk",
     "Reason",
     "RemoteError",
+    "Repositories",
+    "RepositoriesRanking",
+    "RepositoriesResult",
     "Rg",
     "RgBinary",
     "RipwrapError",
+    "Root",
+    "RootChunk",
+    "RootCount",
+    "RootError",
+    "RootFile",
+    "RootMatch",
+    "RootMatches",
     "SearchError",
     "SearchOptions",
     "SkippedFiles",
@@ -157,6 +179,7 @@ __all__ = [
     "TreeEntry",
     "UnknownTypeError",
     "UnsupportedPlatformError",
+    "Worker",
     "Workspace",
     "binary",
     "count",
@@ -183,7 +206,18 @@ __all__ = [
 
 # A public name is loaded when it is first used, so that a search does not import the agent tools (Pydantic does the
 # same).
-_SUBMODULES = ("binary", "errors", "index", "models", "options", "remote", "results", "sync", "workspace")
+_SUBMODULES = (
+    "binary",
+    "errors",
+    "index",
+    "models",
+    "options",
+    "remote",
+    "repositories",
+    "results",
+    "sync",
+    "workspace",
+)
 _MODULE_OF = {
     "limit_processes": "_ripgrep.limiter",
     "files": "_operations.files",
@@ -241,6 +275,17 @@ _MODULE_OF = {
     "FileOptions": "options",
     "SearchOptions": "options",
     "StrPath": "options",
+    "Repositories": "repositories",
+    "RepositoriesRanking": "repositories",
+    "RepositoriesResult": "repositories",
+    "Root": "repositories",
+    "RootChunk": "repositories",
+    "RootCount": "repositories",
+    "RootError": "repositories",
+    "RootFile": "repositories",
+    "RootMatch": "repositories",
+    "RootMatches": "repositories",
+    "Worker": "repositories",
     "Expansion": "results",
     "Coverage": "results",
     "FileMatches": "results",

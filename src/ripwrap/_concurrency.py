@@ -126,7 +126,7 @@ class Lock(Protocol):
         ...
 
     def release(self) -> None:
-        """Let others take it."""
+        """Release the lock."""
         ...
 
 
@@ -164,7 +164,7 @@ class ProcessLock:
         return True
 
     def release(self) -> None:
-        """Let others take it."""
+        """Release the lock."""
         self._lock.release()
 
 

@@ -40,10 +40,10 @@ _EXIT_REASONS = {
 
 
 def is_batch_file(path: str) -> bool:
-    r"""Return whether Windows would run a program with `cmd.exe`, which takes parts of arguments for commands.
+    r"""Return True if Windows would run a program with `cmd.exe`, which may run parts of arguments as commands.
 
-    CreateProcess does so for the extensions `.bat` and `.cmd`, in any case and with dots and spaces after them
-    (https://nvd.nist.gov/vuln/detail/CVE-2024-43402).
+    CreateProcess does so for the extensions `.bat` and `.cmd`, in upper or lower case, and with dots and spaces after
+    them (https://nvd.nist.gov/vuln/detail/CVE-2024-43402).
     """
     return path.rstrip(". ").lower().endswith((".bat", ".cmd"))
 
@@ -64,9 +64,10 @@ def explain_exit(returncode: int) -> str:
 
 
 def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
-    r"""Return whether a path names another computer or a device, and is not below one of `roots`, by its text.
+    r"""Return True if the text of a path names a device, or another computer and nothing below one of `roots`.
 
-    A mere look at `\\host\share` sends the user's credentials to that host, so check a path before it is used.
+    Windows sends the user's credentials to the host of `\\host\share` when any function looks at such a path. So check
+    a path before it is used.
     """
     if _DEVICE_PATH.match(path):
         return True

@@ -143,7 +143,8 @@ class _Lines(_Model, frozen=True):
             units += length(piece)
             newlines += before.count(end) + len(newline)
             column = length(last) + (0 if newline else column)
-            cut = bool(decoder.getstate()[0])  # the offset is inside of a character, which counts as one
+            # The offset is inside of a character, which counts as one, or of a surrogate (ED A0), whose bytes are two.
+            cut = len(decoder.getstate()[0].decode("utf-8", "replace"))
             places[offset] = (units + cut, newlines, column + cut)
             done = offset
         return places
@@ -247,7 +248,7 @@ class PathError(_Model, frozen=True):
 
     @property
     def harmless(self) -> bool:
-        """True for a `broken_link`: there is nothing to read behind it, so the answer is complete."""
+        """True for a `broken_link`: the link leads to no file, so the answer is complete."""
         return self.kind == "broken_link"
 
     def as_exception(self) -> OSError:

@@ -198,8 +198,8 @@ def check_timeout(timeout: float | None) -> float | None:
     """Check the `timeout` of an operation, in seconds, and return it; `None` is no limit.
 
     Raises:
-        ValueError: It is negative or NaN.
-        TypeError: It is not an int or float.
+        ValueError: The number is negative or NaN.
+        TypeError: The value is not an int or float.
     """
     if timeout is None or timeout == math.inf:
         return None
@@ -218,8 +218,8 @@ def check_max_age(max_age: float | None) -> float | None:
     """Check `max_age`, in seconds, and return it; `None` accepts only an up-to-date index.
 
     Raises:
-        ValueError: It is negative or NaN.
-        TypeError: It is not an int or float.
+        ValueError: The number is negative or NaN.
+        TypeError: The value is not an int or float.
     """
     if max_age is not None and (not isinstance(max_age, (int, float)) or isinstance(max_age, bool)):
         raise TypeError(f"max_age must be a number of seconds or None, got {type(max_age).__name__}")
@@ -234,8 +234,8 @@ def check_limit(limit: int | None, name: str = "limit") -> int | None:
     """Check the `limit` of an operation, its maximum number of results, and return it; `None` is no limit.
 
     Raises:
-        ValueError: It is negative.
-        TypeError: It is not an int.
+        ValueError: The number is negative.
+        TypeError: The value is not an int.
     """
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool)):
         raise TypeError(f"{name} must be an int or None, got {type(limit).__name__}")

@@ -60,9 +60,11 @@ from ripwrap.workspace.blocking import Workspace
 
 if TYPE_CHECKING:
     from ripwrap.index.blocking import Index
+    from ripwrap.repositories.blocking import Repositories
 
 __all__ = [
     "Index",
+    "Repositories",
     "Workspace",
     "count",
     "count_matches",
@@ -93,6 +95,10 @@ if not TYPE_CHECKING:  # with `__getattr__()`, a type checker would accept any n
             from ripwrap.index.blocking import Index
 
             return globals().setdefault(name, Index)
+        if name == "Repositories":
+            from ripwrap.repositories.blocking import Repositories
+
+            return globals().setdefault(name, Repositories)
         if name == "render_tree":
             from ripwrap._operations.tree import render_tree
 
@@ -734,7 +740,7 @@ def rank(
     into chunks of at most 800 characters. Files are ranked by BM25 of their best chunks, by words of the query near
     each other, by definitions of the symbol of the query, and by words in their paths. Tests, examples, legacy code,
     text and data rank lower, unless the query asks for them. The best chunk of each file comes first, further chunks
-    behind all files. The same files and query give the same answer.
+    after the best chunks of all files. The same files and query give the same answer.
 
     The first million bytes of a file are read; binary files are left out. A query is cut to 32 words; words of
     identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings; dropped words

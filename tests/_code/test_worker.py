@@ -119,7 +119,7 @@ def test_worker_ends_with_a_program_that_ends_while_it_is_idle() -> None:
     assert is_gone(int(done.stdout))
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.posix
 def test_ctrl_c_does_not_reach_an_idle_worker() -> None:
     """Issue 19, line 13: Ctrl-C in a terminal signals all processes of its foreground group."""
     done = run("""
@@ -132,7 +132,7 @@ def test_ctrl_c_does_not_reach_an_idle_worker() -> None:
     assert (done.stdout, done.stderr) == ("f True\n", "")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+@pytest.mark.posix
 def test_forked_child_starts_a_worker_of_its_own() -> None:
     """Issue 19, line 13: both processes can chunk after a fork, even if another thread was waiting for chunks."""
     done = run("""
@@ -164,7 +164,7 @@ def test_file_that_crashes_the_parser_falls_back_to_windows() -> None:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.posix
 def test_hung_worker_costs_only_one_file_its_symbols() -> None:
     with closing(SyntaxChunker(seconds=10)) as chunker:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
@@ -183,7 +183,8 @@ def test_worker_killed_while_idle_costs_no_file_its_symbols() -> None:
         assert chunker.chunks_of("a.py", SMALL)[0].symbol == "f"
 
 
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() != 0, reason="needs root, to stop being root")
+@pytest.mark.posix
+@pytest.mark.skipif(sys.platform != "win32" and os.geteuid() != 0, reason="needs root, to stop being root")
 def test_worker_ends_with_a_program_that_may_not_kill_it() -> None:
     """Issue 19, audit of indexes: after `os.setuid()`, the program ended with a traceback of a `PermissionError`."""
     done = run("""

@@ -71,7 +71,7 @@ FILES: dict[str | bytes, str | bytes] = {
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tree(needs_posix: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tree")
     for name, content in FILES.items():
         path = folder / os.fsdecode(name)

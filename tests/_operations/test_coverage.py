@@ -319,7 +319,7 @@ REASONS: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.fixture
-def example(plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def example(needs_posix: None, plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with a file for each reason."""
     files = ["src/a.py", "src/b.py", "src/c.py", "scripts/a", "build/x/a.o", ".e.o", "d.log", "e", "global", ".env"]
     files += [".a/b", ".d.py", "inner", "nested/x.tmp", "nested/y", "nested/.jj/a", "worktree/z", "SRC2"]
@@ -383,6 +383,7 @@ def test_why_reads_the_configuration_of_git(plant: Plant, tmp_path: Path, monkey
     assert list(sync.files(cwd=root, rg=rg15)) == ["b"]
 
 
+@pytest.mark.posix
 def test_why_finds_a_file_by_another_path_to_it(plant: Plant, tmp_path: Path) -> None:
     root = plant({"a/b": "", ".gitignore": "b\n"})
     (tmp_path / "link").symlink_to(root)

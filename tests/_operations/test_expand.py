@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import ripwrap
 from ripwrap import Context, Expansion, Match, RipwrapError, sync
 from ripwrap._operations.expand import MAX_SOURCE_BYTES
+from support.paths import native
 
 Plant = Callable[..., Path]
 
@@ -53,11 +54,16 @@ def test_definition_has_its_name_kind_and_decorators(plant: Plant, loop: str) ->
         return await ripwrap.expand(match, cwd=root)
 
     found = sync.expand(match, cwd=root) if loop == "blocking" else anyio.run(asked, backend=loop)
-    assert (found.path, found.to, found.kind, found.name) == ("src/shop.py", "definition", "function", "Shop.pay")
+    assert (found.path, found.to, found.kind, found.name) == (
+        native("src/shop.py"),
+        "definition",
+        "function",
+        "Shop.pay",
+    )
     assert (found.start_line, found.end_line, found.match_lines, found.elided) == (7, 13, (12, 12), ())
     assert [line.text for line in found.lines] == SHOP.split("\n")[6:13]
     assert numbers(found) == list(range(7, 14))
-    assert str(found).splitlines()[0] == "src/shop.py:7-13 function Shop.pay"
+    assert str(found).splitlines()[0] == native("src/shop.py:7-13 function Shop.pay")
     assert str(found).splitlines()[5:7] == ["  11-         if amount:", "  12:             take(amount)  # needle"]
     assert Expansion.model_validate_json(found.model_dump_json()) == found
 
@@ -201,6 +207,7 @@ def test_change_elsewhere_in_the_file_is_no_error(plant: Plant) -> None:
     assert sync.expand(match, cwd=root).end_line == 14
 
 
+@pytest.mark.posix
 def test_file_that_is_gone_or_a_pipe_raises_an_error_of_the_system(plant: Plant) -> None:
     root = plant({"shop.py": SHOP})
     match = first("needle", root)

@@ -14,13 +14,14 @@ from pydantic import ValidationError
 import ripwrap
 from ripwrap import GlobError, SearchError, UnknownTypeError, sync
 from ripwrap.binary import RgBinary
+from support.paths import native, slashed
 
 Plant = Callable[..., Path]
 pytestmark = [pytest.mark.rg_matrix, pytest.mark.usefixtures("leaks_nothing")]
 
 
 def listed(folder: Path, **options: Any) -> list[str]:
-    return sorted(sync.files(cwd=folder, **options))
+    return sorted(map(slashed, sync.files(cwd=folder, **options)))
 
 
 @pytest.mark.slow
@@ -40,6 +41,7 @@ async def test_files_equal_rgs_list_of_the_standard_library(rg: RgBinary) -> Non
     assert listed(Path(folder), rg=rg) == expected
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 @pytest.mark.fact(23)
 async def test_files_keep_names_of_any_bytes(rg: RgBinary, plant: Plant) -> None:
@@ -66,7 +68,7 @@ def test_options_of_files_select_files(rg: RgBinary, plant: Plant) -> None:
     assert listed(folder, rg=rg, glob="*.py", paths="sub") == ["sub/c.py"]
     assert ".git/config" in listed(folder, rg=rg, include_git=True)
     assert ".git/config" not in listed(folder, rg=rg, glob="*", iglob="*")
-    assert list(sync.files(cwd=folder, rg=rg, sortr="path")) == ["sub/c.py", "a.py", ".h", ".gitignore"]
+    assert list(sync.files(cwd=folder, rg=rg, sortr="path")) == [native("sub/c.py"), "a.py", ".h", ".gitignore"]
 
 
 def test_folders_of_rgs_index_are_left_out_and_files_of_that_name_are_not(rg: RgBinary, plant: Plant) -> None:

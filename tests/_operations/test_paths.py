@@ -15,6 +15,7 @@ import pytest
 import ripwrap
 from ripwrap import Summary, sync
 from ripwrap.binary import RgBinary
+from support.paths import native
 from support.waiting import TIMEOUTS
 
 Plant = Callable[..., Path]
@@ -62,7 +63,7 @@ class TestMissingPaths:
         with pytest.raises(FileNotFoundError, match="no such file or directory; correct paths or cwd") as caught:
             run(backend, operation, cwd=folder, rg=rg, paths="gone")
         assert caught.value.filename == "gone"
-        with pytest.raises(FileNotFoundError, match=r"none of the 3 paths exists \(gone, a/b, lost\)") as caught:
+        with pytest.raises(FileNotFoundError, match=r"none of the 3 paths exists \(gone, a[/\\]b, lost\)") as caught:
             run(backend, operation, cwd=folder, rg=rg, paths=["gone", Path("a/b"), "./lost"])
         assert caught.value.filename == "gone"
 
@@ -74,6 +75,7 @@ class TestMissingPaths:
         assert run(backend, operation, cwd=folder, rg=rg, paths=["gone", "a", "b"])
 
 
+@pytest.mark.posix
 def test_named_broken_link_is_a_missing_path(rg: RgBinary, folder: Path) -> None:
     """Issue 19, line 4: rg follows a link that is named, so a broken link is as good as no path."""
     (folder / "broken").symlink_to("nowhere")
@@ -111,7 +113,7 @@ def test_path_that_may_not_be_seen_is_not_missing(unprivileged: Path, plant: Pla
 @pytest.mark.parametrize("backend", ["asyncio", "sync"])
 class TestBrokenLinks:
     @pytest.fixture
-    def linked(self, plant: Plant) -> Path:
+    def linked(self, needs_posix: None, plant: Plant) -> Path:
         folder = plant({"a": "needle\n", "d/b": "needle\n"})
         (folder / "broken").symlink_to("nowhere")
         (folder / "d" / "broken").symlink_to("nowhere")
@@ -162,9 +164,11 @@ def test_sort_by_path_keeps_the_order_of_paths(rg: RgBinary, plant: Plant) -> No
     """Issue 19, line 23: rg sorts below each path; from rg 14 on `--sortr=path` sorts the files of all paths."""
     folder = plant({"a/1": "", "a/2": "", "b/1": "", "c": ""})
     paths = ["b", "c", "a"]
-    assert list(sync.files(cwd=folder, rg=rg, paths=paths, sort="path")) == ["b/1", "c", "a/1", "a/2"]
+    assert list(sync.files(cwd=folder, rg=rg, paths=paths, sort="path")) == list(
+        map(native, ["b/1", "c", "a/1", "a/2"])
+    )
     reverse = ["c", "b/1", "a/2", "a/1"] if rg.version >= (14,) else ["b/1", "c", "a/2", "a/1"]
-    assert list(sync.files(cwd=folder, rg=rg, paths=paths, sortr="path")) == reverse
+    assert list(sync.files(cwd=folder, rg=rg, paths=paths, sortr="path")) == list(map(native, reverse))
 
 
 # Several command lines: Linux gives arguments and environment a quarter of the stack's limit.

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import ripwrap
 from ripwrap import Tree, TreeEntry, sync
 from ripwrap._operations.tree import Directory, arrange, insert_path
+from support.paths import native
 
 Plant = Callable[..., Path]
 
@@ -21,7 +22,7 @@ Plant = Callable[..., Path]
 def drawn(paths: list[str], limit: int | None, exclude: tuple[str, ...] = ()) -> str:
     root: Directory = {}
     for path in paths:
-        insert_path(root, path, frozenset(exclude))
+        insert_path(root, native(path), frozenset(exclude))
     return str(Tree(entries=tuple(arrange(root, limit))))
 
 
@@ -87,10 +88,10 @@ def test_empty_tree_is_an_empty_text() -> None:
 def test_entries_have_path_depth_and_truncated_count() -> None:
     root: Directory = {}
     for path in ("src/a", "src/b", "c"):
-        insert_path(root, path, frozenset())
+        insert_path(root, native(path), frozenset())
     assert list(arrange(root, 3)) == [
         TreeEntry(path="src", name="src", depth=0, is_dir=True),
-        TreeEntry(path="src/a", name="a", depth=1),
+        TreeEntry(path=native("src/a"), name="a", depth=1),
         TreeEntry(path="src", name="[1 truncated]", depth=1, truncated=1),
         TreeEntry(path="c", name="c", depth=0),
     ]
@@ -109,7 +110,7 @@ trees = st.lists(st.lists(parts, min_size=1, max_size=4).map("/".join), max_size
 def test_every_entry_is_shown_or_counted_as_truncated(paths: list[str], limit: int) -> None:
     root: Directory = {}
     for path in paths:
-        insert_path(root, path, frozenset())
+        insert_path(root, native(path), frozenset())
     entries = list(arrange(root, limit))
     everything = list(arrange(root, None))
     shown = [entry for entry in entries if not entry.truncated]

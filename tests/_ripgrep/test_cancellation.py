@@ -180,6 +180,7 @@ def test_asyncio_task_cancelled_repeatedly_at_any_await_leaves_nothing(
     asyncio.run(main())
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 @pytest.mark.usefixtures("leaks_nothing")
 async def test_first_use_cancelled_at_any_await_leaves_no_process(

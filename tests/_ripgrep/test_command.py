@@ -13,6 +13,7 @@ import ripwrap
 from ripwrap import sync
 from ripwrap._ripgrep.command import files_command, normalise_path, search_command
 from ripwrap.options import FileOptions, Flag, SearchOptions, suggest
+from support.paths import native
 
 DEFAULTS = ("--glob=!.git", "--glob=!.ripgrep/", "--hidden", "--follow", "--no-require-git")
 
@@ -114,11 +115,11 @@ def test_each_pattern_becomes_one_regexp_flag() -> None:
 @pytest.mark.fact(1)
 def test_paths_follow_a_double_dash() -> None:
     arguments = search_command("x", ".", ["--pre=x", Path("src"), "-"], {}).arguments
-    assert arguments[arguments.index("--") :] == ("--", "--pre=x", "src", "./-")
+    assert arguments[arguments.index("--") :] == ("--", "--pre=x", "src", native("./-"))
     assert search_command("x", ".", "src", {}).arguments[-1] == "src"
     given = [".//", "./.", ".", "././/a//b", "./-", "..", "./../x", ".hidden", "/./x"]
     wanted = (".", ".", ".", "a//b", "./-", "..", "../x", ".hidden", "/./x")
-    assert files_command(".", given, {}).arguments[-len(wanted) :] == wanted
+    assert files_command(".", given, {}).arguments[-len(wanted) :] == tuple(map(native, wanted))
 
 
 @pytest.mark.parametrize(

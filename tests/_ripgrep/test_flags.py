@@ -175,7 +175,7 @@ def test_options_have_their_documented_effect(rg: RgBinary, plant: Plant) -> Non
             "a.vue": "needle\r\n",
             "B.TXT": "one\nneedle\nneedle\nother\nneedle\n",
             "rules": "*.vue\n",
-            "nul": b"needle\0other\0needle\0",
+            "zeros": b"needle\0other\0needle\0",
             "late": b"needle\n" + b"x" * 70_000 + b"\0\nneedle\n",
             "utf16": "needle é\n".encode("utf-16"),
         }
@@ -189,10 +189,10 @@ def test_options_have_their_documented_effect(rg: RgBinary, plant: Plant) -> Non
     assert lines("needle$", glob="*.vue", crlf=True) == ["a.vue:needle"]
     assert lines("needle", glob="*.txt", glob_case_insensitive=True, max_count=1) == ["B.TXT:needle"]
     assert lines("needle", ignore_file=folder / "rules", glob="!*.TXT") == ["late:needle", "utf16:needle é"]
-    assert lines("needle", glob="nul", null_data=True, text=True) == ["nul:needle", "nul:needle"]
+    assert lines("needle", glob="zeros", null_data=True, text=True) == ["zeros:needle", "zeros:needle"]
     assert lines("^needle", glob="late") == ["late:needle"]
     assert lines("^needle", glob="late", binary=True) == ["late:needle", "late:needle"]
-    assert lines("^other$", glob="nul", binary=True) == ["nul:other"]
+    assert lines("^other$", glob="zeros", binary=True) == ["zeros:other"]
     assert lines("^needle", glob="late", text=True) == ["late:needle", "late:needle"]
     assert lines(r"é", glob="utf16") == ["utf16:needle é"]
     assert lines(r"\w", glob="utf16", no_unicode=True) == ["utf16:needle é"]

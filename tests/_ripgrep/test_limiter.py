@@ -49,7 +49,7 @@ def restored_limit(leaks_nothing: None) -> Iterator[None]:
 
 
 @pytest.fixture
-def counting(tmp_path: Path, folder: Path) -> RgBinary:
+def counting(needs_posix: None, tmp_path: Path, folder: Path) -> RgBinary:
     (folder / "running").mkdir()
     rg = tmp_path / "counting"
     rg.write_text(COUNTING)

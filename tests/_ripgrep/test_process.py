@@ -4,7 +4,6 @@ import asyncio
 import gc
 import os
 import pickle
-import resource
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ import ripwrap
 from ripwrap import BinaryError, BinaryNotFoundError, CapabilityError, Match, SearchError, sync
 from ripwrap._ripgrep import process
 from ripwrap.binary import RgBinary
+from support.paths import native
 from support.waiting import TIMEOUTS, until, until_blocking
 
 Children = Callable[[], list[psutil.Process]]
@@ -31,7 +31,7 @@ Plant = Callable[..., Path]
 
 
 @pytest.fixture
-def endless(plant: Plant, leaks_nothing: None) -> Callable[..., AsyncGenerator[Match]]:
+def endless(needs_posix: None, plant: Plant, leaks_nothing: None) -> Callable[..., AsyncGenerator[Match]]:
     """Search with more output than a pipe holds, and then a FIFO without a writer: rg does not end by itself."""
     folder = plant({"dense": "needle\n" * 20_000})  # 3 MB of JSON
     os.mkfifo(folder / "fifo")
@@ -39,7 +39,7 @@ def endless(plant: Plant, leaks_nothing: None) -> Callable[..., AsyncGenerator[M
 
 
 @pytest.fixture
-def stuck(plant: Plant, leaks_nothing: None) -> Callable[..., AsyncGenerator[Match]]:
+def stuck(needs_posix: None, plant: Plant, leaks_nothing: None) -> Callable[..., AsyncGenerator[Match]]:
     """A search that yields one match and then waits for ever for a FIFO."""
     folder = plant({"sparse": "needle\n"})
     os.mkfifo(folder / "fifo")
@@ -60,6 +60,7 @@ def alive(process: psutil.Process) -> bool:
         return False
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 @pytest.mark.usefixtures("reading")
 @pytest.mark.parametrize("how", ["endless", "stuck"])
@@ -141,6 +142,7 @@ class TestLeaving:
         await none_left(children)
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("how", ["endless", "stuck"])
 @pytest.mark.fact(32)
 def test_cancelling_an_asyncio_task_twice_ends_rg(how: str, request: pytest.FixtureRequest, children: Children) -> None:
@@ -164,6 +166,7 @@ def test_cancelling_an_asyncio_task_twice_ends_rg(how: str, request: pytest.Fixt
     asyncio.run(cancel_twice())
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 @pytest.mark.parametrize("how", ["endless", "stuck"])
 @pytest.mark.fact(31)
@@ -189,7 +192,9 @@ async def test_break_without_aclosing_ends_rg(
 @pytest.mark.parametrize("how", ["endless", "stuck"])
 class TestLeavingBlocking:
     @pytest.fixture
-    def searching(self, how: str, plant: Plant, leaks_nothing: None) -> Callable[..., Generator[Match]]:
+    def searching(
+        self, needs_posix: None, how: str, plant: Plant, leaks_nothing: None
+    ) -> Callable[..., Generator[Match]]:
         folder = plant({"file": "needle\n" * (20_000 if how == "endless" else 1)})
         os.mkfifo(folder / "fifo")
         return lambda **options: sync.search("needle", cwd=folder, paths=["file", "fifo"], threads=1, **options)
@@ -347,6 +352,7 @@ def test_unexpired_timeout_does_not_change_the_matches(plant: Plant, leaks_nothi
     assert list(sync.search("needle", cwd=folder, timeout=30)) == list(sync.search("needle", cwd=folder))
 
 
+@pytest.mark.posix
 @pytest.mark.fact(31)
 def test_garbage_collector_ends_the_rg_of_a_closed_loop(plant: Plant, leaks_nothing: None, children: Children) -> None:
     folder = plant({"file": "needle\n"})
@@ -386,7 +392,7 @@ def script(folder: Path, backend: str) -> "subprocess.Popen[bytes]":
 
 
 @pytest.fixture
-def blocked(plant: Plant) -> Path:
+def blocked(needs_posix: None, plant: Plant) -> Path:
     folder = plant({"file": "needle\n"})
     os.mkfifo(folder / "fifo")
     return folder
@@ -477,12 +483,13 @@ def test_relative_cwd_is_resolved_at_the_call(plant: Plant, monkeypatch: pytest.
     monkeypatch.chdir(folder / "a")
     here, below = sync.search("needle", sort="path"), sync.search("needle", cwd="c")
     monkeypatch.chdir(folder / "b")
-    assert [match.path for match in here] == ["c/z", "x"]
+    assert [match.path for match in here] == [native("c/z"), "x"]
     assert [match.path for match in below] == ["z"]
     with pytest.raises(FileNotFoundError, match="cwd does not exist"):
         blocking(cwd="")
 
 
+@pytest.mark.posix
 def test_root_of_a_grep_result_is_resolved_at_the_call(
     plant: Plant, monkeypatch: pytest.MonkeyPatch, children: Children
 ) -> None:
@@ -507,6 +514,7 @@ def test_root_of_a_grep_result_is_resolved_at_the_call(
     assert (results[-1].root, results[-1].total_matches) == (str(folder / "a"), 1)
 
 
+@pytest.mark.posix
 def test_deleted_current_directory_raises_instead_of_no_matches(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "gone").mkdir()
     monkeypatch.chdir(folder / "gone")
@@ -529,7 +537,9 @@ def test_rg_that_vanished_or_does_not_start_raises_binary_error(folder: Path, le
 
 @contextmanager
 def free_descriptors(count: int) -> Iterator[None]:
-    """Leave this number of file descriptors free, regardless of those that are open."""
+    """Leave this number of file descriptors free, regardless of those that are open; POSIX only."""
+    import resource
+
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken: list[int] = []
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
@@ -546,6 +556,7 @@ def free_descriptors(count: int) -> Iterator[None]:
             os.close(descriptor)
 
 
+@pytest.mark.posix
 def test_descriptor_and_temp_folder_errors_do_not_blame_rg(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocking(cwd=folder)  # imports all modules before descriptors are scarce
     with free_descriptors(2), pytest.raises(SearchError, match="Too many open files") as caught:
@@ -559,6 +570,7 @@ def test_descriptor_and_temp_folder_errors_do_not_blame_rg(folder: Path, monkeyp
         blocking(cwd=folder)
 
 
+@pytest.mark.posix
 @pytest.mark.fact(7)
 def test_too_long_command_line_raises_a_clear_error(folder: Path, leaks_nothing: None) -> None:
     with pytest.raises(SearchError, match="too long") as caught:

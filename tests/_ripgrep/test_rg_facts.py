@@ -567,6 +567,7 @@ def test_searched_part_of_a_binary_file_depends_on_how_it_is_read(rg: RgBinary, 
     assert "1 file taken for binary" in sync.grep("needle", cwd=folder, rg=rg).message
 
 
+@pytest.mark.posix
 @pytest.mark.fact(21)
 @pytest.mark.parametrize(
     ("flags", "at_once"),
@@ -646,6 +647,7 @@ def test_paths_keep_the_given_form_without_a_leading_dot(rg: RgBinary, plant: Pl
         assert [file.path for file in sync.grep("needle", cwd=folder, rg=rg, paths=given).files] == [ours]
 
 
+@pytest.mark.posix
 @pytest.mark.fact(25)
 def test_summary_counts_depend_on_the_rg_version(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a": "needle\n", "b": "no\n", "c": "no\n"})
@@ -674,6 +676,7 @@ def test_summary_counts_depend_on_the_rg_version(rg: RgBinary, plant: Plant) -> 
     assert len(summary(folder, rg).errors) == 1
 
 
+@pytest.mark.posix
 @pytest.mark.fact(26)
 def test_full_stderr_pipe_blocks_rg_and_never_blocks_ripwrap(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"good": "needle\n"})
@@ -692,6 +695,7 @@ def test_full_stderr_pipe_blocks_rg_and_never_blocks_ripwrap(rg: RgBinary, plant
     assert [match.path for match in sync.search("needle", cwd=folder, rg=rg)] == ["good"]
 
 
+@pytest.mark.posix
 @pytest.mark.fact(27)
 def test_error_paths_that_are_not_utf8_have_replacement_characters(rg: RgBinary, plant: Plant) -> None:
     """Compare stderr with JSON and listings, which have the bytes."""
@@ -721,6 +725,7 @@ def test_stderr_that_is_not_utf8_is_decoded(rg: RgBinary, plant: Plant, stand_in
 # End of rg
 
 
+@pytest.mark.posix
 @pytest.mark.fact(28)
 def test_exit_2_with_a_summary_is_a_partial_result(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a": "needle\n"})
@@ -789,6 +794,7 @@ def marked() -> set[int]:
     return numbers
 
 
+@pytest.mark.posix
 @pytest.mark.fact(51)
 def test_rg_buffers_files_with_matches_and_not_counts(rg: RgBinary, plant: Plant) -> None:
     folder = plant({"a": "needle\n"})
@@ -836,6 +842,7 @@ def rg_of_a_pipe(request: pytest.FixtureRequest) -> RgBinary:
         pytest.skip(str(error))
 
 
+@pytest.mark.posix
 @pytest.mark.fact(56)
 def test_rg_15_0_reports_matches_in_a_pipe_late(rg_of_a_pipe: RgBinary, folder: Path) -> None:
     """Issue 19, line 9: rg 15.0.0 delays them, and writes all of them in the end."""
@@ -851,6 +858,7 @@ def test_rg_15_0_reports_matches_in_a_pipe_late(rg_of_a_pipe: RgBinary, folder: 
         assert searching.communicate(timeout=30)[0].count(b'"type":"match"') == 2
 
 
+@pytest.mark.posix
 def test_rg_15_0_streams_matches_in_files_as_other_versions_do(rg_of_a_pipe: RgBinary, plant: Plant) -> None:
     """Issue 19, line 9: the match in the file is yielded while rg waits for the pipe."""
     folder = plant({"file": "needle\n"})

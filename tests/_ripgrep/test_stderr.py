@@ -116,6 +116,7 @@ def test_failure_by_a_signal_names_the_signal() -> None:
     assert "killed by signal 9" in str(failure(("rg",), -9, b"rg: error parsing glob"))
 
 
+@pytest.mark.posix
 @pytest.mark.fact(27)
 def test_path_errors_are_parsed_from_stderr() -> None:
     stderr = (
@@ -145,6 +146,7 @@ def test_path_errors_are_parsed_from_stderr() -> None:
     assert not only_path_errors(b"")
 
 
+@pytest.mark.posix
 def test_path_errors_of_rg_13_are_parsed_without_a_prefix() -> None:
     assert path_errors(b"./f: Permission denied (os error 13)\n./g: Permission denied (os error 13)\n") == tuple(
         PathError(path=path, kind="denied", message="Permission denied (os error 13)") for path in "fg"

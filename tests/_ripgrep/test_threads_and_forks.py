@@ -145,6 +145,7 @@ class TestForks:
             """
         assert printed(body, folder) == "50000\n"
 
+    @pytest.mark.posix
     def test_forked_child_can_search_while_parent_threads_hold_slots(self, corpus: Path, running_in: RunningIn) -> None:
         os.mkfifo(corpus / "fifo")
         body = """
@@ -221,6 +222,7 @@ CTRL_C: dict[str, str] = {
 }
 
 
+@pytest.mark.posix
 @pytest.mark.fact(35)
 @pytest.mark.parametrize("what", CTRL_C)
 def test_ctrl_c_ends_a_waiting_search_and_its_rg(plant: Plant, running_in: RunningIn, what: str) -> None:
@@ -251,6 +253,7 @@ STARTING: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.posix
 @pytest.mark.usefixtures("leaks_nothing")
 @pytest.mark.parametrize("what", STARTING)
 def test_ctrl_c_while_rg_starts_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
@@ -275,6 +278,7 @@ def test_ctrl_c_while_rg_starts_leaves_no_process(tmp_path: Path, monkeypatch: p
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.posix
 def test_rg_runs_in_its_own_process_group(plant: Plant, running_in: RunningIn) -> None:
     """Keep a terminal's Ctrl-C from ending rg before its consumer knows (rg-facts 35)."""
     folder = plant({"file": "needle\n"})

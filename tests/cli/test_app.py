@@ -20,6 +20,7 @@ from ripwrap.cli.flags import spell_as_flag
 from ripwrap.errors import HintedText, spell_error
 from ripwrap.index import CheckResult, IndexStatus, PruneResult, RefreshResult
 from support.cli import on_terminal, output, run
+from support.paths import native
 
 Plant = Callable[..., Path]
 
@@ -40,13 +41,14 @@ OVERRIDING = [
 
 def test_search_prints_plain_lines_into_a_pipe(plant: Plant) -> None:
     folder = plant({"src/a.py": "import x\nasync def f():\n    pass\n", "b.py": "no\n"})
-    assert output("search", "async def", cwd=folder) == "src/a.py:2:async def f():\n"
-    assert output("search", "async def", "src", cwd=folder) == "src/a.py:2:async def f():\n"
+    assert output("search", "async def", cwd=folder) == native("src/a.py:2:async def f():\n")
+    assert output("search", "async def", "src", cwd=folder) == native("src/a.py:2:async def f():\n")
     assert output("search", "async", "-A1", "--sort=path", cwd=folder) == (
-        "src/a.py:2:async def f():\nsrc/a.py-3-    pass\n"
+        native("src/a.py:2:async def f():\nsrc/a.py-3-    pass\n")
     )
 
 
+@pytest.mark.posix
 def test_search_and_files_print_raw_bytes_into_a_pipe(plant: Plant) -> None:
     folder = plant({b"\xff": b"caf\xe9 needle\n"})
     assert run("search", "needle", cwd=folder).stdout == b"\xff:1:caf\xe9 needle\n"
@@ -95,6 +97,7 @@ def test_replace_flag_prints_the_new_line(plant: Plant) -> None:
     assert output("search", "(a) (b)", "-r", "$2 $1", cwd=plant({"f": "a b\n"})) == "f:1:b a\n"
 
 
+@pytest.mark.posix
 def test_search_on_a_terminal_has_headings_and_colors(plant: Plant) -> None:
     folder = plant({"a.py": "one\nneedle and needle\n", "b.py": "needle " + "x" * 100 + "\n"})
     red = "\x1b[1;31mneedle\x1b[0m"
@@ -104,6 +107,7 @@ def test_search_on_a_terminal_has_headings_and_colors(plant: Plant) -> None:
     )
 
 
+@pytest.mark.posix
 def test_search_on_a_terminal_has_context_and_gaps(plant: Plant) -> None:
     folder = plant({"f": "needle\n2\n3\n4\nneedle\n"})
     shown = on_terminal("search", "needle", "-C1", cwd=folder)
@@ -112,6 +116,7 @@ def test_search_on_a_terminal_has_context_and_gaps(plant: Plant) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_color_of_a_search_follows_the_color_flag(plant: Plant) -> None:
     folder = plant({"a.py": "one\nneedle and needle\n", b"\xff": b"\xe9 needle\n"})
     path, number, red = "\x1b[35ma.py\x1b[0m", "\x1b[32m2\x1b[0m", "\x1b[1;31mneedle\x1b[0m"
@@ -173,6 +178,7 @@ def test_max_columns_counts_the_line_end_as_rg_does(most: int, plant: Plant) -> 
         assert run("search", *given, "--sort=path", f"-M{most}", "--rg", rg, cwd=folder).stdout == expected
 
 
+@pytest.mark.posix
 def test_longer_lines_are_omitted_as_rg_does(plant: Plant) -> None:
     folder = plant({"f": "needle and more\nlonger than ten bytes\nneedle\n"})
     assert output("search", "needle", "-C1", "-M10", cwd=folder) == (
@@ -185,7 +191,7 @@ def test_longer_lines_are_omitted_as_rg_does(plant: Plant) -> None:
 
 
 def test_list_and_count_flags_print_only_paths_or_counts(plant: Plant) -> None:
-    folder = plant({"a": "needle\nneedle\n", "b": "needle\n", "c": "", b"\xff": ""})
+    folder = plant({"a": "needle\nneedle\n", "b": "needle\n", "c": "", "é": ""})
     assert output("search", "needle", "-l", "--sort=path", cwd=folder) == "a\nb\n"
     assert output("search", "needle", "--count", "--sort=path", cwd=folder) == "a:2\nb:1\n"
     assert output("search", "needle", "-l", "--json", "b", cwd=folder) == '"b"\n'
@@ -204,6 +210,7 @@ def test_files_without_match_and_count_matches_are_modes_as_in_rg(plant: Plant) 
     assert output("search", ".", "--files-without-match", cwd=folder, code=1) == ""
 
 
+@pytest.mark.posix
 def test_color_applies_to_paths_and_counts(plant: Plant) -> None:
     """Issue 18, line 4: `-l` and `-c` ignored `--color`, and printed no color on a terminal."""
     folder = plant({"a": "needle\n"})
@@ -215,6 +222,7 @@ def test_color_applies_to_paths_and_counts(plant: Plant) -> None:
     assert on_terminal("search", "needle", "-c", "--color=never", cwd=folder) == "a:1\n"
 
 
+@pytest.mark.posix
 def test_no_color_prints_no_escape_sequence(plant: Plant, tmp_path: Path) -> None:
     """Issue 18, line 4: with NO_COLOR, rich omits colors, but still prints bold."""
     folder = plant({"jar.py": "class CookieJar:\n    pass\n"})
@@ -237,6 +245,7 @@ def test_types_command_lists_the_file_types_of_rg(folder: Path) -> None:
     assert json.loads(output("types", "--json", cwd=folder))["py"] == ["*.py", "*.pyi"]
 
 
+@pytest.mark.posix
 def test_json_option_prints_the_models(plant: Plant) -> None:
     folder = plant({"a.py": "needle\n", "sub/b.py": "", b"\xff": ""})
     lines = output("search", "needle", "--json", cwd=folder).splitlines()
@@ -250,7 +259,7 @@ def test_json_option_prints_the_models(plant: Plant) -> None:
 
 def test_files_and_tree_print_paths_and_entries(plant: Plant) -> None:
     folder = plant({"src/a.py": "", "src/b.c": "", "README": "", ".git/x": "", "node/x": ""})
-    assert output("files", "-g", "*.py", cwd=folder) == "src/a.py\n"
+    assert output("files", "-g", "*.py", cwd=folder) == native("src/a.py\n")
     assert output("files", "--limit=2", cwd=folder).count("\n") == 2
     assert output("tree", "--exclude=node", cwd=folder) == "src/\n    a.py\n    b.c\nREADME\n"
     assert output("tree", "--limit=1", cwd=folder) == "node/\n    [1 truncated]\n[2 truncated]\n"
@@ -259,6 +268,7 @@ def test_files_and_tree_print_paths_and_entries(plant: Plant) -> None:
     assert output("tree", "src", f"--cwd={folder}", cwd=folder.parent) == "a.py\nb.c\n"
 
 
+@pytest.mark.posix
 def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
     folder = plant(
         {"src/jar.py": "class CookieJar:\n    x = 1\n" + "    y = 2\n" * 8, "src/b.js": "cookie()\n", "a.py": ""}
@@ -286,6 +296,7 @@ def test_rank_prints_location_reasons_and_first_lines(plant: Plant) -> None:
     ).replace("\x1b[0m\x1b[1m  ", "\x1b[0m  \x1b[1m")
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"src/jar.py": "class CookieJar:\n    x = 1\n", "b.py": "cookie()\n", "skip.txt": "cookie\n"})
@@ -330,7 +341,7 @@ def test_index_commands_build_search_check_and_prune(plant: Plant, tmp_path: Pat
         (["watch", "file"], "/file is not a directory\n"),
         (["search", "x", "file"], "/file is not a directory\n"),
         (["search", "?"], "there is no word in the query '?'"),
-        (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more, got -1\n"),
+        (["search", "x", "--limit=-1"], "ripwrap: --limit must be a whole number, 0 or more, got -1\n"),
         (["build", "--rg=missing/rg"], "no such file"),
         (["build", "--location=file/below"], "could not make the directory"),
         (["build", "--location=file/below"], "; pass another --location\n"),
@@ -350,6 +361,7 @@ def test_index_error_is_a_line_on_stderr(arguments: list[str], says: str, plant:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_index_build_reports_skipped_files_and_succeeds(plant: Plant, tmp_path: Path) -> None:
     folder = plant({"a.py": "cookie\n", "b.bin": b"\0", "big.txt": "cookie\n" * 200_000})
@@ -382,6 +394,7 @@ def test_every_index_command_accepts_a_chunker(plant: Plant, tmp_path: Path) -> 
     assert "chunker: windows 2\n" in output("index", "status", *given, cwd=folder)
 
 
+@pytest.mark.posix
 def test_lines_without_numbers_are_printed_alone_on_a_terminal(plant: Plant) -> None:
     printed = on_terminal("search", "-N", "x", cwd=plant({"f": "x\n"}))
     assert re.sub(r"\x1b\[[0-9;]*m", "", printed).split() == ["f", "x"]
@@ -397,6 +410,7 @@ def test_index_check_advises_a_command(plant: Plant, tmp_path: Path) -> None:
     assert "messages: There is no index yet; `ripwrap index build` makes it.\n" in shown
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 @pytest.mark.extra
 def test_index_build_on_a_terminal_shows_embedding_progress(plant: Plant, tmp_path: Path) -> None:
@@ -421,6 +435,7 @@ def test_index_search_without_weight_of_embeddings_answers_by_words(plant: Plant
     assert "cosine" in output("index", "search", "cookie", *given, "--hybrid-weight=.5", "--json", cwd=folder)
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_ranked_results_are_printed_into_a_pipe_as_raw_bytes(plant: Plant, tmp_path: Path) -> None:
     folder = plant({b"caf\xe9.py": b"cookie = 'caf\xe9'\r\n" + b"x\n" * 8})
@@ -499,9 +514,11 @@ def test_exit_codes_equal_rgs(plant: Plant, folder: Path) -> None:
     assert run("search", "needle", "f", "missing", cwd=folder, code=2).stdout == b"f:1:needle\n"
     done = run("files", "f", "missing", cwd=folder, code=2)
     assert done.stdout == b"f\n"
-    assert done.stderr == b"ripwrap: rg could not read some paths: missing: No such file or directory (os error 2)\n"
+    assert done.stderr.startswith(b"ripwrap: rg could not read some paths: missing: ")
+    assert done.stderr.endswith(b" (os error 2)\n")
 
 
+@pytest.mark.posix
 def test_broken_link_does_not_change_the_exit_code(plant: Plant) -> None:
     """Issue 19, line 6: a broken link is an error only if it is an argument."""
     folder = plant({"f": "needle\n"})
@@ -555,10 +572,10 @@ def test_mcp_command_without_its_extra_names_the_extra(folder: Path, monkeypatch
         (["search", "x", "-t", "nope"], "unrecognized file type: nope"),
         (["search", "x", "missing"], "ripwrap: no such file or directory; correct PATHS or --cwd: 'missing'\n"),
         (["files", "missing"], "ripwrap: no such file or directory; correct PATHS or --cwd: 'missing'\n"),
-        (["search", "x", "--cwd", "missing"], "/folder/missing'"),
+        (["search", "x", "--cwd", "missing"], repr(os.path.join("folder", "missing"))[1:]),
         (["search", "x", "--max-depth=-1"], "ripwrap: --max-depth must be a whole number, 0 or more, got -1\n"),
         (["files", "--threads=1025"], "ripwrap: --threads must be 1024 or less, got 1025\n"),
-        (["search", "x", "--limit=-1"], "ripwrap: --limit must be 0 or more, got -1\n"),
+        (["search", "x", "--limit=-1"], "ripwrap: --limit must be a whole number, 0 or more, got -1\n"),
         (["search", "x", "--sort=size"], "size"),
         (["search", "x", "--pre=sh"], "--pre"),
         (["search", "x", "--rg=missing/rg"], "no such file"),

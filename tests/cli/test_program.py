@@ -27,6 +27,7 @@ def test_program_without_stdout_says_so(plant: Plant) -> None:
     assert (closed.returncode, closed.stderr) == (2, b"ripwrap: stdout is closed: there is nowhere to print to\n")
 
 
+@pytest.mark.posix
 def test_program_on_a_terminal_prints_headings_and_colors(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -59,6 +60,7 @@ def test_closed_pipe_ends_a_search_quietly(plant: Plant, running_in: RunningIn) 
     assert running_in(folder) == []
 
 
+@pytest.mark.posix
 @pytest.mark.python
 def test_ctrl_c_ends_a_search_quietly(plant: Plant, running_in: RunningIn) -> None:
     folder = plant({"file": "needle\n"})
@@ -75,6 +77,7 @@ def test_ctrl_c_ends_a_search_quietly(plant: Plant, running_in: RunningIn) -> No
     assert running_in(folder) == []
 
 
+@pytest.mark.posix
 @pytest.mark.python
 def test_ctrl_c_while_rg_starts_ends_rg(plant: Plant, running_in: RunningIn) -> None:
     folder = plant({})
@@ -94,6 +97,7 @@ def test_ctrl_c_while_rg_starts_ends_rg(plant: Plant, running_in: RunningIn) -> 
     assert running_in(folder) == []
 
 
+@pytest.mark.posix
 @pytest.mark.python
 def test_ignored_ctrl_c_does_not_end_a_search(plant: Plant, running_in: RunningIn) -> None:
     folder = plant({})
@@ -109,6 +113,7 @@ def test_ignored_ctrl_c_does_not_end_a_search(plant: Plant, running_in: RunningI
     assert (program.returncode, stdout, stderr) == (0, b"fifo:1:needle\n", b"")
 
 
+@pytest.mark.posix
 @pytest.mark.python
 def test_ctrl_c_twice_ends_an_index_build_quietly(plant: Plant, tmp_path: Path) -> None:
     folder = plant({f"{number}.py": f"def cookie{number}(): ...\n" * 20 for number in range(3_000)})
@@ -133,6 +138,7 @@ def test_command_without_its_extra_names_the_extra(folder: Path) -> None:
     assert done.stderr == 'ripwrap: the command line needs cyclopts: pip install "ripwrap[cli]"\n'
 
 
+@pytest.mark.posix
 @pytest.mark.extra
 def test_index_watch_prints_each_refresh_and_ends_quietly(plant: Plant, tmp_path: Path, running_in: RunningIn) -> None:
     pytest.importorskip("watchfiles")

@@ -80,6 +80,7 @@ def test_thousands_of_files_are_checked_by_one_rg_for_each_rule(
     assert len(watched()) == 4
 
 
+@pytest.mark.posix
 def test_unreadable_files_are_named_and_the_others_checked(
     plant: Callable[..., Path], unprivileged: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(("name", "arguments", "begins"), CALLS)
 def test_every_tool_call_gets_an_answer(plant: Callable[..., Path], name: str, arguments: str, begins: str) -> None:
     folder = plant({"in/a.txt": "one\ntwo\nthree\n", "secret.txt": "secret\n"}) / "in"

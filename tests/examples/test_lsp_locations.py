@@ -178,6 +178,7 @@ def test_invalid_requests_get_error_responses(editor: Editor, sources: Path) -> 
         assert editor.read()["error"]["code"] == -32600
 
 
+@pytest.mark.posix
 def test_pipe_is_refused_as_a_document(editor: Editor, sources: Path) -> None:
     os.mkfifo(sources / "pipe")
     assert editor.result("textDocument/definition", **place(sources, 0, 0, "pipe")) == -32803

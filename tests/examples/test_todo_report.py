@@ -62,6 +62,7 @@ def test_report_has_every_mark_by_file_and_line(plant: Callable[..., Path]) -> N
     assert run("todo_report.py", folder) == (0, REPORT, "")
 
 
+@pytest.mark.posix
 def test_report_does_not_follow_links(plant: Callable[..., Path]) -> None:
     folder = plant({"one.txt": "TODO: one\n"})
     (folder / "link.txt").symlink_to("one.txt")

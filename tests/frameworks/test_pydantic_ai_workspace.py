@@ -76,6 +76,7 @@ def test_pydantic_ai_workspace_refuses_to_write(shop: Path, call: str) -> None:
     assert (shop / "cart.py").read_bytes().startswith(b"def total")
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("path", ["../secret.txt", "link", "/etc/passwd"])
 def test_pydantic_ai_workspace_reads_nothing_outside_of_the_roots(shop: Path, path: str) -> None:
     (shop / "link").symlink_to(shop.parent / "secret.txt")
@@ -87,6 +88,7 @@ def test_pydantic_ai_workspace_reads_nothing_outside_of_the_roots(shop: Path, pa
     assert "link" not in [entry.name for entry in asyncio.run(files.list_dir("."))]
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("path", [".env", "link", "keys/back", "keys/missing", "src/../.ENV"])
 def test_pydantic_ai_workspace_shows_nothing_of_denied_files(shop: Path, path: str) -> None:
     (shop / ".env").write_text("PASSWORD=hunter2\n")
@@ -109,7 +111,7 @@ def test_pydantic_ai_workspace_without_its_root_is_unavailable(shop: Path) -> No
         asyncio.run(files.working_dir())
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="makes a pipe")
+@pytest.mark.posix
 def test_pydantic_ai_workspace_does_not_read_a_pipe(shop: Path) -> None:
     os.mkfifo(shop / "pipe")
     files = PydanticWorkspace(ReadOnlyFiles(Workspace(shop)))

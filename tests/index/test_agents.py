@@ -219,6 +219,7 @@ def test_search_does_not_wait_longer_than_its_timeout_for_a_provider_that_hangs(
     assert len(provider.asked) == asks  # it is not asked again for half a minute
 
 
+@pytest.mark.posix
 @pytest.mark.usefixtures("key")
 def test_texts_that_no_tool_shows_are_not_sent(shop: Path, home: Path, provider: Provider, tmp_path: Path) -> None:
     (tmp_path / "outside.py").write_text("OUTSIDE = 1\n")

@@ -283,6 +283,7 @@ INTERRUPTED = """
 """
 
 
+@pytest.mark.posix
 def test_ctrl_c_during_a_refresh_keeps_the_old_state_and_leaves_no_process(
     index: sync.Index, plant: Plant, home: Path
 ) -> None:

@@ -1,7 +1,6 @@
 """The branch of a folder, which is read from `.git`; hostile files there cause no hang and no exception."""
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,7 +21,6 @@ pytestmark = pytest.mark.slow
 
 Spoil = Callable[[Path], object]
 LARGE = 65 << 10
-POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs what Windows has not")
 
 
 def write(content: bytes) -> Spoil:
@@ -55,9 +53,9 @@ def repository(root: Path, head: str = "ref: refs/heads/main\n") -> Path:
 
 
 HOSTILE = {
-    "FIFO": pytest.param(fifo, marks=POSIX),
-    "/dev/zero": pytest.param(endless, marks=POSIX),
-    "a loop": pytest.param(looped, marks=POSIX),
+    "FIFO": pytest.param(fifo, marks=pytest.mark.posix),
+    "/dev/zero": pytest.param(endless, marks=pytest.mark.posix),
+    "a loop": pytest.param(looped, marks=pytest.mark.posix),
     "large": sparse,
     "a folder": Path.mkdir,
 }
@@ -131,7 +129,7 @@ def test_branch_without_a_ref_file_or_packed_ref_counts_as_deleted(name: str, tm
     assert not is_gone(tmp_path, "packed")
 
 
-@POSIX
+@pytest.mark.posix
 def test_packed_refs_behind_a_link_are_read(tmp_path: Path) -> None:
     (tmp_path / "shared").write_text(f"{'0' * 40} refs/heads/packed\n")
     (repository(tmp_path) / "packed-refs").symlink_to(tmp_path / "shared")

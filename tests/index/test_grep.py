@@ -188,6 +188,7 @@ def test_files_that_became_links_or_pipes_are_not_searched_without_a_refresh(
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_utf16_file_in_a_folder_that_became_a_link_is_not_searched(
     index: sync.Index, tree: Path, tmp_path: Path
 ) -> None:
@@ -230,6 +231,7 @@ def test_unreadable_files_cause_the_same_errors_as_in_grep(tree: Path, tmp_path:
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_broken_links_cause_the_same_errors_as_in_grep(tree: Path, tmp_path: Path) -> None:
     (tree / "link.py").symlink_to("a.py")
     (tree / "broken").symlink_to("nowhere")
@@ -340,7 +342,9 @@ def test_prune_removes_the_trigrams_of_removed_content(index: sync.Index, tree: 
 
 
 @pytest.mark.slow
+@pytest.mark.posix
 def test_rebuild_and_delete_remove_the_trigrams(index: sync.Index) -> None:
+    """Remove files that are open, which Windows does not."""
     check(index, "nothing")
     before = _trigrams_of(index)
     index.refresh(rebuild=True)
@@ -377,7 +381,7 @@ def test_read_only_index_can_grep(index: sync.Index, tree: Path, unprivileged: P
 @pytest.mark.slow
 def test_trigrams_cover_text_beyond_the_part_of_a_file_with_chunks(index: sync.Index, tree: Path) -> None:
     lines = (b"x" * 999 + b"\n") * 1_100
-    (tree / "nul.txt").write_bytes(lines + b"kind\n\0kind\n")
+    (tree / "zeros.txt").write_bytes(lines + b"kind\n\0kind\n")
     (tree / "utf16.log").write_bytes(b"\xff\xfe" + lines)
     found = check(index, "kind")
     assert found.files_total == 12 and "long.txt" not in {file.path for file in found}

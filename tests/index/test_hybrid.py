@@ -515,7 +515,7 @@ async def test_missing_usearch_means_exact_search_and_one_warning(
         assert [place.path for place in await index.search("cookie")] == ["a.py"]
         plant({"d.py": "cookies and biscuits\n"})
         assert {place.path for place in await index.search("cookie")} == {"a.py", "d.py"}
-    said = 'each query looks at all 3 vectors, because usearch is missing: pip install "ripwrap[vectors]"'
+    said = 'each query is compared with all 3 embeddings, because usearch is missing: pip install "ripwrap[vectors]"'
     assert [record.getMessage() for record in caplog.records if "usearch" in record.getMessage()] == [said]
     assert graphs(home) == []
 
@@ -634,7 +634,7 @@ async def test_provider_that_alternates_lengths_fails_after_one_switch(
             done = await index.refresh()
         assert [one.reason for one in done.failed] == ["garbage"]
         assert "vectors of 8 numbers instead of 5" in done.failed[0].message
-        assert "changed from vectors of 5 numbers back to 8; the stored vectors stay" in caplog.text
+        assert "changed from vectors of 5 numbers back to 8; the stored embeddings are kept" in caplog.text
         assert Counter(sent(provider))["alpha number0\n"] == 2
 
     class ByTurns(Meaning):
@@ -1032,6 +1032,7 @@ def test_timeout_ends_a_slow_embedder_and_keeps_the_files(plant: Plant, home: Pa
         assert index.refresh(timeout=20).embedded == 1
 
 
+@pytest.mark.posix
 def test_ctrl_c_ends_a_refresh_that_waits_for_an_embedder(plant: Plant, home: Path) -> None:
     program = """
         import sys, threading, time
@@ -1180,6 +1181,7 @@ def test_benchmark_methods_with_extras_rank_the_relevant_file_first(method: str,
     assert (first.ndcg, first.hit, first.rr, first.recall) == (1, 1, 1, 1)
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_hidden_files_and_link_targets_outside_the_root_are_not_sent(
     plant: Plant, home: Path, provider: Provider, openai: Embedder, tmp_path: Path

@@ -226,6 +226,7 @@ async def test_hidden_and_ignored_files_are_not_indexed(index: Index, plant: Pla
         assert set(await paths(hidden, "cookies")) == {".env", "README.md", "src/cookies.py"}
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_links_are_followed_only_if_asked_for(index: Index, home: Path, tmp_path: Path) -> None:
     """Issue 19, line 1: files behind a link to /etc were indexed, and a linked package was indexed twice."""
@@ -385,6 +386,7 @@ async def test_file_whose_stat_fails_is_reported_as_unreadable(index: Index, mon
     assert counts(done) == (2, 0, 0, 0)
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_pipes_are_not_read(index: Index) -> None:
     os.mkfifo(index.root / "pipe")
@@ -483,6 +485,7 @@ async def test_index_in_the_project_is_not_listed_or_indexed(plant: Plant, sessi
     assert not [path async for path in ripwrap.files(cwd=root) if path.startswith(".ripwrap")]
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_index_is_in_the_users_cache_by_default(
     plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -569,6 +572,7 @@ async def test_results_of_other_branches_do_not_reduce_those_of_the_current_bran
     assert await paths(index, "word") == ["only.py"]
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_every_kind_of_head_has_a_view(index: Index) -> None:
     heads = {

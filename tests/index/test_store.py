@@ -100,6 +100,7 @@ async def paths(index: Index, query: str = "cookies", *, refresh: bool = True) -
     return {place.path for place in await index.search(query, refresh=refresh)}
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 @pytest.mark.stress
 @pytest.mark.timeout(times(120, 1500))
@@ -608,6 +609,7 @@ async def test_truncated_database_at_a_named_location_is_rebuilt(index: Index) -
         await index.aclose()
 
 
+@pytest.mark.posix
 def test_database_of_a_writer_killed_at_its_creation_is_recognised(plant: Plant, home: Path) -> None:
     running = child(plant(many(60)), home, 1)
     with running:
@@ -627,6 +629,7 @@ async def test_location_that_is_a_file_raises(plant: Plant, tmp_path: Path) -> N
     assert (tmp_path / "file").read_text() == "precious"
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 async def test_link_shipped_in_a_repository_is_not_followed(plant: Plant, tmp_path: Path) -> None:
     root, elsewhere = plant({"a": "word\n"}), tmp_path / "elsewhere"
@@ -650,6 +653,7 @@ async def test_link_shipped_in_a_repository_is_not_followed(plant: Plant, tmp_pa
     assert (elsewhere / "precious").read_text() == "precious"
 
 
+@pytest.mark.posix
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "name", [".gitignore", "index.lock", f"{NAME}-wal", f"{NAME}-shm", "vectors-1-00112233445566aa.usearch"]

@@ -24,22 +24,22 @@ OLD = "secret cookies of old\n"
 
 
 def write_other(file: Path) -> None:
-    file.write_text("the new cookies, which are more\n")
+    file.write_text("the new cookies, which are more\n", newline="\n")
 
 
 def write_same_size_and_time(file: Path) -> None:
     state = file.stat()
-    file.write_text(OLD.replace("old", "new"))
+    file.write_text(OLD.replace("old", "new"), newline="\n")
     os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
 def shrink(file: Path) -> None:
-    file.write_text("new cookies\n")
+    file.write_text("new cookies\n", newline="\n")
 
 
 def make_link(file: Path) -> None:
     outside = file.parent.parent / "outside.py"
-    outside.write_text(OLD)
+    outside.write_text(OLD, newline="\n")
     file.unlink()
     file.symlink_to(outside)
 
@@ -184,7 +184,7 @@ def test_other_branch_has_its_own_text(index: sync.Index, plant: Plant, root: Pa
 def test_another_folder_in_the_same_index_has_its_own_text(index: sync.Index, tmp_path: Path) -> None:
     other = tmp_path / "worktree"
     other.mkdir()
-    (other / "a.py").write_text("the other folder's cookies\n")
+    (other / "a.py").write_text("the other folder's cookies\n", newline="\n")
     with sync.Index(other, location=index.location, chunker="windows") as second:
         index.refresh()
         second.refresh()
@@ -228,7 +228,7 @@ def test_changes_during_a_refresh_are_found(index: sync.Index, root: Path) -> No
     changes = iter(range(9))
 
     def change(_: Progress) -> None:
-        (root / "a.py").write_text(f"the new cookies {next(changes)}\n")
+        (root / "a.py").write_text(f"the new cookies {next(changes)}\n", newline="\n")
 
     index.refresh(change)
     assert texts(index.search("cookies"))["a.py"] == (root / "a.py").read_text()

@@ -53,7 +53,6 @@ def build(
     root: Path, location: Path, processes: int, progress: Callable[[Progress], object] | None = None
 ) -> RefreshResult:
     """Refresh an index with processes, however small the folder."""
-    time.sleep(0.1)  # the stamp of a file that was written a moment before is not stored
     paths = sorted(os.path.relpath(os.path.join(at, name), root) for at, _, names in os.walk(root) for name in names)
     store = Store(location, {"chunker": WINDOW_VERSION})
     view, splitter = View(str(root), "main", '["--"]'), Splitter(CHUNKER, processes, least=0)
@@ -100,7 +99,9 @@ def workers() -> list[psutil.Process]:
 @pytest.fixture
 def odd(plant: Plant) -> Path:
     """Make a folder of all kinds of files, one of them with a name that is not UTF-8."""
-    return plant(ODD)
+    root = plant(ODD)
+    time.sleep(0.1)  # the stamp of a file that was written a moment before is not stored
+    return root
 
 
 @pytest.mark.usefixtures("leaks_nothing")
@@ -135,6 +136,7 @@ def test_files_of_a_killed_process_are_split_by_this_one(odd: Path, tmp_path: Pa
     many = {f"m{number}.py": f"{CODE * 180}# {number}\n" for number in range(260)}
     for name, text in many.items():
         (odd / name).write_text(text)
+    time.sleep(0.1)
     killed: list[int] = []
 
     def kill(_: Progress) -> None:

@@ -57,6 +57,7 @@ def test_no_match_is_an_empty_answer(container: Container, there: str, plant: Pl
     assert sync.grep("needle", on=container, rg=there).total_matches == 0
 
 
+@pytest.mark.slow
 def test_explain_searches_on_the_host(container: Container, there: str, plant: Plant) -> None:
     plant({"b/a": "Needle\n"})
     result = sync.grep("needle", on=remote.docker("box", program=container.program, cwd=container.cwd), rg=there,
@@ -65,6 +66,7 @@ def test_explain_searches_on_the_host(container: Container, there: str, plant: P
     assert result.root == str(Path(container.cwd, "b"))
 
 
+@pytest.mark.slow
 def test_names_and_bytes_are_exact(container: Container, there: str, plant: Plant) -> None:
     names = [b"\xff\xfe", b"a\nb", b"-x", b"$(touch y)", b"'\"`\\", "ä".encode(), b" ", b"~"]
     folder = plant(dict.fromkeys(names, b"caf\xe9 it's $x\r\n"))
@@ -77,6 +79,7 @@ def test_names_and_bytes_are_exact(container: Container, there: str, plant: Plan
     assert sorted(map(os.fsencode, os.listdir(folder))) == sorted(names)
 
 
+@pytest.mark.slow
 def test_stdout_and_stderr_of_login_scripts_are_left_out(
     container: Container, there: str, plant: Plant, docker: Path
 ) -> None:
@@ -92,6 +95,7 @@ def test_stdout_and_stderr_of_login_scripts_are_left_out(
         list(sync.search("needle", on=container, rg=there, paths=["b"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [*range(4), 30, 101, 126, 127])
 def test_watchdog_maps_exit_codes_to_a_range_of_its_own(code: int) -> None:
     argv = [*watchdog.SHELL, watchdog.WATCHDOG, "x", ".", "sh", "-c", f"exit {code}"]
@@ -105,6 +109,7 @@ def test_watchdog_maps_exit_codes_to_a_range_of_its_own(code: int) -> None:
     assert not {0, 1, 2, 125, 126, 127, 255, *range(128, 160)} & {held.returncode}
 
 
+@pytest.mark.slow
 def test_watchdog_reports_the_signal_that_killed_rg() -> None:
     argv = [*watchdog.SHELL, watchdog.WATCHDOG, "x", ".", "sh", "-c", "kill -9 $$"]
     held = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -143,17 +148,20 @@ def test_container_that_ends_between_two_searches_is_an_error(
             list(search(on=container, rg=there))
 
 
+@pytest.mark.slow
 def test_container_without_a_shell_is_an_error(docker: Path, there: str) -> None:
     with pytest.raises(RemoteError, match="needs a POSIX shell, sh, in its PATH"):
         list(sync.files(on=remote.docker("bare", program=docker), rg=there))
 
 
+@pytest.mark.slow
 def test_missing_docker_is_an_error(tmp_path: Path, there: str) -> None:
     program = tmp_path / "no-docker"
     with pytest.raises(RemoteError, match=r"could not start .*no-docker: .*; install it, or name another program"):
         list(sync.files(on=remote.docker("box", program=program), rg=there))
 
 
+@pytest.mark.slow
 def test_docker_that_is_removed_between_two_searches_is_an_error(
     container: Container, there: str, docker: Path
 ) -> None:
@@ -163,6 +171,7 @@ def test_docker_that_is_removed_between_two_searches_is_an_error(
         list(sync.files(on=container, rg=there))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cwd", "kind", "text"),
     [
@@ -180,6 +189,7 @@ def test_directory_that_cannot_be_entered_is_an_error(
             search()
 
 
+@pytest.mark.slow
 def test_directory_with_a_hostile_name_is_entered(container: Container, there: str, plant: Plant) -> None:
     for name in ("-", "-P", "a\nb", "$(x)", "it's", os.fsdecode(b"\xff")):
         plant({f"{name}/file": "x"})
@@ -199,6 +209,7 @@ def test_missing_rg_says_how_to_install_it(container: Container) -> None:
         sync.grep("x", on=env)
 
 
+@pytest.mark.slow
 def test_rg_that_is_not_usable_is_refused_with_the_reason(
     container: Container, stand_in: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -210,6 +221,7 @@ def test_rg_that_is_not_usable_is_refused_with_the_reason(
         list(sync.files(on=container, rg="cat"))
 
 
+@pytest.mark.slow
 def test_option_that_an_older_rg_lacks_is_refused(container: Container, stand_in: Callable[..., Path]) -> None:
     old = stand_in("", says="ripgrep 14.1.0")
     with pytest.raises(CapabilityError) as raised:
@@ -220,6 +232,7 @@ def test_option_that_an_older_rg_lacks_is_refused(container: Container, stand_in
     )
 
 
+@pytest.mark.slow
 def test_errors_of_patterns_are_those_of_a_local_search(container: Container, there: str) -> None:
     with pytest.raises(PatternError) as raised:
         list(sync.search("a(", on=container, rg=there))
@@ -232,6 +245,7 @@ def test_errors_of_patterns_are_those_of_a_local_search(container: Container, th
     assert "py" in unknown.value.suggestions
 
 
+@pytest.mark.slow
 def test_missing_path_is_an_error_and_one_of_two_is_data(container: Container, there: str, plant: Plant) -> None:
     plant({"a": "needle\n"})
     with pytest.raises(FileNotFoundError, match="no such file or directory; correct paths or cwd"):
@@ -241,6 +255,7 @@ def test_missing_path_is_an_error_and_one_of_two_is_data(container: Container, t
     assert result.total_matches == 1
 
 
+@pytest.mark.slow
 def test_broken_link_is_harmless(container: Container, there: str, plant: Plant) -> None:
     folder = plant({"a": "needle\n"})
     (folder / "link").symlink_to("gone")
@@ -248,6 +263,7 @@ def test_broken_link_is_harmless(container: Container, there: str, plant: Plant)
     assert [(error.path, error.kind) for error in result.errors] == [("link", "broken_link")]
 
 
+@pytest.mark.slow
 def test_host_is_asked_for_its_rg_once(container: Container, there: str, calls: Callable[[], list[str]]) -> None:
     for _ in range(3):
         assert list(sync.files(on=container, rg=there)) == []
@@ -257,6 +273,7 @@ def test_host_is_asked_for_its_rg_once(container: Container, there: str, calls: 
     assert calls().count("exec") == 6
 
 
+@pytest.mark.slow
 def test_rg_that_is_removed_is_looked_for_again(container: Container, there: str, tmp_path: Path) -> None:
     link = tmp_path / "rg-link"
     link.symlink_to(there)
@@ -268,6 +285,7 @@ def test_rg_that_is_removed_is_looked_for_again(container: Container, there: str
         list(sync.files(on=container, rg=link))
 
 
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.usefixtures("leaks_nothing", "reading")
 class TestLeaving:
@@ -310,6 +328,7 @@ class TestLeaving:
         await until(lambda: not running_in(stuck))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("leaks_nothing")
 def test_timeout_ends_rg_and_keeps_what_was_found(
     stuck: Path, container: Container, there: str, running_in: RunningIn
@@ -344,6 +363,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.slow
 def test_killed_process_takes_its_rg_along(
     stuck: Path, container: Container, there: str, running_in: RunningIn
 ) -> None:
@@ -356,6 +376,7 @@ def test_killed_process_takes_its_rg_along(
     until_blocking(lambda: not running_in(stuck))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("docker_in_path")
 class TestCommandLine:
     @pytest.fixture
@@ -414,12 +435,14 @@ class TestCommandLine:
         assert installed.read_bytes() == program
 
 
+@pytest.mark.slow
 def test_answer_of_another_script_is_an_error(container: Container, docker: Path) -> None:
     docker.write_text("#!/bin/sh\nprintf '\\000ripwrap\\nx\\000'\nexit 160\n")
     with pytest.raises(RemoteError, match="docker:box gave an answer that ripwrap does not understand"):
         list(sync.files(on=container))
 
 
+@pytest.mark.slow
 def test_silent_host_is_an_error_after_the_time_limit(container: Container, docker: Path) -> None:
     docker.write_text("#!/bin/sh\nexec sleep 3600\n")
     with pytest.raises(TimeoutError, match=r"docker:box did not answer within timeout=0\.2 seconds; allow more time"):

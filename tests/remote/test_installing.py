@@ -22,6 +22,8 @@ from ripwrap import (
 from ripwrap.remote import Container, SshHost
 from support.mirror import ASSET, VERSION, Mirror
 
+pytestmark = pytest.mark.slow
+
 Plant = Callable[..., Path]
 
 
@@ -160,7 +162,6 @@ def test_home_that_cannot_be_written_is_an_error(bare: Container, there: str, do
         bare.install_blocking(source=there)
 
 
-@pytest.mark.slow
 @pytest.mark.anyio
 async def test_rg_is_installed_over_ssh(
     box: SshHost, there: str, plant: Plant, tmp_path: Path, request: pytest.FixtureRequest

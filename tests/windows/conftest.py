@@ -13,6 +13,9 @@ import pytest
 from ripwrap.binary.settings import VARIABLES
 from support.waiting import until_blocking
 
+if os.name != "nt":
+    pytest.exit("tests/windows needs Windows; `nox -s windows` runs it under Wine", returncode=4)
+
 SHOP = {
     "src/cart.py": "class Cart:\n    def add_item(self, item):\n        self.items.append(item)\n",
     "src/cookies.py": "def store_cookie(jar, cookie):\n    jar.cookies.append(cookie)\n",

@@ -1,6 +1,5 @@
 """Anchors of lines, and the tool `resolve`: issue 22, item 8."""
 
-import os
 import re
 import zlib
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from ripwrap import AccessDeniedError, sync
 from ripwrap.workspace import ResolveResult, ToolResult, schemas
 from ripwrap.workspace.anchors import Anchor, line_hash, parse_anchor, parse_place
+from support.paths import slashed
 from support.tools import APIS, Asked
 
 Plant = Callable[..., Path]
@@ -67,7 +67,7 @@ def test_tools_show_anchors_that_resolve(api: str, plant: Plant) -> None:
         assert len(found) >= 3
         for number, digits, _, shown in found:
             assert lines[int(number) - 1] == shown
-            assert asked.resolve(f"src/till.py#{number}·{digits}") == (
+            assert slashed(asked.resolve(f"src/till.py#{number}·{digits}")) == (
                 f"File: src/till.py\n  {number}·{digits}: {shown}".rstrip() + f"\n\n(Line {number} is unchanged.)"
             )
 
@@ -194,7 +194,7 @@ def test_line_is_found_after_edits(tmp_path: Path, lines: list[str], changes: li
         elif place < len(texts):
             texts.append(texts.pop(place))
             tags.append(tags.pop(place))
-    (tmp_path / "a.py").write_text("".join(f"{line}\n" for line in texts), newline="")
+    (tmp_path / "a.py").write_text("".join(f"{line}\n" for line in texts), "utf-8", newline="")
     found = resolved(tmp_path, anchor)
     same = [number for number, text in enumerate(texts, 1) if documented_hash(text) == anchor.hash]
     same.sort(key=lambda number: (abs(number - anchor.line), number))
@@ -213,6 +213,7 @@ def test_line_is_found_after_edits(tmp_path: Path, lines: list[str], changes: li
         )
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("anchor", "error"),
     [
@@ -239,7 +240,7 @@ def test_what_is_no_anchor_has_one_clear_error(plant: Plant, anchor: str, error:
     assert "\n" not in said and len(said) < 400
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+@pytest.mark.posix
 @pytest.mark.parametrize("name", ["new\nline.py", "a#1·k7q.py", "a:b#.py"])
 def test_anchor_in_a_file_with_an_odd_name_is_found(plant: Plant, name: str) -> None:
     asked = sync.Workspace(plant({name: CODE}), anchors=True)

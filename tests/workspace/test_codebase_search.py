@@ -137,6 +137,7 @@ def test_several_roots_are_searched_together_with_absolute_paths(index: bool, sh
     assert [result.file for result in one.places] == [f"{shop}/docs/cookies.md"]
 
 
+@pytest.mark.posix
 def test_links_out_of_the_roots_are_not_indexed_or_shown(shop: Path, home: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()
@@ -150,6 +151,7 @@ def test_links_out_of_the_roots_are_not_indexed_or_shown(shop: Path, home: Path,
         assert "link" not in text and "secret_cookie" not in text.split("(")[0]
 
 
+@pytest.mark.posix
 def test_linked_files_outside_the_roots_are_not_read_or_ranked(shop: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.mkdir()

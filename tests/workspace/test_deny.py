@@ -16,6 +16,7 @@ from ripwrap.workspace.sandbox import Sandbox
 from ripwrap.workspace.scope import Settings, open_scope
 from ripwrap.workspace.tree_collector import find_denied
 from support.opening import on_open
+from support.paths import native, slashed
 from support.tools import APIS, Asked
 
 Plant = Callable[..., Path]
@@ -58,8 +59,8 @@ def tree(plant: Plant) -> Path:
 )
 def test_globs_have_the_rules_of_gitignore_and_ignore_case(glob: str, denied: list[str], allowed: list[str]) -> None:
     paths = DeniedPaths(DenyRules([glob]))
-    assert {path: paths.glob_of(path) for path in denied} == dict.fromkeys(denied, glob)
-    assert {path: paths.glob_of(path) for path in allowed} == dict.fromkeys(allowed)
+    assert {path: paths.glob_of(native(path)) for path in denied} == dict.fromkeys(denied, glob)
+    assert {path: paths.glob_of(native(path)) for path in allowed} == dict.fromkeys(allowed)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +122,7 @@ def test_error_has_the_glob(tree: Path) -> None:
     assert (caught.value.denied_by, caught.value.path) == ("*.pem", "sub/key.pem")
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("name", "target"),
     [
@@ -142,6 +144,7 @@ def test_link_to_a_denied_file_or_with_a_denied_name_is_denied(tree: Path, name:
     assert workspace.read_file(below).startswith(f"Error: {below} ")
 
 
+@pytest.mark.posix
 def test_link_on_the_way_is_denied_although_the_file_is_not(tree: Path) -> None:
     (tree / "way.pem").symlink_to("sub")
     workspace = sync.Workspace(tree, deny="*.pem")
@@ -149,6 +152,7 @@ def test_link_on_the_way_is_denied_although_the_file_is_not(tree: Path) -> None:
     assert "needle" in workspace.read_file("sub/ok.py")
 
 
+@pytest.mark.posix
 def test_followed_link_shows_no_denied_file(tree: Path) -> None:
     (tree / "plain").symlink_to(".env")
     (tree / "open").symlink_to("secrets")
@@ -166,6 +170,7 @@ TARGETS = st.lists(PARTS, min_size=1, max_size=4).map("/".join).filter(lambda ta
 LINKS = st.dictionaries(st.sampled_from(["a", "b", "x", "a/x", "b/a", "secrets/x", "k.pem", "b/.env"]), TARGETS)
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 @given(links=LINKS, paths=st.lists(TARGETS, max_size=8), follow=st.booleans())
 def test_no_path_through_any_links_shows_a_denied_file(
@@ -238,7 +243,7 @@ def test_listings_show_denied_files_as_the_user_wants(tree: Path) -> None:
         return (
             workspace.ls("sub", include_hidden=True),
             workspace.tree(include_hidden=True),
-            workspace.find_files("*", entry_type="any", include_hidden=True),
+            slashed(workspace.find_files("*", entry_type="any", include_hidden=True)),
         )
 
     assert answers("hide") == (
@@ -286,13 +291,13 @@ def test_denied_files_that_there_is_no_time_to_find_are_noted(tree: Path) -> Non
             return find_denied(scope, scope.options)
 
     denied, late = found(60)
-    assert (set(denied), late) == ({"secrets/", "sub/.ENV", "sub/key.pem", ".env"}, False)
+    assert (set(map(slashed, denied)), late) == ({"secrets/", "sub/.ENV", "sub/key.pem", ".env"}, False)
     assert found(-1) == ([], True)
 
 
 def test_named_denied_files_keep_to_the_other_arguments(tree: Path) -> None:
     workspace = sync.Workspace(tree, deny=GLOBS, show_denied="name")
-    assert workspace.find_files("*.pem") == "sub/key.pem [denied]\n\n(1 file.)"
+    assert slashed(workspace.find_files("*.pem")) == "sub/key.pem [denied]\n\n(1 file.)"
     assert "key.pem" not in workspace.ls(ignore=["*.pem"])
     assert ".env" not in workspace.ls()
     found = workspace.find_files_result("*", sort="newest", include_hidden=True, limit=3)
@@ -308,10 +313,11 @@ def test_glob_does_not_bring_denied_files_back(tree: Path) -> None:
     workspace = sync.Workspace(tree, deny=GLOBS)
     for glob in (".env", "*.pem", "**/*.pem", "sub/*", "secrets/**"):
         found = workspace.grep_content_result("needle", file_pattern=glob, include_hidden=True, include_ignored=True)
-        assert {file.path for file in found.files} <= {"sub/ok.py"}
+        assert {file.path for file in found.files} <= {native("sub/ok.py")}
     assert workspace.grep_content_result("needle", file_type="all").total_matches == 2
 
 
+@pytest.mark.posix
 def test_empty_answer_names_no_denied_link(tree: Path) -> None:
     for name in ("a.pem", "secrets/link", "zlink"):
         (tree / name).symlink_to("ok.py")
@@ -320,6 +326,7 @@ def test_empty_answer_names_no_denied_link(tree: Path) -> None:
     assert "e.g. a.pem" in sync.Workspace(tree).grep_content("nothing of that kind")
 
 
+@pytest.mark.posix
 def test_empty_answer_names_no_link_to_a_denied_file(tree: Path) -> None:
     for name, target in (("alink", ".env"), ("blink", "secrets"), ("clink", "blink/a.py")):
         (tree / name).symlink_to(target)
@@ -387,6 +394,7 @@ def test_embedder_is_sent_no_text_of_a_denied_file_that_another_index_has(plant:
     assert {text for text in recorder.texts if "denied" in text} <= {"denied allowed"}
 
 
+@pytest.mark.posix
 def test_unsure_candidates_of_an_index_bring_no_denied_file(plant: Plant, tmp_path: Path, rg: RgBinary) -> None:
     root = plant({"late.bin": b"a needle\n" * 9_000 + b"\0needle\n", "k.pem": "needle\n", ".env": "needle\n"})
     spy, log = tmp_path / "rg-spy", tmp_path / "log"

@@ -118,6 +118,7 @@ def test_file_that_changed_during_the_search_keeps_its_context(plant: Plant) -> 
     ]
 
 
+@pytest.mark.posix
 def test_file_that_became_a_link_is_not_read(plant: Plant, tmp_path: Path) -> None:
     root = plant({"shop.py": SHOP})
     secret = tmp_path / "secret.py"

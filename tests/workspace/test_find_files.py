@@ -8,6 +8,7 @@ import pytest
 
 from ripwrap import sync
 from ripwrap.binary import RgBinary
+from support.paths import native, slashed
 
 Plant = Callable[..., Path]
 
@@ -33,9 +34,9 @@ def test_pattern_applies_to_a_file_given_as_path(rg: RgBinary, plant: Plant, pat
     """Issue 19, line 7: the file was listed whatever the pattern was."""
     root = plant({"src/a.py": "", "src/b.txt": "", ".gitignore": "a.py\n"})
     result = sync.Workspace(root, rg=rg).find_files_result(pattern, "src/a.py")
-    assert result.files == (("src/a.py",) if found else ())
+    assert result.files == ((native("src/a.py"),) if found else ())
     if not found:
-        assert str(result) == f"No files found: src/a.py does not match {pattern}."
+        assert str(result) == f"No files found: {native('src/a.py')} does not match {pattern}."
 
 
 @pytest.fixture
@@ -78,16 +79,17 @@ def test_entry_type_directory_finds_directories(
 ) -> None:
     """Issue 19, line 7: no argument of `find_files` found directories."""
     result = sync.Workspace(nested, rg="no-such-rg").find_files_result(pattern, entry_type="directory", **arguments)
-    assert list(result.files) == found
+    assert list(map(slashed, result.files)) == found
     assert result.engine == "python"
 
 
 def test_entry_type_any_finds_files_and_directories(nested: Path) -> None:
     asked = sync.Workspace(nested)
-    assert asked.find_files("tests,c.py", entry_type="any") == "src/tests/\ntests/\ntests/c.py\n\n(3 entries.)"
-    assert asked.find_files("*", "src/tests", entry_type="any") == "src/tests/a.py\n\n(1 entry.)"
+    found = asked.find_files("tests,c.py", entry_type="any")
+    assert slashed(found) == "src/tests/\ntests/\ntests/c.py\n\n(3 entries.)"
+    assert slashed(asked.find_files("*", "src/tests", entry_type="any")) == "src/tests/a.py\n\n(1 entry.)"
     for sent in ({"type": "d"}, {"type": "directory"}, {"entryType": "dir"}):
-        assert asked.call("Glob", {"pattern": "/src/t*", **sent}) == "src/tests/\n\n(1 directory.)"
+        assert slashed(asked.call("Glob", {"pattern": "/src/t*", **sent})) == "src/tests/\n\n(1 directory.)"
     assert asked.call("Glob", {"pattern": "*", "type": "py"}) == (
         "Error: entry_type must be 'file', 'directory' or 'any', got 'py'"
     )
@@ -96,8 +98,8 @@ def test_entry_type_any_finds_files_and_directories(nested: Path) -> None:
 def test_directories_of_several_roots_are_absolute_and_can_be_passed_back(folder: Path, nested: Path) -> None:
     asked = sync.Workspace(folder / "src", folder / "tests")
     (found,) = asked.find_files_result("tests", entry_type="directory").files
-    assert found == f"{folder}/src/tests/"
-    assert asked.find_files_result(path=found).files == (f"{folder}/src/tests/a.py",)
+    assert found == f"{folder / 'src' / 'tests'}/"
+    assert asked.find_files_result(path=found).files == (str(folder / "src/tests/a.py"),)
     assert asked.find_files_result(f"{folder}/src/*", entry_type="directory").total_files == 3
 
 
@@ -106,6 +108,7 @@ def test_invalid_glob_for_directories_is_quoted_as_it_was_given(folder: Path) ->
     assert text.startswith("Error: error parsing glob 'a[b': unclosed character class")
 
 
+@pytest.mark.posix
 def test_links_to_the_outside_are_no_directories(folder: Path, plant: Plant) -> None:
     plant({"root/real/b": "", "outside/secret/c": ""})
     (folder / "root/out").symlink_to("../outside")
@@ -141,10 +144,13 @@ def test_empty_answer_names_a_directory_that_was_looked_for(
     """Issue 19, line 7: the empty answer said nothing about a directory of that name."""
     text = sync.Workspace(nested, rg=rg).find_files(pattern, **arguments)
     assert text.startswith("No files found, hidden and ignored ones included.")
-    said = f" {name} is a directory: pass it as path to list its files, or entry_type=directory to find it."
+    said = (
+        f" {native(name or '')} is a directory: pass it as path to list its files, or entry_type=directory to find it."
+    )
     assert text.endswith(said if name else "included.")
 
 
+@pytest.mark.posix
 def test_empty_answer_names_a_link_that_matches(rg: RgBinary, nested: Path) -> None:
     (nested / "till.rs").symlink_to("src/a.py")
     (nested / "other").symlink_to("src")
@@ -157,7 +163,7 @@ def test_empty_answer_names_a_link_that_matches(rg: RgBinary, nested: Path) -> N
 def test_answer_about_hidden_files_names_a_directory_without_files(rg: RgBinary, nested: Path) -> None:
     """Issue 19, line 7: the answer named only the hidden file that the glob matches."""
     (nested / "src/.voice").write_text("")
-    text = sync.Workspace(nested, rg=rg).find_files("*voi*")
+    text = slashed(sync.Workspace(nested, rg=rg).find_files("*voi*"))
     assert "1 file with hidden files included (include_hidden=True), first src/.voice." in text
     assert text.endswith(
         " src/void is a directory: pass it as path to list its files, or entry_type=directory to find it."

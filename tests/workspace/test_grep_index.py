@@ -106,6 +106,7 @@ async def test_async_grep_content_uses_the_index(tree: Path, tmp_path: Path, spy
     assert searches(spy)[0].endswith("-- a.py sub/c.txt .")
 
 
+@pytest.mark.posix
 def test_an_index_that_cannot_be_used_leaves_a_note(tree: Path, tmp_path: Path) -> None:
     place = tmp_path / "index"
     workspace = sync.Workspace(tree, index=place)

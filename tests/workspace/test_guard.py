@@ -55,6 +55,7 @@ def test_guard_limits_do_not_apply_to_ordinary_folders(path: str) -> None:
     assert guard_limits(path, "/home/me", MOUNTS) is None
 
 
+@pytest.mark.posix
 def test_guard_reads_the_home_and_mounts_of_this_machine() -> None:
     assert home().startswith("/")
     assert " - " in mounted()

@@ -11,10 +11,9 @@ import pytest
 from ripwrap import AccessDeniedError, Workspace, sync
 from ripwrap.workspace import FileInfo
 from support.opening import before_opening
+from support.paths import native
 
 Plant = Callable[..., Path]
-
-needs_links = pytest.mark.skipif(not hasattr(os, "symlink"), reason="makes links")
 
 
 def names(entries: tuple[FileInfo, ...]) -> list[tuple[str, bool]]:
@@ -47,8 +46,8 @@ def test_directory_lists_one_level_with_hidden_and_ignored_entries(plant: Plant)
         path="a.log", name="a.log", is_dir=False, size=7, modified_at=datetime(1970, 1, 2, tzinfo=UTC)
     )
     assert entries[2].size is None
-    assert names(ws.list_directory("a/b")) == [("a/b/c.py", False)]
-    assert names(asyncio.run(Workspace(root).list_directory("a"))) == [("a/b", True)]
+    assert names(ws.list_directory("a/b")) == [(native("a/b/c.py"), False)]
+    assert names(asyncio.run(Workspace(root).list_directory("a"))) == [(native("a/b"), True)]
     assert ws.file_info("a.log") == entries[3]
     assert ws.file_info("a/b").is_dir
 
@@ -64,6 +63,7 @@ def test_directory_of_several_roots_is_the_roots(plant: Plant) -> None:
     assert ws.file_info().is_dir
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("method", ["read_bytes", "list_directory", "file_info"])
 @pytest.mark.parametrize("path", ["..", "../secret", "/etc/passwd", "link-out", "no-such-file"])
 def test_nothing_outside_of_the_roots_is_read(plant: Plant, method: str, path: str) -> None:
@@ -88,7 +88,7 @@ def test_wrong_kind_of_path_says_what_to_do(
         getattr(sync.Workspace(plant({"a": "", "d/e": ""})), method)(path)
 
 
-@needs_links
+@pytest.mark.posix
 def test_listing_follows_links_only_inside_of_the_roots(plant: Plant) -> None:
     root = plant({"root/d/a": "xyz", "outside/b": ""})
     links = {"out": "../outside", "in": "d", "file": "d/a", "broken": "nothing", "loop": "loop"}
@@ -105,7 +105,7 @@ def test_listing_follows_links_only_inside_of_the_roots(plant: Plant) -> None:
     }
 
 
-@needs_links
+@pytest.mark.posix
 def test_file_that_becomes_a_link_is_not_followed(plant: Plant) -> None:
     root = plant({"root/a": "own", "secret": "hidden words"})
 
@@ -117,7 +117,7 @@ def test_file_that_becomes_a_link_is_not_followed(plant: Plant) -> None:
         sync.Workspace(root / "root").read_bytes("a")
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="makes a pipe")
+@pytest.mark.posix
 def test_pipe_is_neither_read_nor_listed(plant: Plant) -> None:
     root = plant({"a": ""})
     os.mkfifo(root / "pipe")
@@ -127,6 +127,7 @@ def test_pipe_is_neither_read_nor_listed(plant: Plant) -> None:
         ws.read_bytes("pipe")
 
 
+@pytest.mark.posix
 def test_names_that_are_not_utf8_are_listed_with_a_replacement(plant: Plant) -> None:
     root = plant({"a": ""})
     try:
@@ -136,6 +137,7 @@ def test_names_that_are_not_utf8_are_listed_with_a_replacement(plant: Plant) -> 
     assert names(sync.Workspace(root).list_directory()) == [("a", False), ("\ufffd.py", False)]
 
 
+@pytest.mark.posix
 def test_denied_files_are_neither_read_nor_listed(plant: Plant) -> None:
     root = plant({".env": "hidden words", "a": "", "keys/b": ""})
     (root / "link").symlink_to(root / ".env")

@@ -17,7 +17,7 @@ PARTS = st.sampled_from(["a", "b", "..", ".", "...", "..a", "a..", "~", "link", 
 
 
 @pytest.fixture
-def yard(tmp_path: Path, folder: Path, plant: Plant) -> Path:
+def yard(needs_posix: None, tmp_path: Path, folder: Path, plant: Plant) -> Path:
     """A root with links in and out, and a neighbour folder whose name begins with the root's name."""
     plant({"a/b/file": "", "..a/file": "", "a../file": "", ".../file": "", "~x/file": "", "file": ""})
     (tmp_path / "folder-secret").mkdir()
@@ -96,6 +96,7 @@ def test_outside_path_is_refused_alike_whether_or_not_it_exists(yard: Path) -> N
     assert len(messages) == 1
 
 
+@pytest.mark.posix
 @given(st.lists(PARTS, max_size=8).map("/".join))
 def test_no_path_leads_out_of_the_root(tmp_path_factory: pytest.TempPathFactory, path: str) -> None:
     root = tmp_path_factory.getbasetemp() / "maze" / "root"
@@ -147,6 +148,7 @@ def test_root_that_is_a_link_is_resolved(yard: Path) -> None:
         sandbox.locate("..")
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("how", ["gone", "file", "link"])
 def test_replaced_root_raises_file_not_found(yard: Path, tmp_path: Path, how: str) -> None:
     sandbox = Sandbox([yard])

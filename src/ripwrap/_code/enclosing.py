@@ -65,9 +65,9 @@ class LineSpan(NamedTuple):
 
 
 def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> tuple[Section, LineSpan] | None:
-    """Return the definition that encloses lines, and its own lines with its decorators; None at the top level.
+    """Return the definition that encloses a span, and its lines with its decorators; None at the top level.
 
-    It is the innermost definition of the first line that has one.
+    The first line of the span that is in a definition decides, by its innermost definition.
 
     Args:
         outline: Outline of the file, which knows its definitions.
@@ -90,10 +90,10 @@ def definition_at(outline: Outline, span: LineSpan, name: str | None = None) -> 
 
 
 def definition_kind(path: str, section: Section) -> str:
-    """Return the kind of a definition, judged by the line that defines it.
+    """Return the kind of a definition, read from the line that defines it.
 
-    It is `function`, the word of the language (`class`, `struct`, `interface`), or for documents `heading`, `table` or
-    `key`; empty if the line does not tell.
+    The kind is `function`, the keyword of the language (`class`, `struct`, `interface`), or in a document `heading`,
+    `table` or `key`. It is empty if the line has no known keyword.
     """
     from ripwrap._code.patterns.languages import Document, language_patterns  # late: patterns of all languages
 

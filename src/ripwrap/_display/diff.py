@@ -9,8 +9,13 @@ Change = tuple[bytes, bytes]
 """Lines before and after a change; both are equal for context."""
 
 
-def unified(path: str, lines: Iterable[Match | Context]) -> bytes:
+def unified(path: str, lines: Iterable[Match | Context], sep: str = os.sep) -> bytes:
     """Return a diff of the lines that replacements change, with the context in `lines`; empty if nothing changes.
+
+    Args:
+        path: Path of the file.
+        lines: Lines with changes and their context.
+        sep: Separator in `path`; the diff has slashes, as git writes and reads them on every system.
 
     Raises:
         ValueError: The lines have no numbers, or end in NUL.
@@ -27,6 +32,7 @@ def unified(path: str, lines: Iterable[Match | Context]) -> bytes:
         shift += new_count - old_count
     if not hunks:
         return b""
+    path = path.replace(sep, "/")
     return b"".join((b"--- ", _name(b"a/", path), b"\n+++ ", _name(b"b/", path), b"\n", *hunks))
 
 

@@ -23,7 +23,7 @@ def global_ignore_file(environment: Mapping[str, str] | None = None) -> str:
 
 
 def global_ignore_files(environment: Mapping[str, str] | None = None) -> list[str]:
-    """Return the path of each file that a version of rg may take for git's global ignore file, that of 15.2 first."""
+    """Return the paths of files that some version of rg uses as git's global ignore file; that of rg 15.2 first."""
     home, settings = _folders(environment)
     named = (_named_in(path, home) for path in config_files(environment))
     return [*filter(None, named), os.path.join(settings, "git", "ignore")]
@@ -50,7 +50,7 @@ def _folders(environment: Mapping[str, str] | None) -> tuple[str, str]:
 
 
 def _named_in(path: str, home: str) -> str | None:
-    """Return the global ignore file that settings name; `None` if they name none."""
+    """Return the global ignore file that git's settings name, or `None` if they name no file."""
     try:
         with open(path, "rb") as file:
             found = _EXCLUDES_FILE.search(file.read())

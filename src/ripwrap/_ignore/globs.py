@@ -144,7 +144,7 @@ class _Parser:
         self.push(alternatives or "")
 
     def star(self) -> None:
-        """Add a `*`, or a `**`: special at the start, and between slashes or the edges of an alternative."""
+        """Add a `*` or a `**`; a `**` matches across slashes if it is a whole part of the path."""
         before = self.glob[max(self.at - 2, 0) : self.at - 1]
         if self.peek() != "*":
             return self.push(_STAR)

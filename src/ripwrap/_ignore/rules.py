@@ -65,7 +65,7 @@ class Rule:
         Args:
             line: Line of an ignore file, or glob of `--glob`.
             allow_unclosed: See `glob_pattern()`.
-            ignore_case: See there.
+            ignore_case: See `glob_pattern()`.
             file: Path of the file.
             number: Number of the line in it.
 
@@ -182,7 +182,7 @@ class IgnoreStack:
         return replace(stack, levels=levels)
 
     def without_levels(self) -> "IgnoreStack":
-        """Return the stack without its rules, as rg with `--no-ignore-parent`."""
+        """Return a stack without the rules of the levels above, as rg uses with `--no-ignore-parent`."""
         return replace(self, levels=((),) * len(KINDS))
 
     def match(self, path: str, *, is_folder: bool) -> Rule | None:

@@ -168,10 +168,10 @@ def coverage_request(
     """Return the checked request of `coverage()`.
 
     Args:
-        cwd: Argument of `coverage()`.
-        paths: See there.
-        options: See there.
-        timeout: See there.
+        cwd: See `coverage()`.
+        paths: See `coverage()`.
+        options: See `coverage()`.
+        timeout: See `coverage()`.
         read: See `CoverageRequest`.
         inside: See `CoverageRequest`.
     """
@@ -303,7 +303,7 @@ class _Tally:
         self._first: dict[SkipKind, list[tuple[bytes, str]]] = {}
 
     def add(self, path: str, kind: SkipKind) -> None:
-        """Count a file that was not searched."""
+        """Count a file that was not searched, by its reason."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         first = self._first.setdefault(kind, [])
         insort(first, (path_order(os.fsencode(path)), path))

@@ -36,7 +36,7 @@ _POOL_DEPTH = 20
 _MAX_LINES_PER_FILE = 1_000
 """Matching lines of a file that rg prints; further ones hardly change the choice of files."""
 
-_MAX_TOTAL_BYTES = 8_000_000
+MAX_TOTAL_BYTES = 8_000_000
 """Bytes of all files together that are read, the best files first."""
 
 
@@ -55,7 +55,7 @@ async def rank(
     into chunks of at most 800 characters. Files are ranked by BM25 of their best chunks, by words of the query near
     each other, by definitions of the symbol of the query, and by words in their paths. Tests, examples, legacy code,
     text and data rank lower, unless the query asks for them. The best chunk of each file comes first, further chunks
-    behind all files. The same files and query give the same answer.
+    after the best chunks of all files. The same files and query give the same answer.
 
     The first million bytes of a file are read; binary files are left out. A query is cut to 32 words; words of
     identifiers and long words are kept first. Unreadable files and dropped words are logged as warnings; dropped words
@@ -122,10 +122,43 @@ def rank_request(
     return RankRequest(parsed, stems, command, limit, timeout, allowed, report)
 
 
+@dataclass(frozen=True, slots=True)
+class FileTerms:
+    """Number of hits of each word of a query in the files that have any.
+
+    Attributes:
+        files: Number of hits of each stem in each file.
+        having: Number of files that have each stem.
+        total: Number of files that have any.
+        sizes: Bytes of each file that still exists.
+    """
+
+    files: Mapping[str, Mapping[str, int]]
+    having: Mapping[str, int]
+    total: int
+    sizes: Mapping[str, int]
+
+
 async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
     """Search for files, then rank their chunks."""
     if request.limit == 0:
         return []
+    hits, begun = await _count_terms(run, request)
+    if not hits.files:
+        return []
+    deadline = Deadline(request.timeout, begun)
+    return await run.call(partial(_rank_files, request, hits, deadline))
+
+
+async def find_terms(run: Runner, request: RankRequest) -> FileTerms:
+    """Search for files, and return what `choose_files()` needs to choose among those of several directories."""
+    hits, _ = await _count_terms(run, request)
+    sizes = await run.call(partial(_sizes, request.command.cwd, hits.files))
+    return FileTerms(hits.files, dict(hits.having), hits.total, sizes)
+
+
+async def _count_terms(run: Runner, request: RankRequest) -> tuple[TermCounts, float]:
+    """Return the counts, and the time at which rg was started."""
     log_remark(request.query)
     begun = 0.0
 
@@ -139,16 +172,20 @@ async def run_rank(run: Runner, request: RankRequest) -> list[RankedChunk]:
         hits.end.warn()
         if request.report is not None:
             request.report(hits.end.path_errors())
-    if not hits.files:
-        return []
-    deadline = _Deadline(request.timeout, begun)
-    return await run.call(partial(_rank_files, request, hits, deadline))
+    return hits, begun
 
 
 @dataclass(frozen=True, slots=True)
-class _Deadline:
-    timeout: float | None
-    begun: float
+class Deadline:
+    """Time limit of the part of a ranking after rg has ended.
+
+    Attributes:
+        timeout: Seconds; `None` is no limit.
+        begun: Time at which rg was started.
+    """
+
+    timeout: float | None = None
+    begun: float = 0.0
 
     def check(self) -> None:
         """Raise `TimeoutError` if the deadline has passed or the call is cancelled."""
@@ -159,24 +196,31 @@ class _Deadline:
             raise TimeoutError(HintedText(said, (", or pass a larger ", Hint("timeout", kind="correct"))))
 
 
-def _rank_files(request: RankRequest, hits: TermCounts, deadline: _Deadline) -> list[RankedChunk]:
+def _rank_files(request: RankRequest, hits: TermCounts, deadline: Deadline) -> list[RankedChunk]:
     """Return the best chunks of the files that have the words."""
     query, command, allowed = request.query, request.command, request.allowed
     files: Mapping[str, Mapping[str, int]] = hits.files
     if allowed is not None:
         files = {path: counts for path, counts in files.items() if _is_allowed(allowed, path, deadline)}
     order = choose_files(query, files, _sizes(command.cwd, files), hits.having, hits.total)
-    sources = list(_read(command, order, deadline))
+    return rank_contents(query, read_raw_files(command, order, deadline), request.limit, deadline)
+
+
+def rank_contents(
+    query: Query, files: Iterable[tuple[str, bytes]], limit: int | None, deadline: Deadline
+) -> list[RankedChunk]:
+    """Return the best chunks of files, given as paths and bytes, the best file first."""
+    sources = list(_decode(files))
     pool, worths = _pool(query, sources, deadline)
     of_path = {source.path: source for source in sources}
     results: list[RankedChunk] = []
-    for entry in rank_candidates(query, pool, request.limit, worths=worths):
+    for entry in rank_candidates(query, pool, limit, worths=worths):
         deadline.check()
         results.append(to_ranked_chunk(query, entry, of_path[entry.candidate.path]))
     return results
 
 
-def _is_allowed(allowed: Callable[[str], bool], path: str, deadline: _Deadline) -> bool:
+def _is_allowed(allowed: Callable[[str], bool], path: str, deadline: Deadline) -> bool:
     deadline.check()
     return allowed(path)
 
@@ -190,8 +234,10 @@ def _sizes(cwd: str, paths: Iterable[str]) -> dict[str, int]:
     return sizes
 
 
-def _read(command: Command, paths: Iterable[str], deadline: _Deadline) -> Iterator[SourceText]:
-    left = _MAX_TOTAL_BYTES
+def read_raw_files(
+    command: Command, paths: Iterable[str], deadline: Deadline = Deadline()
+) -> Iterator[tuple[str, bytes]]:
+    """Yield each file with its first bytes; files that cannot be read are logged as warnings."""
     for path in paths:
         deadline.check()
         try:
@@ -200,7 +246,12 @@ def _read(command: Command, paths: Iterable[str], deadline: _Deadline) -> Iterat
         except OSError as error:
             _LOGGER.warning("%s could not be read: %s", shown(path), error.strerror)
             continue
-        raw = cut_to_limit(raw)
+        yield path, cut_to_limit(raw)
+
+
+def _decode(files: Iterable[tuple[str, bytes]]) -> Iterator[SourceText]:
+    left = MAX_TOTAL_BYTES
+    for path, raw in files:
         left -= len(raw)
         if (source := decode_source(path, raw)) is not None:
             yield source
@@ -208,7 +259,7 @@ def _read(command: Command, paths: Iterable[str], deadline: _Deadline) -> Iterat
             return
 
 
-def _pool(query: Query, sources: Sequence[SourceText], deadline: _Deadline) -> tuple[list[Candidate], dict[str, float]]:
+def _pool(query: Query, sources: Sequence[SourceText], deadline: Deadline) -> tuple[list[Candidate], dict[str, float]]:
     """Return the chunks to rank, and the weight of each word."""
     pieces: list[tuple[SourceText, Chunk]] = []
     files: list[int] = []

@@ -42,7 +42,7 @@ _MACRO = re.compile(rf"#[ \t]*define[ \t]+([^\W\d]\w*){_END}")
 _VARIABLE = re.compile(r"\n(?=([^\W\d]\w*+)\s*+(?::[^=\n]++)?(=)(?!=))")
 """A variable at the left margin."""
 _FUNCTION_VALUE = re.compile(r"[:=]\s*+(?:async\s++)?(?:function\b|class\b|\([^()\n]*+\)\s*+=>|\w++\s*+=>)")
-"""A function or class that is assigned to a name (JavaScript)."""
+"""Pattern for a function or class that is assigned to a name (JavaScript)."""
 _ASSIGNED = re.compile(r"[ \t]*(?:(?:export|static|async|public|private|protected)\s+)*(?:[\w$.]+\.)?([^\W\d]\w*)\s*")
 """The part of the line before `_FUNCTION_VALUE`, with the name."""
 # A signature with its body (C, C++, Java, C#). It is found from its end: first `) {`, then the words before it that end

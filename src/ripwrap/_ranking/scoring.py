@@ -192,7 +192,7 @@ def rank_candidates(
 
     Args:
         query: Query.
-        pool: Chunks.
+        pool: Chunks to choose from.
         limit: Maximum number of chunks.
         worths: Weight of each word of the query, see `word_worths()`; `None` is 1 for each.
         vector_weight: Weight of embeddings, from 0 to 1. Up to 0.5, the weight of BM25 is 1; above, it falls to 0 at 1.
@@ -416,7 +416,7 @@ def _match_reasons(chunk: Candidate) -> Iterator[str]:
 
 
 def _further(query: Query, files: Sequence[_File]) -> Iterator[RankedCandidate]:
-    """Yield all chunks except the first of each file; their scores are below those of all files.
+    """Yield all chunks except the first of each file, with scores below the scores of all first chunks.
 
     The second chunk of a better file comes first, and the second chunk of a file before its third.
     """

@@ -9,7 +9,7 @@ from ripwrap._ranking.paths import path_weight, words_in_path
 from ripwrap._ranking.query import Query, identifier_parts, is_unspaced, rough_stem, to_nfc, unicode_forms
 
 MAX_FILES_READ = 40
-"""Maximum number of files that are read."""
+"""Maximum number of files that are read to rank their chunks."""
 
 DEFINITION_TERM = "\0"
 """Key in the counts of a file, among the stems of words, for possible definitions of the query's symbols."""
@@ -97,7 +97,7 @@ def _words_pattern(stems: Sequence[str]) -> str:
 
 
 def matched_stems(hit: str, stems: Sequence[str]) -> tuple[str, ...]:
-    """Return the stems for which a match of the pattern counts: those with which it begins.
+    """Return the stems that a match of the pattern counts for: the stems that the match begins with.
 
     A possible definition counts for `DEFINITION_TERM` and for the stems in the name.
     """

@@ -202,7 +202,7 @@ def files_command(
 
     Args:
         cwd: See `search_command()`.
-        paths: See there.
+        paths: See `search_command()`.
         options: Options that select files.
         arguments: Arguments of the caller besides the options, for hints about unknown names.
         on: Host that rg runs on; `None` is this machine.

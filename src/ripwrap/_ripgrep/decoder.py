@@ -268,7 +268,7 @@ def kind_of(record: bytes) -> str:
     """Return the kind of a record.
 
     Raises:
-        DecodeError: It is not a message.
+        DecodeError: The record is not a message.
     """
     return _kind_by_prefix(record) or _parse_envelope(record.removesuffix(b"\n"))[0]
 
@@ -277,7 +277,7 @@ def path_of(begin: bytes) -> bytes:
     """Return the path in a `begin` record, without a leading `./`.
 
     Raises:
-        DecodeError: It is not a `begin` record.
+        DecodeError: The record is not a `begin` record.
     """
     if plain := _PLAIN_BEGIN.fullmatch(begin):
         return plain[1].removeprefix(_DOT_SLASH.encode())

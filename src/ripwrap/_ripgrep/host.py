@@ -14,10 +14,12 @@ Bytes before them are from elsewhere, such as a `.bashrc`, which bash reads for 
 """
 
 HOST_ROOM_BYTES = 96 * 1024
-"""Bytes of the arguments of one command: ssh gets all in one argument, which Linux limits to 128 KiB (execve(2))."""
+"""Maximum number of bytes of the arguments of one command: ssh gets them in one argument, which Linux limits to 128 KiB
+(execve(2)).
+"""
 
 INSTALL_THERE = Hint(kind="call", target="host.install")
-"""Step that puts a current rg on a host."""
+"""Hint to put a current rg on a host."""
 
 
 class RgHost(Protocol):
@@ -31,7 +33,7 @@ class RgHost(Protocol):
         """Return the directory on the host that a caller means by `cwd`.
 
         Raises:
-            ValueError: It begins with `~`, which nothing would expand.
+            ValueError: `cwd` begins with `~`, which nothing would expand.
         """
         ...
 
@@ -50,7 +52,7 @@ class RgHost(Protocol):
             BinaryNotFoundError: There is no rg on the host.
             BinaryError: The given rg cannot be used.
             RemoteError: The host cannot be reached.
-            TimeoutError: It took more than `timeout` seconds.
+            TimeoutError: The call took more than `timeout` seconds.
         """
         ...
 

@@ -78,8 +78,8 @@ def limit_processes(number: int) -> None:
         number: Number of rg processes at a time, 1 or more.
 
     Raises:
-        ValueError: It is less than 1.
-        TypeError: It is not an int.
+        ValueError: `number` is less than 1.
+        TypeError: `number` is not an int.
     """
     if not isinstance(number, int) or isinstance(number, bool):
         raise TypeError(f"number must be an int, got {type(number).__name__}")

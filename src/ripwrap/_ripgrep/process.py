@@ -69,7 +69,7 @@ EXIT_GRACE_SECONDS = 1.0
 """Seconds for rg to exit by itself after it has closed its stdout."""
 
 HOST_GRACE_SECONDS = 10.0
-"""Seconds for a program such as ssh to exit after rg has closed its stdout; rg's exit code is on its way."""
+"""Seconds for a program such as ssh to exit after rg has closed its stdout; it still has to receive rg's exit code."""
 
 SHORT_COMMAND = 8000
 """Number of characters that a command line may have on every system. Shorter command lines are not measured, to save

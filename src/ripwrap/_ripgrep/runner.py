@@ -266,7 +266,7 @@ def run_blocking(coroutine: Coroutine[Any, Any, T]) -> T:
     """Return the result of a coroutine that awaits nothing but a `BlockingRunner`.
 
     Raises:
-        RuntimeError: It suspended, because it awaited something else.
+        RuntimeError: The coroutine was suspended, because it awaited something else.
     """
     try:
         coroutine.send(None)

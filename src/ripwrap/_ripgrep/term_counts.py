@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 from ripwrap._ripgrep.decoder import decode_path
 from ripwrap._ripgrep.exit_status import Exit
@@ -46,7 +46,7 @@ class TermCounts:
             timeout: Time limit of rg in seconds, for the text of an error.
             max_files: Maximum number of files with the same word whose counts are kept.
         """
-        self.files: dict[str, dict[str, int]] = {}
+        self.files: dict[str, Mapping[str, int]] = {}
         self.having: Counter[str] = Counter()
         self.total = 0
         self.end: Exit | None = None
@@ -104,7 +104,7 @@ class TermCounts:
         end.check_listing()
 
     def finish(self, end: Exit, *, timed_out: bool) -> None:
-        """Store the end.
+        """Store how the run of rg ended.
 
         Raises:
             TimeoutError: rg was stopped before its answer was complete.
@@ -114,7 +114,7 @@ class TermCounts:
             after = in_seconds(self._timeout or 0)
             said = f"rg was stopped after {after}, before all files were counted; search fewer files"
             raise TimeoutError(HintedText(said, (", or pass a larger ", Hint("timeout", kind="correct"))))
-        self._trim()
+        self.trim()
 
     def _close_file(self) -> None:
         path = _REMARK.sub(b"", self._path or b"").removeprefix(_DOT)
@@ -132,15 +132,31 @@ class TermCounts:
             self.total += 1
             self.having.update(counts.keys())
             self.files[decode_path(path)] = counts
-            if len(self.files) > self._trim_above:
-                self._trim()
-                self._trim_above = 2 * max(len(self.files), self._max_files)
+            self._trim_if_many()
 
-    def _trim(self) -> None:
+    def add(self, files: Mapping[str, Mapping[str, int]], having: Mapping[str, int], total: int) -> None:
+        """Add counts, such as those of a collector of other directories.
+
+        Args:
+            files: Number of hits of each word in each file.
+            having: Number of files that have each word.
+            total: Number of files that have any of the words.
+        """
+        self.total += total
+        self.having.update(having)
+        self.files.update(files)
+        self._trim_if_many()
+
+    def _trim_if_many(self) -> None:
+        if len(self.files) > self._trim_above:
+            self.trim()
+            self._trim_above = 2 * max(len(self.files), self._max_files)
+
+    def trim(self) -> None:
         """Keep the first `max_files` files of each word; a dropped file can never come back."""
         order = sorted(self.files, key=lambda path: (-len(self.files[path]), -sum(self.files[path].values()), path))
         before: Counter[str] = Counter()
-        kept: dict[str, dict[str, int]] = {}
+        kept: dict[str, Mapping[str, int]] = {}
         for path in order:
             counts = self.files[path]
             if any(before[word] < self._max_files for word in counts):

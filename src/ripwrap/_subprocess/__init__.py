@@ -69,7 +69,7 @@ def spawn(
     """Start a program with an empty stdin and no `RIPGREP_*` in its environment (rg-facts 2, 10).
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The program cannot be started.
         ValueError: An argument has a NUL.
     """
     env = {name: value for name, value in os.environ.items() if not name.startswith("RIPGREP_")}
@@ -103,7 +103,7 @@ def open_temporary_file() -> IO[bytes]:
     """Open a temporary file for the output of a child; unlike a pipe, it does not fill up.
 
     Raises:
-        SearchError: It cannot be created.
+        SearchError: The file cannot be created.
     """
     try:
         return tempfile.TemporaryFile()

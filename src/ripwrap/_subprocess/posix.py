@@ -36,7 +36,7 @@ def start(
     (rg-facts 35).
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The program cannot be started.
         ValueError: An argument has a NUL.
     """
     return subprocess.Popen(

@@ -176,7 +176,7 @@ def start(
     without a job: `kill()` ends the program, but not the processes that it started. This is logged.
 
     Raises:
-        OSError: It cannot be started.
+        OSError: The program cannot be started.
         ValueError: An argument has a NUL.
     """
     reader, writer = _make_pipe() if stdout == subprocess.PIPE else (None, stdout)

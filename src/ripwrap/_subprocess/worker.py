@@ -1,7 +1,7 @@
-"""A worker process that runs code of this package: it answers requests, and ends with who started it.
+"""A worker process that runs code of this package: it answers requests, and ends with the process that started it.
 
-It is a new Python that imports one module, and not one of `multiprocessing`: that imports the caller's main module
-again, so a script without `if __name__ == "__main__"` would run twice.
+The process is a new Python that imports one module. A process of `multiprocessing` would import the caller's main
+module again, and run a script without `if __name__ == "__main__"` twice.
 """
 
 import os
@@ -24,9 +24,9 @@ MAX_MEMORY_BYTES = 2 << 30
 
 _START_TIMEOUT = 30.0
 _ALARM_MARGIN = 60.0
-"""Seconds after its idle timeout at which the process ends itself, because its parent did not.
+"""Seconds after its idle timeout at which the process ends itself if its parent has not ended it.
 
-They are so many that the alarm never ends a process that has a request.
+The time is so long that the alarm never ends a process that has a request.
 """
 _POLL_INTERVAL = 0.05
 """Seconds between two checks for a timeout or cancellation."""
@@ -60,15 +60,16 @@ class StartError(Exception):
 class WorkerProcess:
     """A worker process, with a thread that ends it when it is idle.
 
-    It starts with the first request, and again after it was lost. It ends with `close()` or `kill()`, with the process
-    that started it, after a time without work, and at once if the task that waits for an answer is cancelled
-    (`CANCELLED`). A lock lets one thread use it at a time. After a fork, the child starts a process of its own.
+    The process is started for the first request, and again after it was lost. It ends with `close()` or `kill()`, with
+    the process that started it, after a time without work, and as soon as the task that waits for an answer is
+    cancelled (`CANCELLED`). A lock lets one thread use it at a time. After a fork, the child starts a process of its
+    own.
 
-    The thread refers to this object. So an owner that is to be collected calls `kill()` in a finalizer.
+    The thread refers to this object, which keeps it alive. So its owner must call `kill()` in a finalizer of its own.
     """
 
     def __init__(self, code: str, seconds: float, idle: float) -> None:
-        """Set the limits; nothing is started.
+        """Set the limits; the process is started for the first request.
 
         Args:
             code: Python code of the process, which calls `serve_requests()`.
@@ -270,7 +271,7 @@ def _write(stream: IO[bytes], parts: Sequence[bytes]) -> None:
 
 
 def _read(stream: IO[bytes]) -> list[bytes] | None:
-    """Return the parts of a message; `None` if the stream ends before."""
+    """Return the parts of a message, or `None` if the stream ends before the message does."""
     header = _read_bytes(stream, _COUNT.size)
     if header is None or (count := _COUNT.unpack(header)[0]) > _MAX_PARTS:
         return None
@@ -287,7 +288,7 @@ def _read(stream: IO[bytes]) -> list[bytes] | None:
 
 
 def _read_bytes(stream: IO[bytes], size: int) -> bytes | None:
-    """Return `size` bytes; `None` if the stream ends before."""
+    """Return `size` bytes, or `None` if the stream has fewer."""
     parts: list[bytes] = []
     while size:
         part = stream.read(min(size, _MAX_READ_BYTES))

@@ -149,7 +149,7 @@ def _check_member(archive: str, member: str, *, safe: bool, count: int) -> None:
     parts = member.replace("\\", "/").split("/")
     if not safe or not member or member.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
         raise ExtractionFailedError(
-            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of the archive's directory;  "
+            f"{archive} is refused: {member!r} is a link, is encrypted, or leads out of the archive's directory; "
             "download a release of rg"
         )
     if count >= MAX_MEMBERS:

@@ -245,7 +245,7 @@ def _check_runs(rg: Path, version: str, archive: str) -> None:
     """Run `rg --version` on a new rg from an archive.
 
     Raises:
-        BinaryError: It does not run, or is of another version.
+        BinaryError: The rg does not run, or has another version.
     """
     give_up = time.monotonic() + BUSY_RETRY_SECONDS
     while True:
@@ -280,7 +280,7 @@ def _name_source(url: str) -> Generator[None]:
 
 @contextmanager
 def _explain_os_errors(folder: Path) -> Generator[None]:
-    """Convert errors of the file system into one error that says what to do."""
+    """Convert errors of the file system into one error with a hint."""
     way_out = (
         "Set RIPWRAP_CACHE_DIR to a directory that you can write to, or install rg yourself and name it: RIPWRAP_RG=…"
     )

@@ -48,7 +48,7 @@ _RUNS: dict[tuple[str, str, str, int, str, bool], dict[tuple[int, ...], str]] = 
     ("Linux", "aarch64", "glibc", 64, "cpython", False): {(3, 11): _SMOKE},
     ("Windows", "x86_64", "", 64, "cpython", False): {(3, 11): _SUITE},
 }
-"""Tests that were run: by platform, Python implementation and free threading, then by Python version."""
+"""Table of the tests that were run, by platform, Python implementation and free threading, then by Python version."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ class RgBinary:
         """Check the path, which a caller may have written.
 
         Raises:
-            BinaryError: It is a batch file of Windows.
+            BinaryError: The path is a batch file of Windows.
         """
         if IS_WINDOWS and is_batch_file(self.path):
             raise BinaryError(HintedText(f"{self.path} is {BATCH_FILE}", OTHER_RG))

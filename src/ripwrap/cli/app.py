@@ -51,6 +51,7 @@ from ripwrap.cli.flags import (
 )
 from ripwrap.cli.help import HelpFormatter, epilogue
 from ripwrap.cli.index import index
+from ripwrap.cli.many import NO_ROOTS, ManyRoots, search_repositories
 from ripwrap.cli.output import (
     FAILED,
     FOUND,
@@ -188,6 +189,7 @@ def _print_results(operation: Operation, show: Callable[[Any], None], wanted: ty
         "ripwrap search TODO --json               # JSON lines, for programs",
         "ripwrap search TODO --coverage           # and how many files were searched",
         "ripwrap search TODO --on ssh:box:/srv    # on another machine",
+        "ripwrap search TODO --repositories 'src/*' --per-root 5",
         "ripwrap search -- --pre                  # a pattern that begins with a dash",
     ),
 )
@@ -206,6 +208,7 @@ def search(
     limit: Limit = None,
     coverage: CoverageFlag = False,
     on: OnHost = None,
+    many: ManyRoots = NO_ROOTS,
     run: RunOptions = RunOptions(),
     **options: Unpack[SearchOptions],
 ) -> int:
@@ -218,13 +221,25 @@ def search(
     paths
         Files and directories to search [default: all]
     """
-    if max_columns < 0:
-        raise ValueError(f"--max-columns must be a whole number, 0 or more, got {max_columns}")
     if coverage and on is not None:
         raise ValueError("--coverage reads files of this machine, and cannot be combined with --on; leave it out")
     host = _parse_on(on)
     if line_number:
         options["no_line_number"] = False
+    other = files_with_matches or files_without_match or count_matches
+    if many.check(paths, other_mode=other or coverage or on is not None):
+        return search_repositories(
+            pattern,
+            many,
+            run.cwd,
+            run.rg,
+            as_json=run.json,
+            count=count,
+            color=color,
+            max_columns=max_columns,
+            limit=limit,
+            options=options,
+        )
 
     def ask(operation: Operation, show: Callable[[Any], None], wanted: type) -> int:
         code = _print_results(
@@ -235,14 +250,12 @@ def search(
             print_coverage(files, as_json=run.json)
         return code
 
-    if files_with_matches:
-        return ask(sync.files_with_matches, path_printer(color), str)
-    if files_without_match:
-        return ask(sync.files_without_match, path_printer(color), str)
-    if count:
-        return ask(sync.count, count_printer(color), FileCount)
-    if count_matches:
-        return ask(sync.count_matches, count_printer(color), FileCount)
+    if files_with_matches or files_without_match:
+        return ask(
+            sync.files_with_matches if files_with_matches else sync.files_without_match, path_printer(color), str
+        )
+    if count or count_matches:
+        return ask(sync.count if count else sync.count_matches, count_printer(color), FileCount)
     return ask(sync.search_messages, match_printer(color, max_columns), Match)
 
 

@@ -42,21 +42,24 @@ def _output(help: str, **settings: Any) -> Parameter:  # noqa: A002 - cyclopts' 
 Json = Annotated[bool, _output("Print JSON, one value a line", show_default=False)]
 
 
-def _check_limit(_: Any, value: int | None) -> None:
+def check_limit(_: Any, value: int | None) -> None:
     """Check a limit before the library does, because the library's error mentions `None`."""
     if value is not None and value < 0:
-        raise ValueError(f"must be 0 or more, got {value}")
+        raise ValueError(f"must be a whole number, 0 or more, got {value}")
 
 
-Limit = Annotated[int | None, _output("Results at most, over all files", metavar="NUM", validator=_check_limit)]
-ResultLimit = Annotated[int | None, _output("Results at most", metavar="NUM", validator=_check_limit)]
+Limit = Annotated[int | None, _output("Results at most, over all files", metavar="NUM", validator=check_limit)]
+ResultLimit = Annotated[int | None, _output("Results at most", metavar="NUM", validator=check_limit)]
 ListFiles = Annotated[bool, _output("Print only the paths of files that match", alias="-l", show_default=False)]
 CountLines = Annotated[bool, _output("Print only how many lines match in each file", alias="-c", show_default=False)]
 ListOthers = Annotated[bool, _output("Print only the paths of files that do not match", show_default=False)]
 CountMatches = Annotated[bool, _output("Print only how many matches each file has", show_default=False)]
 CoverageFlag = Annotated[bool, _output("Print how many files were searched, to stderr", show_default=False)]
 LineNumber = Annotated[bool, _output("Show line numbers", alias="-n", show_default="on")]
-MaxColumns = Annotated[int, _output("Omit lines over NUM bytes, with line end; 0: no limit", alias="-M", metavar="NUM")]
+MaxColumns = Annotated[
+    int,
+    _output("Omit lines over NUM bytes, with line end; 0: no limit", alias="-M", metavar="NUM", validator=check_limit),
+]
 When = Literal["auto", "always", "never"]
 Color = Annotated[When, _output("Color: auto, always or never", metavar="WHEN", show_choices=False)]
 Cwd = Annotated[str, Parameter(group=RIPWRAP, metavar="DIR", help="Directory to start from")]

@@ -256,8 +256,6 @@ def grep(
     pattern
         Regular expression to search for
     """
-    if max_columns < 0:
-        raise ValueError(f"--max-columns must be a whole number, 0 or more, got {max_columns}")
     if line_number:
         options["no_line_number"] = False
     chosen = {name: value for name, value in options.items() if name in FileOptions.__annotations__}

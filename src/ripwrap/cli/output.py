@@ -286,7 +286,7 @@ def _number(message: Match | Context, text: bytes) -> Iterator[tuple[int | None,
 
 
 def _highlighted(message: Match | Context) -> bytes:
-    """Return the bytes of a message with rg's colors around what matches, line by line."""
+    """Return the bytes of a message with rg's colors around each match, line by line."""
     if not isinstance(message, Match) or any(hit.replacement is not None for hit in message.submatches):
         return raw_bytes(message.replaced() if isinstance(message, Match) else message.lines)
     raw, done, pieces = message.raw_lines, 0, list[bytes]()
@@ -422,6 +422,17 @@ class DownloadBar(_Bar):
         if not self._tasks and not self._bar.console.is_terminal:
             print(f"downloading rg ({total or 'unknown'} bytes)", file=sys.stderr)
         self._show("downloading rg", done, total)
+
+
+class RootsBar(_Bar):
+    """Progress bar of a search in many roots on a terminal; elsewhere nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(MofNCompleteColumn(), TextColumn("roots"), TimeRemainingColumn(), transient=True)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show how many roots have ended."""
+        self._show("searching", done, total)
 
 
 class IndexBar(_Bar):

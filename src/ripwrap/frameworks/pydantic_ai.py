@@ -137,7 +137,7 @@ class ReadOnlyFiles(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
         """Return the first root.
 
         Raises:
-            WorkspaceUnavailableError: It does not exist any more.
+            WorkspaceUnavailableError: The root no longer exists.
         """
         root = self.workspace.roots[0]
         try:

@@ -595,8 +595,8 @@ def check_weight(weight: float | None) -> None:
     """Check the weight of embeddings.
 
     Raises:
-        ValueError: It is out of range.
-        TypeError: It is not an int or float.
+        ValueError: The weight is not from 0 to 1.
+        TypeError: The weight is not an int or float.
     """
     if weight is None:
         return

@@ -44,7 +44,7 @@ _IGNORE_FILES = (".gitignore", ".ignore", ".rgignore")
 _LOCAL_FILE_SYSTEM = re.compile(
     "bcachefs|btrfs|exfat|ext[234]|f2fs|jfs|nilfs2|ntfs3|overlay|ramfs|reiserfs|tmpfs|vfat|xfs|zfs"
 )
-"""File systems that no other machine writes to: inotify(7) has no events for what other machines write."""
+"""File systems that no other machine writes to; inotify(7) has no events for changes by other machines."""
 
 _EVENT = struct.Struct("iIII")
 _READ_BYTES = 1 << 16
@@ -175,7 +175,7 @@ class _Watched:
             self.new.add(path)
 
     def subfolders(self, path: str) -> list[str]:
-        """Return those subfolders of a directory that are to be watched.
+        """Return the subdirectories of a directory that are to be watched.
 
         Raises:
             OSError: The directory cannot be read.
@@ -367,7 +367,7 @@ def _identity(root: str) -> tuple[int, int]:
     """Return the device and inode of a directory.
 
     Raises:
-        OSError: It is gone.
+        OSError: The directory is gone.
     """
     state = os.stat(root)
     return state.st_dev, state.st_ino
@@ -404,7 +404,7 @@ def _check_local(root: str) -> None:
 
 
 def is_local(root: str, mounts: str) -> bool:
-    """Return whether all file systems in a directory are local: pure.
+    """Return whether all file systems in a directory are local; no I/O.
 
     Args:
         root: Directory, as a real path.

@@ -270,7 +270,7 @@ def prune(store: Store) -> PruneResult:
 
 
 def prune_views(store: Store) -> tuple[str, ...]:
-    """Remove the views whose branch or directory is gone, and the content that no view has; keep all vectors.
+    """Remove the views whose branch or directory is gone, and the content that no view has; keep all embeddings.
 
     Returns:
         The names of the views. Nothing is written if there is nothing to remove, or if the index is read-only.
@@ -323,7 +323,7 @@ def _prune(database: "Connection", store: Store, *, vectors: bool) -> PruneResul
 
 
 def _prune_vectors(database: "Connection") -> int:
-    """Remove the vectors of texts that no view has, and those of a wrong size; return their number."""
+    """Remove the embeddings of texts that no view has, and embeddings of a wrong size; return their number."""
     removed = database.execute("DELETE FROM vec WHERE digest NOT IN (SELECT digest FROM chunk)").rowcount
     removed += database.execute(f"DELETE {_WRONG_SIZE}").rowcount
     if removed:

@@ -1,4 +1,4 @@
-"""Search in an index: join the chunks found by words with those found by embedding, and rank them as `rank()` does."""
+"""Search in an index: join the chunks found by words and by embeddings, and rank them as `rank()` does."""
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

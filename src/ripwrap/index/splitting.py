@@ -1,7 +1,7 @@
-"""Read a file and split it into what the index stores: chunks, names that they define, and words.
+"""Read a file, and split it into the data that the index stores: chunks, the names that they define, and words.
 
-It takes most of the time of a build, and needs neither the database nor tantivy. So it can run in other processes; see
-`workers.py`.
+This takes most of the time of a build, and needs neither the database nor tantivy. So it can run in other processes;
+see `workers.py`.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ class Chunker:
     """Function that splits files into chunks, with its version.
 
     Attributes:
-        version: Name and version; an index that was made with another one is rebuilt.
+        version: Name and version; an index that was made with another version is rebuilt.
         chunks_of: Function that returns the chunks of a file, given its path and text. They cover all of the text, in
             the order of their start. They may overlap.
         close: Function that frees resources; `chunks_of` may be called again afterwards.
@@ -42,7 +42,7 @@ class Chunker:
 
 
 class Position(NamedTuple):
-    """Position of a chunk; see `Span` and `Chunk`, and `blank`, which is true for a chunk that needs no vector."""
+    """Position of a chunk; see `Span` and `Chunk`. `blank` is true for a chunk that needs no embedding."""
 
     start: int
     at: int | None
@@ -58,10 +58,10 @@ class SplitText(NamedTuple):
 
     Attributes:
         positions: Positions.
-        digests: Digests of the texts, by which their vectors are found.
-        names: Names that they define.
-        words: Their words in lower case, separated by blanks.
-        lengths: Number of their words.
+        digests: Digests of the texts, by which their embeddings are found.
+        names: Names that the chunks define.
+        words: Words of each chunk in lower case, separated by blanks.
+        lengths: Number of words of each chunk.
     """
 
     positions: list[Position]
@@ -105,7 +105,7 @@ def split_file(root: str, request: Request, *, follow: bool, chunker: Chunker) -
     """Read a file, and split it unless its content is known.
 
     Args:
-        root: Folder of the path.
+        root: Directory of the path.
         request: The file.
         follow: Follow links.
         chunker: Splits the text.
@@ -162,7 +162,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _text_digest(text: str) -> bytes:
-    """Return the digest of a text, which is the key of its vector."""
+    """Return the digest of a text, which is the key of its embedding."""
     return hashlib.blake2b(_encoded(text), digest_size=_DIGEST_BYTES).digest()
 
 

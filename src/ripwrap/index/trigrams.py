@@ -228,7 +228,7 @@ class Trigrams:
 
         Raises:
             RebuildError: The directory is missing or damaged, or lacks documents.
-            RipwrapError: It cannot be read.
+            RipwrapError: The directory cannot be read.
         """
         while True:
             check()
@@ -242,7 +242,7 @@ class Trigrams:
             with read_transaction(database):
                 if _state_of(database) == before:
                     if before is not None and searcher is not None and searcher.num_docs < before.documents:
-                        raise RebuildError("it lacks documents")
+                        raise RebuildError("documents are missing")
                     yield searcher
                     return
 

@@ -1,8 +1,8 @@
 """Processes that read and split the files of a large refresh, because Python splits in one thread at a time.
 
-They get paths, and send back what the index stores of each file. This process writes it, in the order of the paths, so
-the index is the same as without them. They never touch the index, so it does not matter when they are killed. Files
-that a process does not answer for, because it was lost or could not be started, are split in this process.
+The processes get paths, and send back the data that the index stores of each file. This process writes the data, in the
+order of the paths, so the index is the same as without other processes. Only this process opens the index, so the
+others may be killed at any time. If a process was lost or could not be started, its files are split in this process.
 """
 
 import json
@@ -29,10 +29,10 @@ from ripwrap._subprocess.worker import StartError, WorkerProcess, serve_requests
 from ripwrap.index.splitting import TOKENIZER, Chunker, Position, Request, SplitFile, SplitText, split_file
 
 MAX_PROCESSES = 4
-"""Maximum number of processes by default; more would wait for the one that writes."""
+"""Maximum number of processes by default; more would wait for the process that writes."""
 
 MIN_BYTES = 4_000_000
-"""Size of the files of a refresh from which processes are started, in bytes: about half a second of work."""
+"""Size in bytes of the files of a refresh above which processes are started: about half a second of work."""
 
 _BATCH_BYTES = 400_000
 _BATCH_FILES = 200
@@ -54,12 +54,12 @@ class SizedRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Splitter:
-    """Reads and splits the files of a refresh.
+    """Reader and splitter of the files of a refresh.
 
     Attributes:
         chunker: Splits the texts.
         processes: Maximum number of processes; 0 is none, `None` the number of CPUs, up to `MAX_PROCESSES`.
-        least: Size of the files from which processes are started, in bytes.
+        least: Size in bytes of the files of a refresh above which processes are started.
     """
 
     chunker: Chunker
@@ -67,10 +67,10 @@ class Splitter:
     least: int = MIN_BYTES
 
     def split(self, root: str, requests: Iterable[SizedRequest], total: int, *, follow: bool) -> Generator[SplitFile]:
-        """Yield what `split_file()` returns for each file, in order; close the generator in any case.
+        """Yield the results of `split_file()` for all files, in order; close the generator in any case.
 
         Args:
-            root: Folder of the paths.
+            root: Directory of the paths.
             requests: The files; they are taken from the iterator before they are needed.
             total: Size of all files, in bytes.
             follow: Follow links.
@@ -79,7 +79,7 @@ class Splitter:
         def split(request: Request) -> SplitFile:
             return split_file(root, request, follow=follow, chunker=self.chunker)
 
-        count = _usable_cpus() if self.processes is None else self.processes
+        count = usable_cpus() if self.processes is None else self.processes
         if total < self.least or count < (2 if self.processes is None else 1) or not _can_start():
             yield from (split(request) for request, _ in requests)
             return
@@ -87,7 +87,7 @@ class Splitter:
             yield from pool.split(root, requests, split, follow=follow)
 
 
-def _usable_cpus() -> int:
+def usable_cpus() -> int:
     """Return the number of CPUs that this process may use, up to `MAX_PROCESSES`."""
     # On systems without affinity, such as macOS, all CPUs are usable.
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -95,7 +95,7 @@ def _usable_cpus() -> int:
 
 
 def _can_start() -> bool:
-    """Return whether `sys.executable` is a Python; in a frozen program it is the program itself."""
+    """Return True if `sys.executable` is a Python; in a frozen program it is the program itself."""
     return bool(sys.executable) and not getattr(sys, "frozen", False)
 
 
@@ -103,7 +103,7 @@ class _Pool:
     """Processes that split batches of files, each driven by a thread."""
 
     def __init__(self, count: int, chunker: Chunker) -> None:
-        """Set up; nothing is started.
+        """Set the number of processes; they are started when they are needed.
 
         Args:
             count: Number of processes.
@@ -130,7 +130,7 @@ class _Pool:
     def split(
         self, root: str, requests: Iterable[SizedRequest], split: Callable[[Request], SplitFile], *, follow: bool
     ) -> Iterator[SplitFile]:
-        """Yield what `split` returns for each file, in order."""
+        """Yield the results of `split` for all files, in order."""
         context = copy_context()
         context.run(CANCELLED.set, self._ended)
         batches = _batches(requests)
@@ -147,7 +147,7 @@ class _Pool:
             yield from _answers(batch, future.result(), split)
 
     def _ask(self, message: list[bytes]) -> list[bytes] | None:
-        """Send a batch to a free process and return its answer; `None` if there is none."""
+        """Send a batch to a free process and return its answer, or `None` if the process was lost."""
         if self._failed or self._ended.is_set():
             return None
         worker = self._free.get()
@@ -191,7 +191,7 @@ def _batches(requests: Iterable[SizedRequest]) -> Iterator[list[Request]]:
 
 
 def _version(chunker: str) -> list[str]:
-    """Return what must be the same in both processes; the package may have been upgraded since this one started."""
+    """Return the versions that must be the same in both processes; the package may have been upgraded meanwhile."""
     return [str(_INSTALLED), TOKENIZER, chunker]
 
 

@@ -151,7 +151,7 @@ def file_path(uri: str) -> tuple[str, str]:
     """Return the absolute path of a file:// address, and its query.
 
     Raises:
-        ValueError: It is not a file:// address of this machine.
+        ValueError: The address is not a file:// address of this machine.
     """
     parts = urlsplit(uri)
     path = url2pathname(parts.path) if IS_WINDOWS else os.fsdecode(unquote_to_bytes(parts.path))

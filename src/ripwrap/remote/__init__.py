@@ -10,7 +10,9 @@ async for match in ripwrap.search("TODO", on=host):
 ```
 """
 
-from ripwrap.remote.host import Host, RemoteRg
+from ripwrap._ripgrep.host import RgHost
+from ripwrap.remote.finding import RemoteRg
+from ripwrap.remote.host import Host
 from ripwrap.remote.transports import Container, SshHost, docker, parse_host, ssh
 
-__all__ = ["Container", "Host", "RemoteRg", "SshHost", "docker", "parse_host", "ssh"]
+__all__ = ["Container", "Host", "RemoteRg", "RgHost", "SshHost", "docker", "parse_host", "ssh"]

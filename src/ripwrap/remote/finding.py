@@ -1,22 +1,27 @@
-"""Script that says what platform a host is, and which rgs it has; and the parser of its answer."""
+"""Script that prints the platform of a host and the rgs on it, the parser of its output, and the choice of an rg."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from ripwrap._ripgrep.host import INSTALL_THERE
 from ripwrap.binary.platforms import Platform
-from ripwrap.binary.probe import Source
+from ripwrap.binary.probe import OLDEST, RgBinary, Source, format_version, parse_version
+from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText
 from ripwrap.remote.watchdog import ENDED, SAY_STARTED
 
 SLOT = "remote-$(uname -s)-$(uname -m)"
-"""Folder of an installed rg in the cache; a home directory may be shared by machines of different platforms."""
+"""Directory of an installed rg in the cache. It has the platform in its name, because machines of different platforms
+may share a home directory.
+"""
 
 CACHE = f"""
 cache=
 [ -n "$XDG_CACHE_HOME$HOME" ] && cache=${{XDG_CACHE_HOME:-$HOME/.cache}}/ripwrap/{SLOT}
 case $cache in /*) ;; *) cache= ;; esac
 """
-"""Lines that set `cache` to that folder, or to nothing for a user without a home directory."""
+"""Lines that set `cache` to that directory, or to nothing for a user without a home directory."""
 
 # `command -v` may print a relative path, for a relative entry of PATH, which is never used.
 FIND = f"""
@@ -49,6 +54,28 @@ exit {ENDED}
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteRg(RgBinary):
+    """An rg on a host.
+
+    Attributes:
+        about: Output of `rg --version` there.
+    """
+
+    about: str = ""
+
+    @property
+    def version(self) -> tuple[int, int, int]:
+        """Version, e.g. `(15, 2, 0)`."""
+        return parse_version(self.about) or (0, 0, 0)
+
+    @property
+    def features(self) -> frozenset[str]:
+        """Features that rg was compiled with, e.g. `{"pcre2"}`; rg 13 does not say."""
+        named = re.search(r"^features:(\S*)", self.about, re.MULTILINE)
+        return frozenset(one[1:] for one in named[1].split(",") if one.startswith("+")) if named else frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class RemoteCandidate:
     """An rg on a host, which may be too old, or another program.
 
@@ -65,7 +92,7 @@ class RemoteCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a host says about itself.
+    """Platform of a host, and the rgs on it.
 
     Attributes:
         platform: Its platform.
@@ -80,7 +107,7 @@ def parse_answer(fields: Sequence[str]) -> Answer:
     """Return the answer in the texts that the script prints.
 
     Raises:
-        ValueError: They are not of this script.
+        ValueError: The texts are not from this script.
     """
     system, machine, libc, bits, *rest = fields
     platform = Platform(system, machine, libc if system == "Linux" else "", 32 if bits == "32" else 64)
@@ -91,3 +118,38 @@ def _candidates(fields: Sequence[str]) -> Iterator[RemoteCandidate]:
     rest = iter(fields)
     for source, path, about in zip(rest, rest, rest, strict=True):
         yield RemoteCandidate(cast("Source", source), path, about)
+
+
+def choose(answer: Answer, named: str | None, host: str) -> RemoteRg:
+    """Return the first usable rg of a host.
+
+    Args:
+        answer: What the host says.
+        named: Path or name that the caller gave; `None` if there is none.
+        host: Name of the host, for errors.
+
+    Raises:
+        BinaryNotFoundError: There is none.
+        BinaryError: The given one cannot be used.
+    """
+    reasons: list[str] = []
+    for candidate in answer.candidates:
+        version = parse_version(candidate.about)
+        if version is not None and version >= OLDEST:
+            return RemoteRg(candidate.path, candidate.source, candidate.about)
+        wrong = "not ripgrep"
+        if version is not None:
+            wrong = f"rg {format_version(version)} is too old: 13 or later is needed"
+        reasons.append(f"  {candidate.path}: {wrong}")
+    if named is not None:
+        seen = "\n".join(reasons) or f"  {named}: no such program"
+        raise BinaryError(f"the given rg cannot be used on {host}:\n{seen}\nPass another one, or leave it out.")
+    seen = "\n".join(reasons) or "  no rg in its PATH, and none that ripwrap has installed"
+    raise BinaryNotFoundError(
+        HintedText(
+            f"rg (ripgrep) was not found on {host}:\n{seen}\nInstall it with ",
+            INSTALL_THERE,
+            ", or with the package manager there, or name one: ",
+            Hint("rg"),
+        )
+    )

@@ -1,78 +1,33 @@
 """Base of the hosts: find rg there, run it, install it, and tell its end from that of the connection."""
 
-import errno
 import functools
 import os
-import re
 import subprocess
-import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, TypeVar
 
-from ripwrap._concurrency import CANCELLED, Lock, hold_lock, in_thread
-from ripwrap._ripgrep.host import INSTALL_THERE, STARTED
-from ripwrap.binary.probe import OLDEST, RgBinary, format_version, parse_version, run_program
+from ripwrap._concurrency import in_thread
+from ripwrap._ripgrep.host import STARTED
+from ripwrap.binary.probe import RgBinary, run_program
 from ripwrap.binary.resolver import INSTALL_SECONDS, Progress, Rg
-from ripwrap.errors import BinaryError, BinaryNotFoundError, Hint, HintedText, RemoteError
+from ripwrap.errors import RemoteError
 from ripwrap.options import check_timeout
 from ripwrap.remote import watchdog
-from ripwrap.remote.finding import FIND, Answer, parse_answer
-from ripwrap.remote.installing import INSTALL, INSTALL_ERRORS, Source, source_of
-from ripwrap.remote.watchdog import CWD_DENIED, CWD_MISSING, CWD_NO_DIRECTORY, NAME, SHELL, WATCHDOG
+from ripwrap.remote.failures import NOT_STARTED, check_directory, check_name, failure
+from ripwrap.remote.finding import FIND, Answer, RemoteRg, choose, parse_answer
+from ripwrap.remote.installing import INSTALL, Source, parse_installed, source_of
+from ripwrap.remote.watchdog import NAME, SHELL, WATCHDOG
 
 FIND_SECONDS = 30.0
-"""Seconds for the question which rg a host has."""
-
-MAX_SHOWN = 2000
-"""Characters of stderr in the message of an error."""
+"""Maximum number of seconds to find out which rg a host has."""
 
 T = TypeVar("T")
 
-_CWD = Hint("cwd", kind="correct")
-_CWD_ERRORS: Mapping[int, tuple[type[OSError], int, str]] = {
-    CWD_MISSING: (FileNotFoundError, errno.ENOENT, "does not exist"),
-    CWD_NO_DIRECTORY: (NotADirectoryError, errno.ENOTDIR, "is not a directory"),
-    CWD_DENIED: (PermissionError, errno.EACCES, "cannot be entered; change its permissions"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteRg(RgBinary):
-    """An rg on a host.
-
-    Attributes:
-        about: Output of `rg --version` there.
-    """
-
-    about: str = ""
-
-    @property
-    def version(self) -> tuple[int, int, int]:
-        """Version, e.g. `(15, 2, 0)`."""
-        return parse_version(self.about) or (0, 0, 0)
-
-    @property
-    def features(self) -> frozenset[str]:
-        """Features that rg was compiled with, e.g. `{"pcre2"}`; rg 13 does not say."""
-        named = re.search(r"^features:(\S*)", self.about, re.MULTILINE)
-        return frozenset(one[1:] for one in named[1].split(",") if one.startswith("+")) if named else frozenset()
-
-
-def parse_installed(fields: Sequence[str]) -> RemoteRg:
-    """Return the rg in the texts that the script of an installation prints.
-
-    Raises:
-        ValueError: There are more or fewer than three.
-    """
-    step, path, about = fields
-    return RemoteRg(path, "download" if step == "download" else "cache", about)
-
 
 _remembered: dict[tuple["Host", str | None], RemoteRg] = {}
-_locks: dict["Host", Lock] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +37,8 @@ class Host(ABC):
     Hosts are immutable: they can be compared, pickled, and used by many searches at the same time.
 
     Attributes:
-        cwd: Directory on the host that `cwd` and `paths` of a search are relative to. A relative one is relative to the
-            directory of a login, or to the working directory of a container.
+        cwd: Directory on the host that `cwd` and `paths` of a search are relative to. If it is relative itself, it
+            starts from the directory of the login, or from the working directory of the container.
     """
 
     cwd: str = "."
@@ -107,13 +62,13 @@ class Host(ABC):
 
     @abstractmethod
     def advice(self, code: int, stderr: str) -> str:
-        """Return what to do about a local program that failed; empty if its own message says it."""
+        """Return advice about a local program that failed; empty if its own message has enough."""
 
     def path(self, cwd: str) -> str:
         """Return the directory on the host that a caller means by `cwd`: relative to `self.cwd`.
 
         Raises:
-            ValueError: It begins with `~`, which nothing would expand.
+            ValueError: `cwd` begins with `~`, which nothing would expand.
         """
         given = check_directory(cwd)
         if os.curdir in (given, self.cwd):
@@ -129,40 +84,27 @@ class Host(ABC):
     def returncode(self, code: int) -> int | None:
         """Return the exit code of rg from that of the local command line, or `None` if rg did not end by itself."""
         found = watchdog.returncode(code)
-        return None if found in (126, 127) else found  # the shell could not run or find it
+        return None if found in NOT_STARTED else found
 
     def forget(self) -> None:
         """Forget which rg the host has; the next search asks again. Call it if you have replaced rg there."""
         key = replace(self, cwd=os.curdir)
-        for one in [one for one in _remembered if one[0] == key]:
-            _remembered.pop(one, None)
+        for one in list(_remembered):
+            if one[0] == key:
+                _remembered.pop(one, None)
 
     def failure(self, argv: tuple[str, ...], cwd: str, code: int, stderr: bytes) -> Exception:
         """Return the error for a local command line that ended without an exit code of rg."""
-        if code in _CWD_ERRORS:
-            kind, number, wrong = _CWD_ERRORS[code]
-            return kind(number, HintedText(_CWD, f" {wrong} on {self.name}"), cwd)
-        said = stderr.decode("utf-8", "replace")
-        if watchdog.returncode(code) in (126, 127):
+        if watchdog.returncode(code) in NOT_STARTED:
             self.forget()
-            gone = f"rg cannot be run on {self.name} any more: {_end_of(said)}. The next search looks for another one"
-            return BinaryNotFoundError(gone)
-        ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        text = f"{self.name}: {os.path.basename(argv[0])} {ended}, without an answer of rg"
-        shown = _end_of(said)
-        return RemoteError(
-            f"{text}: {shown}" if shown else text,
-            argv=argv,
-            returncode=code,
-            stderr=said,
-            hint=self.advice(code, said),
-        )
+        said = stderr.decode("utf-8", "replace")
+        return failure(self.name, argv, cwd, code, said, self.advice(code, said))
 
     def find(self, rg: Rg = None, *, timeout: float | None = None) -> RgBinary:
         """Return the rg to run on the host; ask the host once and remember the answer. Blocks.
 
-        Without a name, it is the rg that `install()` has put there, or else the one in PATH. PATH is that of commands
-        of ssh, which is often shorter than the one in a terminal.
+        Without a name, it is the rg that `install()` has put there, or else the one in PATH. This PATH is the one of
+        ssh commands, which is often shorter than that of a terminal.
 
         Args:
             rg: A path on the host, or a bare name to find in its PATH; `None` finds one.
@@ -172,22 +114,19 @@ class Host(ABC):
             BinaryNotFoundError: There is no rg on the host.
             BinaryError: The given rg cannot be used.
             RemoteError: The host cannot be reached.
-            TimeoutError: It took more than `timeout` seconds.
+            TimeoutError: The call took more than `timeout` seconds.
         """
         if isinstance(rg, RemoteRg):
             return rg
         if isinstance(rg, RgBinary):
             raise TypeError(f"rg must be a path or a name on {self.name}, got an RgBinary of this machine")
-        named = None if rg is None else _check_name(os.fspath(rg))
-        host = replace(self, cwd=os.curdir)
-        give_up = time.monotonic() + (FIND_SECONDS if timeout is None else timeout)
-        check = functools.partial(self._check_time, give_up, timeout)
-        with hold_lock(_locks.setdefault(host, threading.Lock()), check):
-            found = _remembered.get((host, named))
-            if found is None:
-                seconds = min(FIND_SECONDS, max(0, give_up - time.monotonic()))
-                found = self._ask(named, seconds, timeout)
-                _remembered[host, named] = found
+        named = None if rg is None else check_name(os.fspath(rg))
+        key = (replace(self, cwd=os.curdir), named)
+        found = _remembered.get(key)
+        if found is None:
+            over = None if timeout is None or timeout > FIND_SECONDS else timeout
+            found = choose(self._ask(named, over), named, self.name)
+            _remembered[key] = found
         return found
 
     async def install(
@@ -221,7 +160,7 @@ class Host(ABC):
             BinaryError: rg does not run on the host, or `source` cannot be read.
             UnsupportedPlatformError: This version has no release for the host.
             DownloadFailedError: See `ripwrap.binary.install()`.
-            TimeoutError: It took more than `timeout` seconds.
+            TimeoutError: The call took more than `timeout` seconds.
         """
         call = functools.partial(
             self.install_blocking,
@@ -249,7 +188,7 @@ class Host(ABC):
         """Do what `install()` does, blocking."""
         check_timeout(timeout)
         give_up = time.monotonic() + timeout
-        there = self._questions(None, min(FIND_SECONDS, timeout), timeout).platform
+        there = self._ask(None, timeout if timeout <= FIND_SECONDS else None).platform
         release = functools.partial(
             source_of, there, version, mirrors=mirrors, sha256=sha256, allow_unpinned=allow_unpinned, progress=progress
         )
@@ -262,36 +201,10 @@ class Host(ABC):
         _remembered[replace(self, cwd=os.curdir), None] = found
         return found
 
-    def _ask(self, named: str | None, seconds: float, timeout: float | None) -> RemoteRg:
-        """Return the first usable rg of the host."""
-        answer = self._questions(named, seconds, timeout)
-        reasons: list[str] = []
-        for candidate in answer.candidates:
-            version = parse_version(candidate.about)
-            if version is not None and version >= OLDEST:
-                return RemoteRg(candidate.path, candidate.source, candidate.about)
-            wrong = "not ripgrep"
-            if version is not None:
-                wrong = f"rg {format_version(version)} is too old: 13 or later is needed"
-            reasons.append(f"  {candidate.path}: {wrong}")
-        if named is not None:
-            seen = "\n".join(reasons) or f"  {named}: no such program"
-            raise BinaryError(
-                f"the given rg cannot be used on {self.name}:\n{seen}\nPass another one, or leave it out."
-            )
-        seen = "\n".join(reasons) or "  no rg in its PATH, and none that ripwrap has installed"
-        raise BinaryNotFoundError(
-            HintedText(
-                f"rg (ripgrep) was not found on {self.name}:\n{seen}\nInstall it with ",
-                INSTALL_THERE,
-                ", or with the package manager there, or name one: ",
-                Hint("rg"),
-            )
-        )
-
-    def _questions(self, named: str | None, seconds: float, timeout: float | None) -> Answer:
+    def _ask(self, named: str | None, timeout: float | None) -> Answer:
+        """Return what the host says about itself, within `timeout` or `FIND_SECONDS` seconds."""
         argv = self.script_line(FIND, () if named is None else (named,))
-        fields = self._run(argv, seconds, timeout)
+        fields = self._run(argv, FIND_SECONDS if timeout is None else timeout, timeout)
         return self._parse(lambda: parse_answer(fields), argv)
 
     def _parse(self, parse: Callable[[], T], argv: tuple[str, ...]) -> T:
@@ -315,56 +228,17 @@ class Host(ABC):
             code, stdout, stderr = run_program(argv, seconds, stdin=subprocess.DEVNULL if stdin is None else stdin)
         except TimeoutError as error:
             if timeout is not None:
-                raise self._over(timeout) from None
+                text = f"{self.name} did not answer within timeout={timeout:g} seconds; allow more time"
+                raise TimeoutError(text) from None
             raise RemoteError(f"{self.name} did not answer: {error}", argv=argv) from None
         except OSError as error:
             text = f"could not start {argv[0]}: {error.strerror}; install it, or name another program"
             raise RemoteError(text, argv=argv) from error
         _, mark, answer = stdout.partition(STARTED)
         stderr = stderr.partition(STARTED)[2] if STARTED in stderr else stderr
-        if code in INSTALL_ERRORS:
-            raise _install_error(code, self.name, argv, stderr.decode("utf-8", "replace"))
         if not mark or watchdog.returncode(code) != 0:
             raise self.failure(argv, self.cwd, code, stderr)
         return [os.fsdecode(text) for text in answer.split(b"\0")[:-1]]
-
-    def _check_time(self, give_up: float, timeout: float | None) -> None:
-        if CANCELLED.get().is_set():
-            raise TimeoutError("the call was cancelled")
-        if time.monotonic() >= give_up:
-            raise self._over(FIND_SECONDS if timeout is None else timeout)
-
-    def _over(self, timeout: float) -> TimeoutError:
-        return TimeoutError(f"{self.name} did not answer within timeout={timeout:g} seconds; allow more time")
-
-
-def _install_error(code: int, name: str, argv: tuple[str, ...], stderr: str) -> BinaryError | RemoteError:
-    text = f"{INSTALL_ERRORS[code]} on {name}: {_end_of(stderr)}".removesuffix(": ")
-    return RemoteError(text, argv=argv, returncode=code, stderr=stderr)
-
-
-def _end_of(stderr: str) -> str:
-    text = stderr.strip()
-    return text if len(text) <= MAX_SHOWN else f"…{text[-MAX_SHOWN:]}"
-
-
-def check_directory(path: str) -> str:
-    """Return the directory, or raise as `Host.path()` does; an empty one is the current one."""
-    if "\0" in path:
-        raise ValueError("a NUL character cannot be part of a path; remove it")
-    if path.partition("/")[0].startswith("~"):
-        raise ValueError(
-            HintedText(
-                _CWD, f" {path!r} begins with ~, which is not expanded; leave out '~/', or write './~' for that name"
-            )
-        )
-    return path or os.curdir
-
-
-def _check_name(rg: str) -> str:
-    if not rg or rg.startswith("-") or "\0" in rg:
-        raise ValueError(HintedText(Hint("rg", kind="correct"), f" must be a path or a name on the host, got {rg!r}"))
-    return rg
 
 
 def shell_line(script: str, arguments: Sequence[str]) -> tuple[str, ...]:

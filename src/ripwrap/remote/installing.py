@@ -9,7 +9,7 @@ from typing import IO, Self
 from ripwrap.binary.platforms import Platform
 from ripwrap.binary.resolver import Progress, fetch_for
 from ripwrap.errors import BinaryError
-from ripwrap.remote.finding import CACHE
+from ripwrap.remote.finding import CACHE, RemoteRg
 from ripwrap.remote.watchdog import ENDED, SAY_STARTED
 
 NO_HOME, NOT_STORED, CUT_OFF, WRONG_HASH, DOES_NOT_RUN, NOT_RG = 50, 51, 52, 53, 54, 55
@@ -21,7 +21,7 @@ INSTALL_ERRORS = {
     DOES_NOT_RUN: "rg was not installed, because it does not run",
     NOT_RG: "the program was not installed, because it is not ripgrep: --version gave another text",
 }
-"""Exit codes of the script, and what they mean."""
+"""Exit codes of the script, with their meanings."""
 
 # Stdin is the program. The file gets its name by a rename, after its size and hash were compared and it has run.
 INSTALL = f"""
@@ -75,7 +75,7 @@ class Source:
         """Return the source with the size and hash of a file.
 
         Raises:
-            BinaryError: It cannot be read.
+            BinaryError: The file cannot be read.
         """
         try:
             with open(path, "rb") as file:
@@ -110,3 +110,13 @@ def source_of(
         progress=progress,
     )
     return Source.read(path)
+
+
+def parse_installed(fields: Sequence[str]) -> RemoteRg:
+    """Return the rg in the texts that the script of an installation prints.
+
+    Raises:
+        ValueError: There are more or fewer than three.
+    """
+    step, path, about = fields
+    return RemoteRg(path, "download" if step == "download" else "cache", about)

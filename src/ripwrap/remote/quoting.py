@@ -1,4 +1,4 @@
-r"""Quote arguments for the shell of another machine: pure. No other module writes text that a shell reads.
+r"""Quote arguments for the shell of another machine; no I/O. No other module writes text that a shell reads.
 
 ssh joins its arguments with spaces, and the login shell of the other machine parses the result (ssh(1), RFC 4254
 section 6.5). `quote()` follows `shlex.quote()`, but for bytes, and it also quotes what other shells than sh expand:
@@ -22,7 +22,7 @@ def quote(argument: bytes) -> bytes:
     """Return an argument as one word of a POSIX shell.
 
     Raises:
-        ValueError: It has a NUL, which no argument can have.
+        ValueError: The argument has a NUL, which no argument can have.
     """
     if b"\0" in argument:
         raise ValueError("a NUL character cannot be part of an argument; remove it")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ripwrap._windows import IS_WINDOWS
 from ripwrap.errors import Hint, HintedText, RemoteError
 from ripwrap.options import StrPath
-from ripwrap.remote.host import Host, check_directory, shell_line
+from ripwrap.remote.failures import check_directory
+from ripwrap.remote.host import Host, shell_line
 from ripwrap.remote.quoting import join, quote
 
 SSH_OPTIONS: Mapping[str, str | int] = {
@@ -39,7 +40,7 @@ _SSH_ADVICE = (
     ("Host key verification failed", "Connect once with ssh by hand and check the key of the host."),
     ("Could not resolve hostname", "Correct the name of the host."),
 )
-"""Texts of ssh, and what to do."""
+"""Error messages of ssh, each with advice."""
 
 _NO_SHELL = "The shell of the login must be like sh, e.g. bash, zsh or fish, on a POSIX system."
 
@@ -82,7 +83,7 @@ class SshHost(Host):
         return len(quote(os.fsencode(argument))) + 1
 
     def advice(self, code: int, stderr: str) -> str:
-        """Return what to do about an ssh that failed."""
+        """Return advice about an ssh that failed."""
         if code != 255:
             return "" if code < 0 else _NO_SHELL
         return next((advice for text, advice in _SSH_ADVICE if text in stderr), "")
@@ -117,7 +118,7 @@ class Container(Host):
         return len(os.fsencode(argument)) + 1
 
     def advice(self, code: int, stderr: str) -> str:  # noqa: ARG002 - for ssh
-        """Return what to do about a docker that failed."""
+        """Return advice about a docker that failed."""
         return "The container needs a POSIX shell, sh, in its PATH." if code in (126, 127) else ""
 
 
@@ -129,10 +130,10 @@ def ssh(
     config: StrPath | None = None,
     program: StrPath = "ssh",
 ) -> SshHost:
-    """Return a machine that is reached by ssh, for the argument `on=` of the operations; connect to nothing yet.
+    """Return a machine that is reached by ssh, for the argument `on=` of the operations; this does not connect yet.
 
-    Each search runs the system's ssh, with the user's keys and configuration, and asks no question: without a key that
-    works, it fails. rg ends within about a second after this process, its connection or the search has ended.
+    Each search runs the system's ssh, with the user's keys and configuration. It asks for no password, so it fails if
+    no key works. rg ends within about a second after this process, its connection or the search has ended.
 
     Args:
         host: Host name, alias of the configuration of ssh, or `user@host`.
@@ -146,7 +147,7 @@ def ssh(
 
     Raises:
         ValueError: `host` begins with a dash, or has a character that a shell expands; or `cwd` begins with `~`; or a
-            name in `options` is not one.
+            name in `options` cannot be an option of ssh.
         RemoteError: This machine runs Windows.
     """
     check_system()
@@ -167,7 +168,7 @@ def ssh(
 
 
 def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = "docker") -> Container:
-    """Return a running container, for the argument `on=` of the operations; run nothing yet.
+    """Return a running container, for the argument `on=` of the operations; this does not run docker yet.
 
     Each search runs `docker exec`. The container needs a POSIX shell, `sh`, and an rg, which `install()` can put there.
 
@@ -179,7 +180,7 @@ def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = 
         program: The program to run, a path or a name in PATH, such as `podman`.
 
     Raises:
-        ValueError: `name` is not one of a container, `user` is malformed, or `cwd` begins with `~`.
+        ValueError: `name` cannot be the name of a container, `user` is malformed, or `cwd` begins with `~`.
         RemoteError: This machine runs Windows.
     """
     check_system()
@@ -193,7 +194,7 @@ def docker(name: str, *, cwd: StrPath = ".", user: str = "", program: StrPath = 
 def parse_host(text: str) -> Host:
     """Return the host in a text such as `ssh:build-7:/srv/src`, `docker:web:/app` or `podman:web`.
 
-    An IPv6 address stands in brackets: `ssh:[::1]:/srv`. The port and the user's key belong into the configuration of
+    An IPv6 address is written in brackets: `ssh:[::1]:/srv`. Set the port and the user's key in the configuration of
     ssh.
 
     Raises:

@@ -21,11 +21,11 @@ ENDED = 160
 
 MAX_CODE = 30
 SIGNALLED = 72
-"""Number that is added to the code of a shell for an rg that was killed by a signal: 129 and more."""
+"""Number that is added to the exit code of a shell (129 and more) for an rg that was killed by a signal."""
 
 MAX_SIGNALLED = 180
 OTHERS = {101: 198, 126: 196, 127: 197}
-"""Exit codes for a panic of rg, and for those of a shell that cannot run or find rg."""
+"""Exit codes for a panic of rg, and for a shell that cannot run or find rg."""
 
 UNKNOWN = 199
 

@@ -284,14 +284,14 @@ def _clipped(line: Match | Context, max_line: int, redactor: Redactor | None) ->
 
 
 def _masked(line: str, hit: Span | None, number: int, max_line: int, redactor: Redactor) -> tuple[str, Span | None]:
-    """Return a line with secrets masked and the hit's new position; of a very long line, only what may be shown."""
+    """Return a line with secrets masked, and the new position of the match; a very long line is cut first."""
     start, end = _neighbourhood(line, hit or (0, 0), max_line)
     redacted = redactor(line[start:end], number)
     return redacted.text, hit and redacted.moved((hit[0] - start, min(hit[1], end) - start))
 
 
 def _neighbourhood(text: str, hit: Span, max_line: int) -> Span:
-    """Return the part of a line in which to look for secrets; of a very long line, only what may be shown."""
+    """Return the part of a line in which to look for secrets; of a very long line, only the part that may be shown."""
     margin = max_line + MAX_SECRET_CHARS
     if len(text) <= 4 * margin:
         return 0, len(text)
@@ -304,7 +304,7 @@ def _harmless(text: str) -> str:
 
 
 def _around(text: str, hit: Span | None, max_line: int) -> str:
-    """Return the part of a line around a hit, or the beginning of the line if there is none."""
+    """Return the part of a line around a match, or the beginning of the line if it has no match."""
     if len(text) <= max_line:
         return text.rstrip("\r")
     first, last = (max(hit[0], 0), min(hit[1], len(text))) if hit else (0, 0)

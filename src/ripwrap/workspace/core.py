@@ -151,7 +151,7 @@ class Workspace:
             rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
             index: Keep an index: True for one in the user's cache, `"project"` in each root, or a path in the directory
                 of that name. The first call of `index_codebase` makes it.
-            anchors: Show a short hash of each line behind its number, as in `42·k7q`, and offer the tool `resolve`,
+            anchors: Show a short hash of each line after its number, as in `42·k7q`, and offer the tool `resolve`,
                 which finds the line after the file has changed.
             embedder: The embedding model of the index, as for `ripwrap.index.Index`: `"wordllama"` on this machine,
                 `"provider:model"`, or an `Embedder`. Tools send texts and queries only to this provider. So `"auto"`,

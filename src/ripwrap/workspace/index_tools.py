@@ -344,5 +344,5 @@ def _notes_of(found: Found) -> Iterator[str]:
 
 
 def _spell_as_command(hint: Hint) -> str | None:
-    """Return a hint as a tool, or as a command for the user: only `prune()` removes vectors, not `index_codebase`."""
+    """Return a hint as a tool, or as a command for the user, because no tool removes embeddings as `prune()` does."""
     return "`ripwrap index prune`" if hint.target == "prune" else spell_as_argument(hint)

@@ -64,7 +64,7 @@ async def run_read_file(run: Runner, settings: Settings, arguments: ReadFileArgu
     if not found.lines and found.total:
         first = min(one.start for one in ranges)
         has = f"{location.name} has {plural(found.total, 'line')}"
-        raise ValueError(f"{has}, so there is no line {first}; it may have changed since; pass a smaller start_line")
+        raise ValueError(f"{has}, so there is no line {first}; the file may have changed; pass a smaller start_line")
     return shortened(lambda count: _answer(location, ranges, found, count), len(found.lines), settings.max_chars)
 
 
@@ -225,7 +225,8 @@ class Deadline:
         """Raise `TimeoutError` if the time is up or the call is cancelled."""
         if CANCELLED.get().is_set():
             raise TimeoutError("reading the file was cancelled")
-        if self._end is not None and time.monotonic() > self._end:
+        # On Windows the clock may stand still for 16 ms, so a timeout of 0 needs `>=`.
+        if self._end is not None and time.monotonic() >= self._end:
             seconds = in_seconds(self._timeout or 0)
             raise TimeoutError(f"{self._message} within {seconds}; {self._instead}")
 

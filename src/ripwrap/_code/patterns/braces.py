@@ -220,7 +220,7 @@ class _Reader:
         return self._language.nested or not frame.inside
 
     def _name_type(self, top: _Frame) -> None:
-        """Give a type without a name the name that follows its block, as in `typedef struct {…} name;`."""
+        """Set the name of a type whose name follows its block, as in `typedef struct {…} name;`."""
         name = "".join(text for text, _ in top.header[-2:]).strip()
         if top.closed is not None and name.isidentifier():
             top.closed.name = name

@@ -150,7 +150,9 @@ class VectorCache:
             if not self._warned_slow:
                 self._warned_slow = True
                 how = 'pip install "ripwrap[vectors]"'
-                _LOGGER.warning("each query looks at all %d vectors, because usearch is missing: %s", len(rows), how)
+                _LOGGER.warning(
+                    "each query is compared with all %d embeddings, because usearch is missing: %s", len(rows), how
+                )
             return None
         ids, matrix, texts = rows.export()
         if self._graph is not None and self._graph.view == number:

@@ -191,10 +191,10 @@ class HybridSearch:
         return f"{self.embedder.name} {says}"
 
     async def _embed_query(self, query: str, dimension: int) -> "Matrix":
-        """Return the vector of a query.
+        """Return the embedding of a query.
 
         Raises:
-            EmbeddingError: It could not be embedded, or the embedder has failed recently.
+            EmbeddingError: The query could not be embedded, or the embedder has failed recently.
         """
         if (recent := self._recent_failure()) is not None:
             raise recent.with_traceback(None)  # otherwise each search would add to its traceback
@@ -244,7 +244,7 @@ class HybridSearch:
     async def _embed_chunks(
         self, chunks: Sequence[int], dimension: int | None, done: "_Done", failures: "_Failures", *, patient: bool
     ) -> EmbeddingError | None:
-        """Embed chunks; return the error after which no more were tried, or `None`."""
+        """Embed chunks; return the error that stopped this, or `None`."""
         limits = limits_of(self.embedder) if patient else self._search_limits()
         for at in range(0, len(chunks), _TEXTS_IN_MEMORY):
             texts = await in_thread(partial(self._texts, chunks[at : at + _TEXTS_IN_MEMORY]))
@@ -270,7 +270,7 @@ class HybridSearch:
         accepted again, so that an embedder that alternates between two lengths does not cost money again and again.
 
         Returns:
-            Number of texts that have a vector of the new length.
+            Number of texts that have an embedding of the new length.
         """
         name, failed, before = self.embedder.name, failures.with_other_length(), wanted.dimension
         if failed is None or before is None:
@@ -280,7 +280,7 @@ class HybridSearch:
             return 0
         if length in self._dropped_dimensions:
             _LOGGER.warning(
-                "%s changed from vectors of %d numbers back to %d; the stored vectors stay", name, before, length
+                "%s changed from vectors of %d numbers back to %d; the stored embeddings are kept", name, before, length
             )
             return 0
         chunks = [wanted.chunks[digest] for digest in failed.keys]
@@ -401,7 +401,7 @@ class _Done:
 
 @dataclass(frozen=True, slots=True)
 class _OtherLength:
-    """Texts whose vectors had another length than the stored ones."""
+    """Texts whose new embeddings have another length than the stored embeddings."""
 
     keys: tuple[bytes, ...]
     error: LengthError

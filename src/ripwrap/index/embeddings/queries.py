@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from ripwrap.index.embeddings.vectors import Matrix
 
 MAX_QUERIES = 64
-"""Number of queries whose vectors are kept; a vector takes a few kilobytes."""
+"""Maximum number of queries whose embeddings are kept; an embedding takes a few kilobytes."""
 
 QueryKey: TypeAlias = tuple[str, str | None, str]
 """Name of the model, address of its server, and text of the query."""
@@ -22,7 +22,7 @@ class QueryCache:
         self._lock = threading.Lock()
 
     def get(self, key: QueryKey, dimension: int) -> "Matrix | None":
-        """Return the vector of a query; `None` if there is none, or if it has another length."""
+        """Return the kept embedding of a query; `None` if there is none, or if it has another length."""
         with self._lock:
             vector = self._vectors.pop(key, None)
             if vector is None or len(vector) != dimension:
@@ -31,7 +31,7 @@ class QueryCache:
             return vector
 
     def add(self, key: QueryKey, vector: "Matrix") -> None:
-        """Keep the vector of a query."""
+        """Keep the embedding of a query."""
         with self._lock:
             self._vectors.pop(key, None)
             self._vectors[key] = vector
@@ -39,7 +39,7 @@ class QueryCache:
                 del self._vectors[next(iter(self._vectors))]
 
     def clear(self) -> None:
-        """Drop all vectors."""
+        """Forget the embeddings of all queries."""
         with self._lock:
             self._vectors.clear()
 

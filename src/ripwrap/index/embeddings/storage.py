@@ -1,4 +1,4 @@
-"""Vectors in the database: find the texts of a view that have none; store and delete vectors."""
+"""Embeddings in the database: find the texts of a view that have none; store and delete embeddings."""
 
 import secrets
 from collections.abc import Collection, Sequence
@@ -37,12 +37,12 @@ number of the content. If these are equal, the chunks are equal.
 
 @dataclass(slots=True)
 class Complete:
-    """Contents whose texts all have vectors; valid while the generation of the model stays the same.
+    """Contents whose texts all have embeddings; valid while the generation of the model stays the same.
 
     Attributes:
         generation: The generation of the model.
         contents: The contents.
-        view: Generation of a view whose texts all have vectors; `None` if no such view is known.
+        view: Generation of a view whose texts all have embeddings; `None` if no such view is known.
     """
 
     generation: int | None = None
@@ -58,7 +58,7 @@ def contents_of(database: "Connection", number: int | None) -> set[Content]:
 def find_missing(
     database: "Connection", number: int | None, model: str, dimension: int | None, complete: Complete
 ) -> dict[bytes, int]:
-    """Find the texts of a view that have no vector; map the digest of each text to a chunk that has it.
+    """Find the texts of a view that have no embedding; map the digest of each text to a chunk that has the text.
 
     The texts are in the order of their paths and, within a file, of their lines. The values are numbers of chunks.
 
@@ -67,7 +67,7 @@ def find_missing(
         number: Number of the view.
         model: Name of the model.
         dimension: Length of a vector of the model; `None` if none is stored.
-        complete: Contents to skip; contents whose texts all have vectors are added.
+        complete: Contents to skip; contents whose texts all have embeddings are added.
     """
     contents = contents_of(database, number)
     complete.contents &= contents
@@ -147,14 +147,14 @@ def store_batch(
 
 
 def drop_model(database: "Connection", model: str, dimension: int) -> None:
-    """Delete a model's vectors, if they have this length."""
+    """Delete a model's embeddings, if they have this length."""
     with write_transaction(database):
         if model_of(database, model).dimension == dimension:
             _drop_model(database, model)
 
 
 def drop_one(database: "Connection", number: int | None, model: str) -> None:
-    """Delete the vector of one text of a view, so that the next refresh embeds that text and sees the new length."""
+    """Delete the embedding of one text of a view, so that the next refresh embeds this text and sees the new length."""
     statement = (
         "SELECT chunk.digest FROM tree CROSS JOIN chunk ON chunk.blob = tree.blob WHERE tree.view = ?"
         " AND EXISTS (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest) LIMIT 1"

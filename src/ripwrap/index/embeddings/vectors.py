@@ -177,7 +177,7 @@ class Rows:
             self._digests[position] = digest
 
     def remove(self, digest: bytes) -> None:
-        """Remove the vector of a text, if there is one."""
+        """Remove the embedding of a text, if there is one."""
         position = self._positions.pop(digest, None)
         if position is not None:
             self._sum -= self._matrix[position]

@@ -95,7 +95,7 @@ class EngineFolder:
         """Make the directory; it has no documents.
 
         Raises:
-            RipwrapError: It cannot be made.
+            RipwrapError: The directory cannot be made.
         """
         from tantivy import Index
 
@@ -109,7 +109,7 @@ class EngineFolder:
 
         Raises:
             RebuildError: The directory is missing, damaged, or of another version.
-            RipwrapError: It cannot be read.
+            RipwrapError: The directory cannot be read.
         """
         while True:  # another process may commit at the same time, and remove files
             check()
@@ -185,7 +185,7 @@ class EngineFolder:
 
         Raises:
             RebuildError: The directory is missing or damaged.
-            RipwrapError: It cannot be written.
+            RipwrapError: The directory cannot be written.
         """
         threads = max(1, min(files // _FILES_PER_THREAD, _MAX_THREADS))
         with engine_errors(self.path, writing=True):
@@ -258,7 +258,7 @@ def _files_of(meta: bytes) -> list[str]:
     """Return the names of the files of all segments, given the content of `meta.json`.
 
     Raises:
-        RebuildError: It is damaged.
+        RebuildError: The file is damaged.
     """
     names: list[str] = []
     try:
@@ -327,7 +327,7 @@ def engine_errors(folder: Path, *, writing: bool) -> Generator[None]:
 
     Raises:
         RebuildError: The directory is missing or damaged.
-        RipwrapError: It cannot be read or written.
+        RipwrapError: The directory cannot be read or written.
 
     A panic is a `PanicException` of PyO3, which is a BaseException and has no public name
     (https://pyo3.rs/main/doc/pyo3/panic/struct.panicexception).

@@ -131,7 +131,7 @@ class IndexFiles:
         """Make the directory of the index, if it is missing.
 
         Raises:
-            RipwrapError: It cannot be made.
+            RipwrapError: The directory cannot be made.
         """
         self.check()
         try:

@@ -146,7 +146,7 @@ class Postings:
 
         Raises:
             RebuildError: The directory is missing or damaged, or lacks documents.
-            RipwrapError: It cannot be read.
+            RipwrapError: The directory cannot be read.
         """
         while True:
             check()

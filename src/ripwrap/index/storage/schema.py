@@ -139,7 +139,7 @@ def create_tables(database: "Connection") -> None:
 
 
 def clear_content(database: "Connection") -> None:
-    """Delete all content except vectors, which depend only on a text and a model.
+    """Delete all content except embeddings, which depend only on a text and a model.
 
     Deleted data is overwritten, because it may come from files that are no longer indexed.
     """

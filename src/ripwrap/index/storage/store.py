@@ -199,7 +199,7 @@ class Store:
         """Delete the database; the next call makes a new one.
 
         Raises:
-            RipwrapError: It cannot be deleted, or is another program's.
+            RipwrapError: The database cannot be deleted, or is another program's.
             TimeoutError: The caller is cancelled.
         """
         with self._hold():
@@ -351,7 +351,7 @@ class Store:
         """Check that the index can be rebuilt.
 
         Raises:
-            RipwrapError: It cannot be written to.
+            RipwrapError: The index cannot be written.
         """
         if self._read_only:
             self._close()
@@ -363,7 +363,7 @@ class Store:
             ) from why
 
     def _clear(self, why: str) -> None:
-        """Delete all content except vectors, unless another process has done so."""
+        """Delete all content except embeddings, unless another process has done so."""
         if self._database is None or self._identity != self._identify():
             self._close()
             return

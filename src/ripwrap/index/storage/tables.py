@@ -27,8 +27,8 @@ WITHOUT_VECTOR = (
     " (SELECT 1 FROM vec WHERE vec.model = ? AND vec.digest = chunk.digest AND length(vec.v) = ?)"
     " AND NOT chunk.blank"
 )
-"""SQL for the chunks of a view that have no vector, given view, model and size of a vector in bytes; blank chunks need
-none.
+"""SQL for the chunks of a view that have no embedding, given view, model and size of a vector in bytes; blank chunks
+need none.
 """
 
 
@@ -104,11 +104,11 @@ class Sent(NamedTuple):
 
 
 class Model(NamedTuple):
-    """The vectors of an embedding model.
+    """The embeddings of a model.
 
     Attributes:
-        dimension: Length of a vector; `None` if the index has no vectors of the model.
-        generation: A number that changes with the vectors.
+        dimension: Length of a vector; `None` if the index has no embeddings of the model.
+        generation: A number that changes with the embeddings.
     """
 
     dimension: int | None
@@ -156,7 +156,7 @@ def notes_of(database: "Connection", number: int | None) -> list[tuple[str, str]
 
 
 def rows_of_latest_view(database: "Connection", view: View) -> dict[str, Row]:
-    """Return the files of the last refreshed view of the same directory and options, if it is another view."""
+    """Return the files of the last refreshed view of this directory and options, unless it is this view."""
     found = database.execute(
         "SELECT id, name FROM view WHERE root = ? AND options = ? ORDER BY changed DESC LIMIT 1", view.key[:2]
     ).fetchone()
@@ -179,7 +179,7 @@ def mark_changed(database: "Connection", view: View) -> int:
 
 
 def model_of(database: "Connection", name: str) -> Model:
-    """Return the dimension and generation of a model's vectors."""
+    """Return the dimension and generation of a model's embeddings."""
     row = database.execute("SELECT dimension, generation FROM model WHERE name = ?", (name,)).fetchone()
     return Model(None, None) if row is None else Model(int(row[0]), int(row[1]))
 

@@ -1,0 +1,165 @@
+"""The part of the command `search` that searches many roots, here or on a cluster of Dask."""
+
+import glob
+import os
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from ripwrap import sync
+from ripwrap._ripgrep.command import normalise_path
+from ripwrap.cli.flags import When, check_limit
+from ripwrap.cli.output import FAILED, RootsBar, complain, count_printer, match_printer, print_all, print_json
+from ripwrap.errors import Hint, HintedText, RipwrapError
+from ripwrap.models import Begin, FileCount
+from ripwrap.options import SearchOptions
+from ripwrap.repositories import Root, RootCount, RootError, RootMatch
+
+MANY = Group("Options for many roots", sort_key=6)
+_CONNECT_SECONDS = 10
+
+
+def _flag(help: str, metavar: str) -> Parameter:  # noqa: A002 - cyclopts' name
+    return Parameter(group=MANY, negative=(), help=help, metavar=metavar, show_default=False)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ManyRoots:
+    """Options of a search in many roots."""
+
+    repositories: Annotated[tuple[str, ...], _flag("Search each directory that matches; may be repeated", "GLOB")] = ()
+    only_root: Annotated[tuple[str, ...], _flag("Search only roots whose name matches; may be repeated", "GLOB")] = ()
+    exclude_root: Annotated[tuple[str, ...], _flag("Leave out roots whose name matches; may be repeated", "GLOB")] = ()
+    per_root: Annotated[
+        int | None,
+        Parameter(group=MANY, negative=(), help="Matches of each root at most", metavar="NUM", validator=check_limit),
+    ] = None
+    dask: Annotated[str | None, _flag("Search on the cluster of Dask with this scheduler", "ADDRESS")] = None
+
+    def check(self, paths: Sequence[str], *, other_mode: bool) -> bool:
+        """Return True if many roots are to be searched.
+
+        Raises:
+            ValueError: An option needs --repositories, or cannot be given with it.
+        """
+        given = {
+            "--only-root": self.only_root,
+            "--exclude-root": self.exclude_root,
+            "--per-root": self.per_root,
+            "--dask": self.dask,
+        }
+        lone = [name for name, value in given.items() if value not in (None, ())]
+        if lone and not self.repositories:
+            raise ValueError(f"{lone[0]} needs --repositories; add it")
+        if self.repositories and (paths or other_mode):
+            raise ValueError(
+                "--repositories takes no PATH, --on, --coverage, --files-with-matches, --files-without-match or "
+                "--count-matches; leave them out"
+            )
+        return bool(self.repositories)
+
+
+NO_ROOTS = ManyRoots()
+
+
+def search_repositories(
+    pattern: str,
+    many: ManyRoots,
+    cwd: str,
+    rg: str | None,
+    *,
+    as_json: bool,
+    count: bool,
+    color: When,
+    max_columns: int,
+    limit: int | None,
+    options: SearchOptions,
+) -> int:
+    """Print the matches of many roots, one root after another, and return the exit code.
+
+    Raises:
+        ValueError: There are no roots, or an option for context was given.
+        FileNotFoundError: No directory matches.
+        RipwrapError: The cluster cannot be used.
+    """
+    for name in ("context", "before_context", "after_context", "passthru"):
+        if options.get(name):
+            raise ValueError(f"--repositories prints no context; leave out --{name.replace('_', '-')}")
+    here = os.path.abspath(cwd)
+    globs = [os.path.join(glob.escape(here), os.path.expanduser(one)) for one in many.repositories]
+    with ExitStack() as stack:
+        executor = None if many.dask is None else stack.enter_context(_dask(many.dask))
+        roots = sync.Repositories(*globs, only=many.only_root, exclude=many.exclude_root, executor=executor, rg=rg)
+        bar = stack.enter_context(RootsBar())
+        found: Generator[RootMatch | RootCount | RootError]
+        if count:
+            found = roots.count(pattern, order="root", on_progress=bar, **options)
+        else:
+            found = roots.search(pattern, per_root=many.per_root, limit=limit, order="root", on_progress=bar, **options)
+        stack.callback(found.close)
+        failed = False
+
+        def results() -> Iterator[RootMatch | RootCount]:
+            nonlocal failed
+            for one in found:
+                if isinstance(one, RootError):
+                    failed = True
+                    complain(str(one))
+                elif not isinstance(one, RootCount) or one.count:
+                    yield one
+
+        show = print_json if as_json else _printer(roots.roots, here, color, max_columns)
+        code = print_all(results(), show, (RootMatch, RootCount))
+    return FAILED if failed else code
+
+
+def _printer(
+    roots: Sequence[Root], here: str, color: When, max_columns: int
+) -> Callable[[RootMatch | RootCount], None]:
+    """Return the printer of results, with paths that are relative to `here` if they are below it."""
+    places = {root.name: os.path.relpath(root.path, here) for root in roots}
+    places |= {root.name: root.path for root in roots if places[root.name].startswith(os.pardir)}
+    show_match, show_count = match_printer(color, max_columns), count_printer(color)
+    last: str | None = None
+
+    def show(one: RootMatch | RootCount) -> None:
+        nonlocal last
+        if isinstance(one, RootCount):
+            show_count(FileCount(path=places[one.root], count=one.count))
+            return
+        path = normalise_path(os.path.join(places[one.root], one.path or ""))
+        if path != last:
+            last = path
+            show_match(Begin(path=path))
+        show_match(one.model_copy(update={"path": path}))
+
+    return show
+
+
+@contextmanager
+def _dask(address: str) -> Generator[Executor]:
+    """Connect to a scheduler, and return an executor.
+
+    Raises:
+        RipwrapError: `distributed` is not installed, or the scheduler does not answer.
+    """
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError as error:
+        raise RipwrapError(
+            HintedText("--dask needs distributed: ", Hint(kind="install", target="ripwrap[cluster]"))
+        ) from error
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise RipwrapError(f"no scheduler of Dask answers at {address}: {error}; check the address") from error
+    try:
+        yield client.get_executor(retries=3)
+    finally:
+        client.close()

@@ -1,0 +1,84 @@
+"""Errors for wrong arguments, and for a local program, such as ssh, that ended without an answer of rg: pure."""
+
+import errno
+import os
+from collections.abc import Mapping
+
+from ripwrap.errors import BinaryNotFoundError, Hint, HintedText, RemoteError
+from ripwrap.remote import watchdog
+from ripwrap.remote.installing import INSTALL_ERRORS
+from ripwrap.remote.watchdog import CWD_DENIED, CWD_MISSING, CWD_NO_DIRECTORY
+
+MAX_SHOWN = 2000
+"""Characters of stderr in the message of an error."""
+
+NOT_STARTED = (126, 127)
+"""Exit codes of a shell that cannot run or find a program."""
+
+_CWD = Hint("cwd", kind="correct")
+_CWD_ERRORS: Mapping[int, tuple[type[OSError], int, str]] = {
+    CWD_MISSING: (FileNotFoundError, errno.ENOENT, "does not exist"),
+    CWD_NO_DIRECTORY: (NotADirectoryError, errno.ENOTDIR, "is not a directory"),
+    CWD_DENIED: (PermissionError, errno.EACCES, "cannot be entered; change its permissions"),
+}
+
+
+def failure(host: str, argv: tuple[str, ...], cwd: str, code: int, stderr: str, advice: str) -> Exception:
+    """Return the error for an exit code.
+
+    Args:
+        host: Name of the host.
+        argv: The local command line.
+        cwd: Directory on the host.
+        code: Exit code of the local program.
+        stderr: Its stderr.
+        advice: What to do; empty if the stderr says it.
+    """
+    if code in _CWD_ERRORS:
+        kind, number, wrong = _CWD_ERRORS[code]
+        return kind(number, HintedText(_CWD, f" {wrong} on {host}"), cwd)
+    shown = _end_of(stderr)
+    if watchdog.returncode(code) in NOT_STARTED:
+        return BinaryNotFoundError(
+            f"rg cannot be run on {host} any more: {shown}. The next search looks for another one"
+        )
+    if code in INSTALL_ERRORS:
+        text = f"{INSTALL_ERRORS[code]} on {host}: {shown}".removesuffix(": ")
+        return RemoteError(text, argv=argv, returncode=code, stderr=stderr)
+    ended = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+    text = f"{host}: {os.path.basename(argv[0])} {ended}, without an answer of rg"
+    message = f"{text}: {shown}" if shown else text
+    return RemoteError(message, argv=argv, returncode=code, stderr=stderr, hint=advice)
+
+
+def _end_of(stderr: str) -> str:
+    text = stderr.strip()
+    return text if len(text) <= MAX_SHOWN else f"…{text[-MAX_SHOWN:]}"
+
+
+def check_directory(path: str) -> str:
+    """Return a directory on a host; `.` if it is empty.
+
+    Raises:
+        ValueError: It begins with `~`, which nothing would expand, or has a NUL.
+    """
+    if "\0" in path:
+        raise ValueError("a NUL character cannot be part of a path; remove it")
+    if path.startswith("~"):
+        raise ValueError(
+            HintedText(
+                _CWD, f" {path!r} begins with ~, which is not expanded; leave out '~/', or write './~' for that name"
+            )
+        )
+    return path or os.curdir
+
+
+def check_name(rg: str) -> str:
+    """Return the path or name of an rg on a host.
+
+    Raises:
+        ValueError: It is empty, begins with a dash, or has a NUL.
+    """
+    if not rg or rg.startswith("-") or "\0" in rg:
+        raise ValueError(HintedText(Hint("rg", kind="correct"), f" must be a path or a name on the host, got {rg!r}"))
+    return rg

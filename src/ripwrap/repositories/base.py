@@ -1,0 +1,369 @@
+"""Base of the async and the blocking `Repositories`: roots, checked arguments, and the tasks of each operation."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar, cast
+
+from ripwrap._operations.grep import grep_request
+from ripwrap._operations.rank import FileTerms, rank_request
+from ripwrap._ranking.query import Query
+from ripwrap._ripgrep.command import files_command, search_command
+from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.resolver import Rg
+from ripwrap.models import Match
+from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.repositories.collectors import MatchesCollector, Progress, ShardPlanner, TermsCollector
+from ripwrap.repositories.discovery import absolute_path, find_roots, git_repositories, read_roots
+from ripwrap.repositories.models import Root, RootCount, RootError, RootFile, RootMatch, Worker
+from ripwrap.repositories.requests import (
+    CountRequest,
+    FilesRequest,
+    MatchesRequest,
+    ReadRequest,
+    Request,
+    SearchRequest,
+    SizesRequest,
+    Task,
+    TermsRequest,
+)
+from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnProgress, Order, Plan
+from ripwrap.results import GrepResult
+
+ARGUMENTS = ("pattern", "per_root", "limit", "order", "timeout", "on_progress")
+"""Arguments of the operations beside the options, for hints about unknown names."""
+
+T = TypeVar("T")
+Out = TypeVar("Out")
+
+
+class BaseRepositories:
+    """Base class of `ripwrap.Repositories` and its blocking twin: the roots, and how they are searched."""
+
+    def __init__(
+        self,
+        *roots: StrPath | Root,
+        only: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+        executor: AnyExecutor | None = None,
+        concurrency: int | None = None,
+        retries: int = 2,
+        rg: Rg = None,
+        lease_folder: StrPath | None = None,
+    ) -> None:
+        """Find the roots; nothing is searched yet.
+
+        Args:
+            roots: Directories; globs such as `src/*`, of which the directories count; or `Root` objects with names of
+                their own. A directory that does not exist is reported by each operation.
+            only: Globs of the names or absolute paths of the roots to keep; empty keeps all.
+            exclude: Globs of the names or absolute paths of the roots to leave out.
+            executor: A `concurrent.futures.Executor` that searches the roots, or a function that makes one. It is
+                called again if the executor breaks, and what it makes is shut down at the end of each operation.
+                `None` searches in this process.
+            concurrency: Number of roots at a time. `None` is the number of `limit_processes()`, or 32 with an executor,
+                which has its own number of workers.
+            retries: Number of times that a root is sent to the executor again after its worker was lost.
+            rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one, on each worker.
+            lease_folder: Folder of a small file that exists during an operation with an executor. Workers that see it
+                end their rg when the operation ends. `None` is the folder for temporary files, which the workers on
+                this machine see.
+
+        Raises:
+            ValueError: No root is given or left, two have the same name, or a number is too small.
+            FileNotFoundError: No directory matches a glob.
+            TypeError: A root, number or executor is of a wrong type.
+        """
+        self._roots = tuple(find_roots(roots, _globs(only), _globs(exclude)))
+        self._plan = Plan(
+            executor=executor,
+            concurrency=_number(concurrency, "concurrency", 1),
+            retries=_number(retries, "retries", 0) or 0,
+            rg=rg,
+            lease_folder=None if lease_folder is None else os.fspath(lease_folder),
+        )
+        if executor is not None and not callable(executor) and not hasattr(executor, "submit"):
+            raise TypeError(
+                "executor must be a concurrent.futures.Executor, or a function that makes one, got "
+                f"{type(executor).__name__}"
+            )
+
+    @classmethod
+    def below(cls, directory: StrPath, *, max_depth: int | None = None, **settings: Any) -> Self:
+        """Find the git repositories in a directory; those inside of another one belong to that one.
+
+        A repository is a directory with an entry `.git`. It is named by its path in `directory`. Links are not
+        followed. Directories that cannot be read are logged as warnings.
+
+        Args:
+            directory: Directory to look in.
+            max_depth: Levels to descend; 1 looks at the directory's own folders, `None` at all.
+            **settings: Further arguments of `Repositories`, such as `exclude`.
+
+        Raises:
+            FileNotFoundError, NotADirectoryError, PermissionError: The directory cannot be listed.
+            ValueError: It has no repository.
+        """
+        top = absolute_path(directory)
+        found = [
+            Root(name=os.path.basename(path) if path == top else os.path.relpath(path, top), path=path)
+            for path in git_repositories(top, max_depth)
+        ]
+        if not found:
+            raise ValueError(f"there is no git repository in {top}; pass another directory")
+        return cls(*found, **settings)
+
+    @classmethod
+    def from_file(cls, file: StrPath, **settings: Any) -> Self:
+        """Read the paths or globs of roots from a file, one on each line, relative to the folder of the file.
+
+        Empty lines, and lines that begin with `#`, are skipped.
+
+        Args:
+            file: Path of the file.
+            **settings: Further arguments of `Repositories`, such as `executor`.
+
+        Raises:
+            OSError: The file cannot be read.
+            ValueError: It names no root.
+        """
+        return cls(*read_roots(file), **settings)
+
+    @property
+    def roots(self) -> tuple[Root, ...]:
+        """Roots with their names, in the order in which they were given, those of a glob by path."""
+        return self._roots
+
+    def __len__(self) -> int:
+        """Return the number of roots."""
+        return len(self._roots)
+
+    def __iter__(self) -> Iterator[Root]:
+        """Iterate over the roots."""
+        return iter(self._roots)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self._roots)} roots)"
+
+    def _tasks(self, request: Request[T], timeout: float | None = None) -> list[Task[T]]:
+        """Return a task for each root."""
+        rg = self._plan.rg
+        name = rg.path if isinstance(rg, RgBinary) else None if rg is None else os.fspath(rg)
+        return [Task(root, request, name, check_timeout(timeout)) for root in self._roots]
+
+    def _search_question(
+        self,
+        pattern: str | Sequence[str],
+        per_root: int | None,
+        limit: int | None,
+        order: Order,
+        timeout: float | None,
+        on_progress: OnProgress | None,
+        options: SearchOptions,
+    ) -> "Question[Match, RootMatch]":
+        patterns = _check_search(pattern, options)
+        tasks = self._tasks(SearchRequest(patterns, check_limit(per_root, "per_root"), _plain(options)), timeout)
+        return Question(tasks, _to_match, check_limit(limit), _check_order(order), on_progress)
+
+    def _files_question(
+        self,
+        per_root: int | None,
+        limit: int | None,
+        order: Order,
+        timeout: float | None,
+        on_progress: OnProgress | None,
+        options: FileOptions,
+    ) -> "Question[str, RootFile]":
+        files_command(os.curdir, (), options, ARGUMENTS[1:])
+        tasks = self._tasks(FilesRequest(check_limit(per_root, "per_root"), _plain(options)), timeout)
+        return Question(tasks, _to_file, check_limit(limit), _check_order(order), on_progress)
+
+    def _count_question(
+        self,
+        pattern: str | Sequence[str],
+        order: Order,
+        timeout: float | None,
+        on_progress: OnProgress | None,
+        options: SearchOptions,
+    ) -> "Question[tuple[int, int], RootCount]":
+        tasks = self._tasks(CountRequest(_check_search(pattern, options), _plain(options)), timeout)
+        return Question(tasks, _to_count, None, _check_order(order), on_progress)
+
+    def _page_question(
+        self,
+        pattern: str | Sequence[str],
+        per_root: int | None,
+        limit: int | None,
+        timeout: float | None,
+        shards: int,
+        options: SearchOptions,
+    ) -> "PageQuestion":
+        patterns = _check_search(pattern, options)
+        most = _or_all(check_limit(limit))
+        each = min(most, _or_all(check_limit(per_root, "per_root")))
+        seconds = check_timeout(timeout)
+        grep_request(patterns, os.curdir, (), each, None, 0, seconds, options, explain=False)
+        request = MatchesRequest(patterns, each, seconds, _plain(options))
+        query = pattern if isinstance(pattern, str) else patterns
+        collector = MatchesCollector(self._roots, query, each, most)
+        return PageQuestion(self._tasks(request), request, collector, _number(shards, "shards", 1) or 1)
+
+    def _sizes_tasks(self, options: SearchOptions, timeout: float | None) -> list[Task[tuple[str, int]]]:
+        names = FileOptions.__annotations__
+        chosen = cast("FileOptions", {name: value for name, value in options.items() if name in names})
+        return self._tasks(SizesRequest(_plain(chosen)), timeout)
+
+    def _terms_question(
+        self, query: str, limit: int | None, timeout: float | None, options: FileOptions
+    ) -> "TermsQuestion":
+        request = rank_request(query, os.curdir, (), check_limit(limit), options, timeout=check_timeout(timeout))
+        tasks = self._tasks(TermsRequest(query, request.timeout, _plain(options)))
+        return TermsQuestion(tasks, TermsCollector(request.query), request.query, request.limit, _plain(options))
+
+
+@dataclass(slots=True)
+class Question(Generic[T, Out]):
+    """A checked call of an operation that yields results.
+
+    Attributes:
+        tasks: Task of each root.
+        convert: Function that returns the result of the caller, given the root, a result, and the worker.
+        left: Number of results that are still wanted; `None` is no limit.
+        order: Order of the results.
+        on_progress: Function of the caller.
+    """
+
+    tasks: list[Task[T]]
+    convert: Callable[[str, T, Worker | None], Out]
+    left: int | None
+    order: Order
+    on_progress: OnProgress | None
+
+    def progress(self) -> Progress:
+        """Return a counter of the roots that have ended."""
+        return Progress((task.root.name for task in self.tasks), self.on_progress)
+
+    def result(self, arrival: Arrival[T]) -> Out | RootError | None:
+        """Return the result or failure for the caller; `None` for the end of a root."""
+        item = arrival.item
+        if item is None or isinstance(item, RootError):
+            return item
+        if self.left is not None:
+            self.left -= 1
+        return self.convert(self.tasks[arrival.number].root.name, item, arrival.worker)
+
+
+@dataclass(slots=True)
+class PageQuestion:
+    """A checked call of `grep()`.
+
+    Attributes:
+        tasks: Tasks; one for each root, or for each shard.
+        request: Request of a root without shards.
+        collector: Collector of the page.
+        shards: Number of shards of each root.
+    """
+
+    tasks: list[Task[GrepResult]]
+    request: MatchesRequest
+    collector: MatchesCollector
+    shards: int
+
+    def planners(self) -> list[ShardPlanner]:
+        """Return a planner for each root."""
+        return [ShardPlanner(task, self.request, self.shards) for task in self.tasks]
+
+
+@dataclass(slots=True)
+class TermsQuestion:
+    """A checked call of `rank()`.
+
+    Attributes:
+        tasks: Tasks that count words.
+        terms: Collector of their counts.
+        query: Parsed query.
+        limit: Maximum number of results; `None` is no limit.
+        options: Options that choose the files.
+    """
+
+    tasks: list[Task[FileTerms]]
+    terms: TermsCollector
+    query: Query
+    limit: int | None
+    options: FileOptions
+
+    def read_tasks(self, chosen: Sequence[str]) -> list[Task[tuple[str, bytes]]]:
+        """Return the tasks that read the chosen files, one for each root that has any."""
+        files: dict[str, list[str]] = {}
+        for key in chosen:
+            root, path = self.terms.place(key)
+            files.setdefault(root.name, []).append(path)
+        options: FileOptions = {**VISIBLE_FILES, **self.options}
+        return [
+            Task(task.root, ReadRequest(tuple(files[task.root.name]), options), task.rg)
+            for task in self.tasks
+            if task.root.name in files
+        ]
+
+    def in_order(self, chosen: Sequence[str], contents: Mapping[tuple[str, str], bytes]) -> Iterator[tuple[str, bytes]]:
+        """Yield the chosen files that were read, in order, with their contents."""
+        for key in chosen:
+            root, path = self.terms.place(key)
+            if (root.name, path) in contents:
+                yield key, contents[root.name, path]
+
+
+def _to_match(root: str, match: Match, _: Worker | None) -> RootMatch:
+    return RootMatch.model_construct(None, **{**dict(match), "root": root})
+
+
+def _to_file(root: str, path: str, _: Worker | None) -> RootFile:
+    return RootFile(root=root, path=path)
+
+
+def _to_count(root: str, counted: tuple[int, int], worker: Worker | None) -> RootCount:
+    return RootCount(root=root, count=counted[0], files=counted[1], worker=worker)
+
+
+def _check_search(pattern: str | Sequence[str], options: SearchOptions) -> tuple[str, ...]:
+    """Return the patterns, after a check of them and of the options."""
+    if options.get("passthru"):
+        raise ValueError("passthru returns every line of every file; leave passthru out")
+    return search_command(pattern, os.curdir, (), options, arguments=ARGUMENTS).patterns
+
+
+def _plain(options: Any) -> Any:
+    """Return options with strings in place of paths, which another process may not be able to make."""
+
+    def plain(value: object) -> object:
+        if isinstance(value, os.PathLike):
+            return os.fspath(cast("os.PathLike[str]", value))
+        if isinstance(value, (list, tuple)):
+            return tuple(plain(one) for one in cast("Sequence[object]", value))
+        return value
+
+    return {name: plain(value) for name, value in options.items()}
+
+
+def _globs(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _or_all(limit: int | None) -> int:
+    return 2**31 if limit is None else limit
+
+
+def _check_order(order: Order) -> Order:
+    if order not in ("arrival", "root"):
+        raise ValueError(f"order must be 'arrival' or 'root', got {order!r}")
+    return order
+
+
+def _number(value: int | None, name: str, least: int) -> int | None:
+    if value is None and name == "concurrency":
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, got {type(value).__name__}")
+    if value < least:
+        raise ValueError(f"{name} must be {least} or more, got {value}")
+    return value

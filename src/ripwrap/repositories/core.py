@@ -1,0 +1,242 @@
+"""`Repositories`, which asks many roots at once. `blocking.py` has its blocking twin."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import TypeVar, Unpack
+
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
+from ripwrap._operations.rank import RANK_LIMIT, Deadline, rank_contents
+from ripwrap._ripgrep.runner import AsyncRunner
+from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.repositories.base import BaseRepositories, PageQuestion, Question
+from ripwrap.repositories.collectors import Progress, add_error
+from ripwrap.repositories.models import (
+    RepositoriesRanking,
+    RepositoriesResult,
+    RootCount,
+    RootError,
+    RootFile,
+    RootMatch,
+)
+from ripwrap.repositories.requests import Task
+from ripwrap.repositories.scheduler import OnProgress, Order, arrivals
+
+T = TypeVar("T")
+Out = TypeVar("Out")
+
+
+class Repositories(BaseRepositories):
+    """Many directories that are searched with one call, here or on the workers of an executor.
+
+    Each result has the name of its root. A root that fails is data, a `RootError`: the other roots go on. Errors of the
+    question, such as a pattern that does not compile, are raised. Without an executor, a missing rg is raised, too.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+
+    async def main():
+        repositories = ripwrap.Repositories("docs/*")
+        result = await repositories.grep("TODO", per_root=1, context=0, glob="*.py")
+        print(result)
+
+
+    asyncio.run(main())
+    ```
+
+    ```text
+    demo/shop/cart.py:5:    # TODO: taxes
+    1 of 2 matches in 2 files of 1 root, of 1 root searched.
+    ```
+
+    Memory is bounded: roots are started as others end, and wait while the consumer has not taken their results. So is
+    the number of processes: at most `concurrency` rg at a time. With an executor, its workers run one rg each.
+    """
+
+    def search(
+        self,
+        pattern: str | Sequence[str],
+        *,
+        per_root: int | None = None,
+        limit: int | None = None,
+        order: Order = "arrival",
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> AsyncGenerator[RootMatch | RootError]:
+        """Search all roots and yield each match as it is found, with its root.
+
+        With an executor, the matches of a root come in pages of 5,000, in path order, after its search has ended; each
+        further page searches again.
+
+        Args:
+            pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+            per_root: Maximum number of matches of a root.
+            limit: Maximum number of matches of all roots.
+            order: `arrival` yields matches of several roots as they come; `root` yields those of one root after
+                another, in the order of `roots`. The order within a root is rg's.
+            timeout: Seconds for each root; `None` is no limit. The matches until then were yielded.
+            on_progress: Function that is called with the numbers of roots that have ended, and of all.
+            **options: rg's flags; see `SearchOptions`. Globs and paths are relative to each root.
+
+        Raises:
+            pydantic.ValidationError: An option is unknown or ill-typed.
+            ValueError: A number is negative, there is no pattern, or a pattern or option has a NUL.
+            PatternError, GlobError, UnknownTypeError: rg rejects the question.
+            BinaryError, CapabilityError: Without an executor: there is no rg, or it lacks an option.
+
+        The call raises the first two, the first iteration the others.
+        """
+        return self._stream(self._search_question(pattern, per_root, limit, order, timeout, on_progress, options))
+
+    def files(
+        self,
+        *,
+        per_root: int | None = None,
+        limit: int | None = None,
+        order: Order = "arrival",
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        **options: Unpack[FileOptions],
+    ) -> AsyncGenerator[RootFile | RootError]:
+        """List the files of all roots; those of a root come together, in path order.
+
+        Args and errors are those of `search()`.
+        """
+        return self._stream(self._files_question(per_root, limit, order, timeout, on_progress, options))
+
+    def count(
+        self,
+        pattern: str | Sequence[str],
+        *,
+        order: Order = "arrival",
+        timeout: float | None = None,
+        on_progress: OnProgress | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> AsyncGenerator[RootCount | RootError]:
+        """Count the matching lines of all roots, and yield one number for each root, also if it is 0.
+
+        Args and errors are those of `search()`.
+        """
+        return self._stream(self._count_question(pattern, order, timeout, on_progress, options))
+
+    async def grep(
+        self,
+        pattern: str | Sequence[str],
+        *,
+        per_root: int | None = 5,
+        limit: int | None = GREP_LIMIT,
+        timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - see `ripwrap.grep()`
+        shards: int = 1,
+        on_progress: OnProgress | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> RepositoriesResult:
+        """Search all roots and return a page of matches with their context, and the number of all matches.
+
+        If `limit` leaves some out, the page has the first match of each root, then the second of each, and so on.
+
+        Args:
+            pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+            per_root: Maximum number of matches of a root on the page; `None` is no limit.
+            limit: Maximum number of matches on the page; `None` returns all and holds them in memory.
+            timeout: Seconds for each root, or shard; `None` is no limit. The matches found until then are returned.
+            shards: Number of parts into which each root is split, for roots that take long on one machine. Files are
+                listed first, and split by their sizes. Files of one folder stay together. The answer is the same.
+            on_progress: Function that is called with the numbers of roots that have ended, and of all.
+            **options: rg's flags; see `SearchOptions`. The default context is 2 lines.
+
+        Raises what `search()` raises.
+        """
+        question = self._page_question(pattern, per_root, limit, timeout, shards, options)
+        if shards > 1:
+            await self._split(question, self._sizes_tasks(options, timeout))
+        progress = Progress((task.root.name for task in question.tasks), on_progress)
+        async with aclosing(arrivals(question.tasks, self._plan, "arrival")) as found:
+            async for arrival in found:
+                root = question.tasks[arrival.number].root
+                question.collector.take(root, arrival)
+                if arrival.item is None and progress.end(arrival.number):
+                    question.collector.end(root)
+        return question.collector.result()
+
+    async def rank(
+        self,
+        query: str,
+        *,
+        limit: int | None = RANK_LIMIT,
+        timeout: float | None = None,  # noqa: ASYNC109 - of each root
+        on_progress: OnProgress | None = None,
+        **options: Unpack[FileOptions],
+    ) -> RepositoriesRanking:
+        """Find the code in all roots that answers a question in words, or defines a symbol, best first.
+
+        The answer is that of `ripwrap.rank()` for a directory that holds the roots by their names. Each root counts the
+        words of the query in its files. The best files of all roots are then read and ranked together.
+
+        Args:
+            query: Words, e.g. "how are cookies stored", or a name, e.g. "CookieJar".
+            limit: Maximum number of results; `None` returns all ranked chunks, a few hundred.
+            timeout: Seconds for rg in each root; `None` is no limit.
+            on_progress: Function that is called with the numbers of roots whose words are counted, and of all.
+            **options: rg's flags; see `FileOptions`. Hidden files are left out and links are not followed, unless
+                `hidden=True` and `follow=True` are given.
+
+        Raises what `ripwrap.rank()` raises, but for errors of a root, which are in `errors`.
+        """
+        question = self._terms_question(query, limit, timeout, options)
+        errors: dict[str, list[RootError]] = {}
+        progress = Progress((task.root.name for task in question.tasks), on_progress)
+        async with aclosing(arrivals(question.tasks, self._plan, "arrival")) as counted:
+            async for arrival in counted:
+                root = question.tasks[arrival.number].root
+                if arrival.item is None:
+                    progress.end(arrival.number)
+                elif isinstance(arrival.item, RootError):
+                    add_error(errors.setdefault(root.name, []), arrival.item)
+                else:
+                    question.terms.take(root, arrival.item)
+        chosen = question.terms.choose()
+        tasks = question.read_tasks(chosen)
+        contents: dict[tuple[str, str], bytes] = {}
+        async with aclosing(arrivals(tasks, self._plan, "arrival")) as files:
+            async for file in files:
+                root = tasks[file.number].root
+                if isinstance(file.item, RootError):
+                    add_error(errors.setdefault(root.name, []), file.item)
+                elif file.item is not None:
+                    path, raw = file.item
+                    contents[root.name, path] = raw
+        read = question.in_order(chosen, contents)
+        ranking = partial(rank_contents, question.query, read, question.limit, Deadline())
+        runner = AsyncRunner(None)
+        chunks = await runner.call(ranking)
+        return RepositoriesRanking(
+            chunks=tuple(map(question.terms.result, chunks)),
+            errors=tuple(error for root in self._roots for error in errors.get(root.name, ())),
+        )
+
+    async def _stream(self, question: Question[T, Out]) -> AsyncGenerator[Out | RootError]:
+        if question.left == 0:
+            return
+        progress = question.progress()
+        async with aclosing(arrivals(question.tasks, self._plan, question.order)) as found:
+            async for arrival in found:
+                result = question.result(arrival)
+                if result is None:
+                    progress.end(arrival.number)
+                    continue
+                yield result
+                if question.left == 0:
+                    return
+
+    async def _split(self, question: PageQuestion, tasks: Sequence[Task[tuple[str, int]]]) -> None:
+        """Replace the task of each root by those of its shards, after a listing of its files."""
+        planners = question.planners()
+        async with aclosing(arrivals(tasks, self._plan, "arrival")) as listed:
+            async for arrival in listed:
+                if arrival.item is not None:
+                    planners[arrival.number].take(arrival.item)
+        question.tasks = [task for planner in planners for task in planner.tasks()]

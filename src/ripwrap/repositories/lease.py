@@ -1,0 +1,126 @@
+"""End the tasks of a call in other processes when the call ends, by a file that is touched while the call runs.
+
+An executor does not interrupt a task that runs, also if its future is cancelled. So each task watches the file of its
+call. It ends, and its rg with it, if the file is removed (the call has ended), or is not touched for `LEASE_SECONDS`
+(the process of the call has ended, or hangs).
+
+A worker on another machine sees the file only if the folder is shared. A worker of Dask also asks its own state if the
+task was cancelled, on any machine. Other workers on other machines end a task at its time limit.
+"""
+
+import os
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+
+LEASE_SECONDS = 15.0
+"""Seconds without a touch after which the process of the call counts as gone."""
+_TOUCH_INTERVAL = 1.0
+_WATCH_INTERVAL = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """File of a call.
+
+    Attributes:
+        path: Path of the file.
+        host: Name of the machine of the call.
+    """
+
+    path: str
+    host: str
+
+
+@asynccontextmanager
+async def hold_lease(folder: str | None = None) -> AsyncGenerator[Lease]:
+    """Make the file of a call, touch it while the block runs, and remove it.
+
+    Args:
+        folder: Folder of the file; `None` is the one for temporary files.
+
+    Raises:
+        OSError: The file cannot be made.
+    """
+    where = tempfile.gettempdir() if folder is None else folder
+    descriptor, path = tempfile.mkstemp(prefix="ripwrap-lease-", dir=where)
+    os.close(descriptor)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_touch, path)
+            try:
+                yield Lease(path, socket.gethostname())
+            finally:
+                group.cancel_scope.cancel()
+    finally:
+        with suppress(OSError):
+            os.unlink(path)
+
+
+async def _touch(path: str) -> None:
+    while True:
+        await anyio.sleep(_TOUCH_INTERVAL)
+        with suppress(OSError):
+            os.utime(path)
+
+
+async def wait_for_lease(lease: Lease, seconds: float = LEASE_SECONDS) -> None:
+    """Return when the call has ended; wait for ever if its file cannot be seen from this machine.
+
+    Args:
+        lease: File of the call.
+        seconds: Seconds without a touch after which the process of the call counts as gone.
+    """
+    if _touched(lease) is None and lease.host != socket.gethostname():
+        await anyio.sleep_forever()
+    # Times of change are compared only with each other, because the clock of a file server may differ.
+    last, since = _touched(lease), time.monotonic()
+    while last is not None and time.monotonic() - since < seconds:
+        await anyio.sleep(_WATCH_INTERVAL)
+        touched = _touched(lease)
+        if touched != last:
+            last, since = touched, time.monotonic()
+
+
+async def wait_for_cancellation(is_cancelled: Callable[[], bool]) -> None:
+    """Return when a function returns True."""
+    while not is_cancelled():  # noqa: ASYNC110 - Dask sets no event
+        await anyio.sleep(_WATCH_INTERVAL)
+
+
+def dask_cancellation() -> Callable[[], bool] | None:
+    """Return a function that says if this task of Dask was cancelled; `None` outside of a task of Dask.
+
+    A cancelled task that runs has the state `cancelled` until it ends
+    (https://distributed.dask.org/en/stable/worker-state.html, "Task states").
+    """
+    distributed: Any = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        worker = distributed.get_worker()
+    except ValueError:  # this thread is not one of a worker
+        return None
+    key = worker.get_current_task()
+
+    def is_cancelled() -> bool:
+        state = worker.state.tasks.get(key)
+        return state is None or state.state == "cancelled"
+
+    return is_cancelled
+
+
+def _touched(lease: Lease) -> int | None:
+    try:
+        return os.stat(lease.path).st_mtime_ns
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return 0  # a file server that does not answer for a moment

@@ -1,0 +1,252 @@
+"""Models of answers over many roots: frozen, each with the name of its root."""
+
+import errno
+from collections.abc import Iterator
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel
+
+from ripwrap._display.plain import grep_lines
+from ripwrap._text import FsPath, Text, plural, shown
+from ripwrap.models import Match, PathError
+from ripwrap.results import FileMatches, RankedChunk
+
+FailureKind: TypeAlias = Literal["missing", "denied", "timeout", "incomplete", "lost", "other"]
+
+
+class Root(BaseModel, frozen=True):
+    """Directory that is searched, with a name.
+
+    Attributes:
+        name: Name, which no other root of the same `Repositories` has.
+        path: Absolute path.
+    """
+
+    name: FsPath
+    path: FsPath
+
+
+class Worker(BaseModel, frozen=True):
+    """Process of an executor that has searched a root.
+
+    Attributes:
+        host: Name of its machine.
+        pid: Id of the process.
+        rg: Path of the rg that it runs.
+        rg_version: Version of this rg, e.g. `15.2.0`.
+    """
+
+    host: str
+    pid: int
+    rg: FsPath
+    rg_version: str
+
+
+class RootError(BaseModel, frozen=True):
+    """Failure of a root, as data: the other roots go on.
+
+    Attributes:
+        root: Name of the root.
+        kind: `missing` (no such directory), `denied` (no permission), `timeout`, `incomplete` (some paths could not be
+            read, see `paths`; the other results of the root were found), `lost` (the worker ended), or `other`.
+        error: Class of the error, e.g. `FileNotFoundError`.
+        message: Its text.
+        paths: Paths in the root that could not be read.
+        attempts: Number of times that the root was tried.
+        worker: Process that has failed; `None` without an executor, and if the process is lost.
+    """
+
+    type: Literal["error"] = "error"
+    root: FsPath
+    kind: FailureKind
+    error: str
+    message: Text
+    paths: tuple[PathError, ...] = ()
+    attempts: int = 1
+    worker: Worker | None = None
+
+    def __str__(self) -> str:
+        """Return the name of the root and the message."""
+        return f"{shown(self.root)}: {self.message}"
+
+
+class RootMatch(Match, frozen=True):
+    """Match in a root; its `path` is relative to the root.
+
+    Attributes:
+        root: Name of the root.
+    """
+
+    root: FsPath
+
+
+class RootFile(BaseModel, frozen=True):
+    """File in a root.
+
+    Attributes:
+        root: Name of the root.
+        path: Path, relative to the root.
+    """
+
+    type: Literal["file"] = "file"
+    root: FsPath
+    path: FsPath
+
+
+class RootCount(BaseModel, frozen=True):
+    """Number of matching lines in a root.
+
+    Attributes:
+        root: Name of the root.
+        count: Number of matching lines.
+        files: Number of files that have one.
+        worker: Process that has counted; `None` without an executor.
+    """
+
+    type: Literal["count"] = "count"
+    root: FsPath
+    count: int
+    files: int
+    worker: Worker | None = None
+
+
+class RootMatches(BaseModel, frozen=True):
+    """Matches of a root in a page.
+
+    Attributes:
+        root: Name of the root.
+        directory: Absolute path of the root.
+        files: Files with matches on the page, in the order of `rg --sort=path`.
+        total_matches: Number of matches in the root; a lower bound if not `exact`.
+        files_matched: Number of files with a match in the root; a lower bound if not `exact`.
+        exact: True if rg searched to its end and nothing was dropped.
+        worker: Process that has searched; `None` without an executor, and for a root in several shards.
+    """
+
+    root: FsPath
+    directory: FsPath
+    files: tuple[FileMatches, ...]
+    total_matches: int
+    files_matched: int
+    exact: bool
+    worker: Worker | None = None
+
+    def __len__(self) -> int:
+        """Return the number of matches on the page."""
+        return sum(len(file.matches) for file in self.files)
+
+
+class RepositoriesResult(BaseModel, frozen=True):
+    """Page of matches in many roots, as `Repositories.grep()` returns it, with the number of all matches.
+
+    `len()` is the number of matches on the page, and iteration goes over `roots`. The result is true if there is any
+    match, on this page or not. `str()` has lines `root/path:line:text`, followed by `message`.
+
+    Attributes:
+        query: Pattern, or patterns.
+        roots: Roots with matches on the page, in the order of `Repositories.roots`.
+        total_matches: Number of matches in all roots; a lower bound if not `exact`.
+        files_matched: Number of files with a match; a lower bound if not `exact`.
+        roots_matched: Number of roots with a match.
+        roots_searched: Number of roots that were searched.
+        exact: True if the numbers are final: all roots were searched to their end.
+        truncated: True if there are matches that are not on the page, or, if not `exact`, may be.
+        errors: Failures of roots, in the order of `Repositories.roots`.
+        message: Summary of the above in a sentence or two.
+    """
+
+    query: str | tuple[str, ...]
+    roots: tuple[RootMatches, ...]
+    total_matches: int
+    files_matched: int
+    roots_matched: int
+    roots_searched: int
+    exact: bool
+    truncated: bool
+    errors: tuple[RootError, ...]
+    message: str
+
+    def __len__(self) -> int:
+        """Return the number of matches on the page."""
+        return sum(map(len, self.roots))
+
+    def __bool__(self) -> bool:
+        """Return whether there is a match, on this page or not."""
+        return self.total_matches > 0
+
+    # See `GrepResult.__iter__()`.
+    def __iter__(self) -> Iterator[RootMatches]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Iterate over the roots of the page."""
+        return iter(self.roots)
+
+    def __str__(self) -> str:
+        """Return the page as grep writes it, with the names of the roots before the paths, then the message."""
+        files = ((f"{root.root}/{file.path}", file.lines()) for root in self.roots for file in root.files)
+        return "\n".join((*grep_lines(files), self.message))
+
+
+class RootChunk(RankedChunk, frozen=True):
+    """Result of `Repositories.rank()`: a few lines of a file; its `path` is relative to the root.
+
+    Attributes:
+        root: Name of the root.
+    """
+
+    root: FsPath
+
+
+class RepositoriesRanking(BaseModel, frozen=True):
+    """Answer of `Repositories.rank()`; `len()` and iteration are those of `chunks`.
+
+    Attributes:
+        chunks: Chunks of all roots, best first.
+        errors: Failures of roots, in the order of `Repositories.roots`.
+    """
+
+    chunks: tuple[RootChunk, ...]
+    errors: tuple[RootError, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of chunks."""
+        return len(self.chunks)
+
+    # See `GrepResult.__iter__()`.
+    def __iter__(self) -> Iterator[RootChunk]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Iterate over the chunks."""
+        return iter(self.chunks)
+
+
+_DIRECTORY_TEXTS = {
+    errno.ENOENT: "the directory does not exist",
+    errno.ENOTDIR: "not a directory",
+    errno.EACCES: "the directory cannot be entered; change its permissions",
+}
+
+
+def root_error(root: str, error: BaseException, *, attempts: int = 1, worker: Worker | None = None) -> RootError:
+    """Return the failure of a root as data."""
+    kind: FailureKind = "other"
+    if isinstance(error, TimeoutError):
+        kind = "timeout"
+    elif isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        kind = "missing"
+    elif isinstance(error, PermissionError):
+        kind = "denied"
+    text = _DIRECTORY_TEXTS.get(error.errno or 0, "") if isinstance(error, OSError) else ""
+    return RootError(
+        root=root,
+        kind=kind,
+        error=type(error).__name__,
+        message=text or str(error) or type(error).__name__,
+        attempts=attempts,
+        worker=worker,
+    )
+
+
+def incomplete_error(root: str, errors: tuple[PathError, ...], worker: Worker | None = None) -> RootError | None:
+    """Return the failure of a root of which some paths could not be read; `None` if only broken links were not."""
+    failed = tuple(error for error in errors if not error.harmless)
+    if not failed:
+        return None
+    message = f"{plural(len(failed), 'path')} could not be read, the first: {failed[0]}"
+    return RootError(root=root, kind="incomplete", error="PathError", message=message, paths=failed, worker=worker)

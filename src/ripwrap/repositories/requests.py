@@ -1,0 +1,389 @@
+"""What is asked of one root: requests and pages, which can be pickled, and the code that answers them anywhere.
+
+A request runs in an event loop of its own process, or in one that a worker starts for it.
+"""
+
+import os
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+import anyio
+
+from ripwrap._operations.candidates import Candidates
+from ripwrap._operations.grep import GrepRequest, grep_request, run_grep
+from ripwrap._operations.rank import FileTerms, RankRequest, find_terms, rank_request, read_raw_files
+from ripwrap._operations.search import search_messages
+from ripwrap._ripgrep.command import Command, files_command, search_command
+from ripwrap._ripgrep.decoder import CountDecoder, PathDecoder
+from ripwrap._ripgrep.listing_collector import ListingCollector
+from ripwrap._ripgrep.runner import AsyncRunner, Step
+from ripwrap.binary.probe import format_version
+from ripwrap.binary.resolver import Rg, resolve
+from ripwrap.errors import GlobError, PatternError, RipwrapError, UnknownTypeError
+from ripwrap.models import FileCount, Match, PathError
+from ripwrap.options import FileOptions, SearchOptions
+from ripwrap.repositories.lease import Lease, dask_cancellation, wait_for_cancellation, wait_for_lease
+from ripwrap.repositories.models import Root, RootError, Worker, incomplete_error, root_error
+from ripwrap.results import GrepResult
+
+PAGE_MATCHES = 5_000
+"""Matches that a worker sends at a time."""
+
+QUESTION_ERRORS = (PatternError, GlobError, UnknownTypeError)
+"""Errors of the question, which every root would have; they end the call."""
+
+ROOT_ERRORS = (OSError, RipwrapError)
+"""Errors of a root or of its worker."""
+
+Item = TypeVar("Item", str, FileCount)
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T_co]):
+    """Part of an answer.
+
+    Attributes:
+        items: Results.
+        errors: Paths that could not be read.
+        next_offset: Number of results before the next part; `None` if there is none.
+    """
+
+    items: Sequence[T_co]
+    errors: tuple[PathError, ...] = ()
+    next_offset: int | None = None
+
+
+class Request(Protocol[T_co]):
+    """Question about one root."""
+
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[T_co]:
+        """Return the results from `offset` on, at least one of them."""
+        ...
+
+    def stream(self, cwd: str, rg: Rg) -> "AsyncGenerator[Found[T_co]]":
+        """Yield the parts of the answer as they are found."""
+        ...
+
+
+class _Whole(Generic[T]):
+    """Base of the requests whose answer comes as a whole."""
+
+    __slots__ = ()
+
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[T]:
+        raise NotImplementedError
+
+    async def stream(self, cwd: str, rg: Rg) -> AsyncGenerator[Found[T]]:
+        yield await self.answer(cwd, rg, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """Request of the matches of a root.
+
+    Attributes:
+        patterns: Patterns.
+        limit: Maximum number of matches.
+        options: Options of the search.
+        page_matches: Maximum number of matches of one part of an answer.
+    """
+
+    patterns: tuple[str, ...]
+    limit: int | None
+    options: SearchOptions
+    page_matches: int = PAGE_MATCHES
+
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[Match]:
+        """Search to the end, and return a page in path order: only this order is the same in each search."""
+        left = self.page_matches if self.limit is None else min(self.page_matches, self.limit - offset)
+        options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
+        request = grep_request(self.patterns, cwd, (), left, None, offset, None, options, explain=False)
+        result = await run_grep(AsyncRunner(rg), request)
+        items = [Match.model_construct(**dict(match)) for match in result.matches()]
+        more = result.next_offset is not None and (self.limit is None or result.next_offset < self.limit)
+        return Found(items, () if more else result.errors, result.next_offset if more else None)
+
+    async def stream(self, cwd: str, rg: Rg) -> AsyncGenerator[Found[Match]]:
+        """Yield the matches in rg's order."""
+        options: SearchOptions = {**self.options, "before_context": 0, "after_context": 0}
+        messages = search_messages(self.patterns, cwd=cwd, limit=self.limit, rg=rg, **options)
+        async with aclosing(messages) as found:
+            async for message in found:
+                if message.type == "match":
+                    yield Found((message,))
+                elif message.type == "summary":
+                    yield Found((), message.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class FilesRequest(_Whole[str]):
+    """Request of the files of a root, in path order.
+
+    Attributes:
+        limit: Maximum number of files.
+        options: Options that choose them.
+    """
+
+    limit: int | None
+    options: FileOptions
+
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[str]:  # noqa: ARG002 - all of them
+        """List the files."""
+        most = 2**62 if self.limit is None else self.limit
+        listing = await _list(files_command(cwd, (), self.options), partial(_paths, most), rg)
+        return Found(listing.items(), listing.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class SizesRequest(_Whole["tuple[str, int]"]):
+    """Request of the files of a root with their sizes in bytes, in path order; a file that is gone has size 0.
+
+    Attributes:
+        options: Options that choose them.
+    """
+
+    options: FileOptions
+
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[tuple[str, int]]:  # noqa: ARG002 - all of them
+        """List the files."""
+        listing = await _list(files_command(cwd, (), self.options), partial(_paths, 2**62), rg)
+        sizes = await AsyncRunner(rg).call(lambda: [(path, _size(cwd, path)) for path in listing.items()])
+        return Found(sizes, listing.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class CountRequest(_Whole["tuple[int, int]"]):
+    """Request of the number of matching lines of a root, and of files that have one.
+
+    Attributes:
+        patterns: Patterns.
+        options: Options of the search.
+    """
+
+    patterns: tuple[str, ...]
+    options: SearchOptions
+
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[tuple[int, int]]:  # noqa: ARG002 - one
+        """Count the lines."""
+        command = search_command(self.patterns, cwd, (), self.options, "count")
+        listing = await _list(command, _counts, rg)
+        return Found([(listing.counted, listing.total)], listing.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchesRequest(_Whole[GrepResult]):
+    """Request of a page of matches of a root, or of a shard of it.
+
+    Attributes:
+        patterns: Patterns.
+        limit: Maximum number of matches.
+        timeout: Seconds that rg may take.
+        options: Options of the search.
+        files: Files of the shard; `None` is the whole root.
+        unreadable: Paths that could not be read when the files were listed.
+    """
+
+    patterns: tuple[str, ...]
+    limit: int
+    timeout: float | None
+    options: SearchOptions
+    files: tuple[str, ...] | None = None
+    unreadable: tuple[PathError, ...] = field(default=(), repr=False)
+
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[GrepResult]:  # noqa: ARG002 - one page
+        """Search and return the page."""
+        result = await run_grep(AsyncRunner(rg), self._request(cwd))
+        return Found([result], result.errors)
+
+    def _request(self, cwd: str) -> GrepRequest:
+        request = grep_request(self.patterns, cwd, (), self.limit, None, 0, self.timeout, self.options, explain=False)
+        if self.files is None:
+            return request
+        return replace(request, candidates=shard_candidates(self.files, self.options, self.unreadable))
+
+
+def shard_candidates(files: Sequence[str], options: FileOptions, unreadable: tuple[PathError, ...]) -> Candidates:
+    """Return the files of a shard as candidates. rg finds them in their folders, where it treats NUL as in the whole.
+
+    Args:
+        files: Paths, relative to the root.
+        options: Options of the search.
+        unreadable: Paths that could not be read when the files were listed.
+    """
+    given = options.get("iglob", ())
+    iglob = (given,) if isinstance(given, str) else tuple(given)
+    follow = options.get("follow", True)
+    return Candidates(len(files), (), tuple(files), unreadable, None, follow, iglob)
+
+
+@dataclass(frozen=True, slots=True)
+class TermsRequest(_Whole[FileTerms]):
+    """Request of the words of a query in the files of a root.
+
+    Attributes:
+        query: Query.
+        timeout: Seconds that rg may take.
+        options: Options that choose the files.
+    """
+
+    query: str
+    timeout: float | None
+    options: FileOptions
+
+    def request(self, cwd: str) -> RankRequest:
+        """Return the checked request of `rank()`."""
+        return rank_request(self.query, cwd, (), None, self.options, timeout=self.timeout)
+
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[FileTerms]:  # noqa: ARG002 - one
+        """Count the words in each file."""
+        errors: list[PathError] = []
+        request = replace(self.request(cwd), report=errors.extend)
+        return Found([await find_terms(AsyncRunner(rg), request)], tuple(errors))
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest(_Whole["tuple[str, bytes]"]):
+    """Request of the contents of files of a root, each cut to the size that is ranked.
+
+    Attributes:
+        files: Paths.
+        options: Options that chose them, which say if links are followed.
+    """
+
+    files: tuple[str, ...]
+    options: FileOptions
+
+    async def answer(self, cwd: str, rg: Rg, offset: int) -> Found[tuple[str, bytes]]:  # noqa: ARG002 - all of them
+        """Read the files."""
+        command = files_command(cwd, (), self.options)
+        return Found(await AsyncRunner(rg).call(lambda: list(read_raw_files(command, self.files))))
+
+
+def _paths(most: int) -> ListingCollector[str]:
+    return ListingCollector(PathDecoder(), most)
+
+
+def _counts() -> ListingCollector[FileCount]:
+    return ListingCollector(CountDecoder(), 0)
+
+
+async def _list(command: Command, collector: Callable[[], ListingCollector[Item]], rg: Rg) -> ListingCollector[Item]:
+    return await AsyncRunner(rg).collect(Step(command, collector, None))
+
+
+def _size(cwd: str, path: str) -> int:
+    try:
+        return os.stat(os.path.join(cwd, path)).st_size
+    except OSError:
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Task(Generic[T]):
+    """Request about a root, as it is sent to a worker.
+
+    Attributes:
+        root: Root.
+        request: Request.
+        rg: Path or name of the rg to run; `None` lets the worker find one.
+        timeout: Seconds for the answer; `None` is no limit.
+        lease: File of the call, without which the task ends.
+        offset: Number of results before the answer.
+        attempt: Number of times that the task was sent; Dask takes equal calls for one, and keeps the answer.
+    """
+
+    root: Root
+    request: Request[T]
+    rg: str | None = None
+    timeout: float | None = None
+    lease: Lease | None = None
+    offset: int = 0
+    attempt: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T_co]):
+    """Answer of a worker.
+
+    Attributes:
+        items: Results.
+        error: Failure of the root; with `incomplete` there are results, too.
+        next_offset: Number of results before the next page; `None` if this is the last one.
+        worker: Process that has answered.
+    """
+
+    items: Sequence[T_co] = ()
+    error: RootError | None = None
+    next_offset: int | None = None
+    worker: Worker | None = None
+
+
+def run_task(task: Task[Any]) -> Page[Any]:
+    """Answer a task, in a worker; the rg of the task ends when its lease does.
+
+    Raises:
+        PatternError, GlobError, UnknownTypeError: The question is wrong.
+    """
+    return anyio.run(_run_task, task, dask_cancellation())
+
+
+async def _run_task(task: Task[T], is_cancelled: Callable[[], bool] | None) -> Page[T]:
+    page: Page[T] = Page(error=root_error(task.root.name, TimeoutError("the call has ended")))
+    wrong: Exception | None = None
+    async with anyio.create_task_group() as group:
+
+        async def end_after(wait: Awaitable[None]) -> None:
+            await wait
+            group.cancel_scope.cancel()
+
+        if task.lease is not None:
+            group.start_soon(end_after, wait_for_lease(task.lease))
+        if is_cancelled is not None:
+            group.start_soon(end_after, wait_for_cancellation(is_cancelled))
+        try:
+            page = await _answer(task)
+        except QUESTION_ERRORS as error:  # a task group would wrap it into an exception group
+            wrong = error
+        group.cancel_scope.cancel()
+    if wrong is not None:
+        raise wrong
+    return page
+
+
+async def _answer(task: Task[T]) -> Page[T]:
+    worker: Worker | None = None
+    name = task.root.name
+    try:
+        worker = await _worker(task.rg)
+        with fail_after(task.timeout):
+            found = await task.request.answer(task.root.path, task.rg, task.offset)
+    except QUESTION_ERRORS:
+        raise
+    except ROOT_ERRORS as error:
+        return Page(error=root_error(name, error, worker=worker), worker=worker)
+    return Page(tuple(found.items), incomplete_error(name, found.errors, worker), found.next_offset, worker)
+
+
+@contextmanager
+def fail_after(seconds: float | None) -> Generator[anyio.CancelScope]:
+    """Cancel the block after a number of seconds.
+
+    Raises:
+        TimeoutError: The block was cancelled.
+    """
+    with anyio.move_on_after(seconds) as scope:
+        yield scope
+    if scope.cancelled_caught:
+        raise TimeoutError(f"rg was stopped after timeout={seconds} seconds; allow more time")
+
+
+async def _worker(rg: Rg) -> Worker:
+    binary = await resolve(rg)
+    version = await AsyncRunner(rg).call(lambda: format_version(binary.version))
+    return Worker(host=socket.gethostname(), pid=os.getpid(), rg=binary.path, rg_version=version)

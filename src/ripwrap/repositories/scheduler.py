@@ -1,0 +1,357 @@
+"""Ask many roots at once, here or on the workers of an executor, and hand the results to one consumer.
+
+An event loop in a thread of its own runs the requests. It starts the next root when one has ended, and waits when the
+consumer has `BUFFER` results to take. So memory and processes are bounded, the consumer may be a task or a thread, and
+no task group is open while a generator of the consumer is suspended.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from ripwrap._ripgrep.limiter import slot
+from ripwrap.binary.resolver import Rg
+from ripwrap.errors import BinaryError, CapabilityError
+from ripwrap.repositories.lease import Lease, hold_lease
+from ripwrap.repositories.models import RootError, Worker, incomplete_error, root_error
+from ripwrap.repositories.requests import QUESTION_ERRORS, ROOT_ERRORS, Page, Task, fail_after, run_task
+
+BUFFER = 256
+"""Results that wait for the consumer; with `order="root"`, for each root that runs."""
+
+EXECUTOR_TASKS = 32
+"""Roots that are sent to an executor at a time, unless the caller sets another number."""
+
+Order: TypeAlias = Literal["arrival", "root"]
+AnyExecutor: TypeAlias = Executor | Callable[[], Executor]
+OnProgress: TypeAlias = Callable[[int, int], object]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival(Generic[T]):
+    """Result of a task, its failure, or its end.
+
+    Attributes:
+        number: Number of the task.
+        item: Result or failure; `None` at the end.
+        worker: Process that has answered; `None` without an executor.
+    """
+
+    number: int
+    item: T | RootError | None
+    worker: Worker | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How requests are run.
+
+    Attributes:
+        executor: Executor, or function that makes one; `None` runs rg in this process.
+        concurrency: Number of roots at a time; `None` is that of `limit_processes()`, or `EXECUTOR_TASKS`.
+        retries: Number of times that a root is sent again after its worker was lost.
+        rg: Rg of this process; that of the workers if it is a path or name.
+        lease_folder: Folder of the file that ends tasks of an executor; `None` is the one for temporary files.
+    """
+
+    executor: AnyExecutor | None = None
+    concurrency: int | None = None
+    retries: int = 2
+    rg: Rg = None
+    lease_folder: str | None = None
+
+
+class _LostError(Exception):
+    """The worker of a task was lost, or the task could not be sent."""
+
+
+class _Executors:
+    """Executor of one call, replaced when it breaks, if the caller has given a function that makes one."""
+
+    def __init__(self, given: AnyExecutor) -> None:
+        self._make = None if isinstance(given, Executor) else given
+        self._executor = given if isinstance(given, Executor) else None
+        self._made: list[Executor] = []
+        self._lock = anyio.Lock()
+
+    async def get(self) -> Executor:
+        """Return the executor, in which the next task runs."""
+        async with self._lock:
+            if self._executor is None and self._make is not None:
+                made = await _in_thread(self._make)
+                if not isinstance(made, Executor):
+                    raise TypeError(f"executor must make a concurrent.futures.Executor, got {type(made).__name__}")
+                self._made.append(made)
+                self._executor = made
+            if self._executor is None:
+                raise TypeError("executor must be a concurrent.futures.Executor, or a function that makes one")
+            return self._executor
+
+    def discard(self, broken: Executor) -> None:
+        """Have the next task make another executor, if there is a function that does."""
+        if self._make is not None and self._executor is broken:
+            self._executor = None
+
+    def close(self) -> None:
+        """Shut down the executors that were made here; do not wait for their tasks."""
+        for executor in self._made:
+            executor.shutdown(wait=False)  # Dask's has no `cancel_futures`; each task cancels its own
+
+
+@dataclass(slots=True)
+class _Run(Generic[T]):
+    """One call.
+
+    Attributes:
+        tasks: Tasks, made one after another.
+        plan: How they are run.
+        order: Order of the results.
+        output: Results for the consumer.
+    """
+
+    tasks: Iterator[Task[T]]
+    plan: Plan
+    order: Order
+    output: MemoryObjectSendStream[Arrival[T] | Exception]
+    executors: _Executors | None = None
+    lease: Lease | None = None
+
+    async def run(self) -> None:
+        """Run all tasks; send an error that ends the call as the last item."""
+        async with self.output:
+            error: BaseException | None = None
+            try:
+                async with AsyncExitStack() as stack:
+                    if self.plan.executor is not None:
+                        self.executors = _Executors(self.plan.executor)
+                        stack.callback(self.executors.close)
+                        self.lease = await stack.enter_async_context(hold_lease(self.plan.lease_folder))
+                    await self._run_all()
+            except* Exception as group:  # noqa: BLE001 - the consumer raises the first
+                error = group
+            while isinstance(error, BaseExceptionGroup):
+                error = error.exceptions[0]
+            if isinstance(error, Exception):
+                await self.output.send(error)
+
+    async def _run_all(self) -> None:
+        slots = anyio.Semaphore(self._concurrency())
+        async with anyio.create_task_group() as group:
+            turn = anyio.Event()
+            turn.set()
+            for number, task in enumerate(self.tasks):
+                await slots.acquire()
+                before, turn = turn, anyio.Event()
+                group.start_soon(self._run_one, number, task, slots, before, turn)
+
+    def _concurrency(self) -> int:
+        if self.plan.concurrency is not None:
+            return self.plan.concurrency
+        return int(slot().total_tokens) if self.executors is None else EXECUTOR_TASKS
+
+    async def _run_one(
+        self, number: int, task: Task[T], slots: anyio.Semaphore, before: anyio.Event, after: anyio.Event
+    ) -> None:
+        """Run a task and send its results and its end; if they are sorted, when the task before it has ended.
+
+        Args:
+            number: Number of the task.
+            task: Task.
+            slots: Slots of running tasks, of which this one has taken one.
+            before: Event that is set when all results of the task before this one were sent.
+            after: The same for this task.
+        """
+        run = self._run_here if self.executors is None else self._run_there
+        if self.order == "arrival":
+            await run(number, task, self.output)
+        else:
+            output, results = anyio.create_memory_object_stream[Arrival[T] | Exception](BUFFER)
+            with results:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(self._forward, results, before)
+                    with output:
+                        await run(number, task, output)
+        await self.output.send(Arrival(number, None))
+        after.set()
+        slots.release()
+
+    async def _forward(self, results: MemoryObjectReceiveStream[Arrival[T] | Exception], before: anyio.Event) -> None:
+        await before.wait()
+        async for arrival in results:
+            await self.output.send(arrival)
+
+    async def _run_here(self, number: int, task: Task[T], output: "_Output[T]") -> None:
+        name = task.root.name
+        try:
+            with fail_after(task.timeout) as scope:
+                async with aclosing(task.request.stream(task.root.path, self.plan.rg)) as parts:
+                    async for found in parts:
+                        begun = anyio.current_time()
+                        await _send(output, number, Page(found.items, incomplete_error(name, found.errors)))
+                        scope.deadline += anyio.current_time() - begun  # rg waits for the consumer
+        except (*QUESTION_ERRORS, BinaryError, CapabilityError):  # no root can be searched
+            raise
+        except ROOT_ERRORS as error:
+            await output.send(Arrival(number, root_error(name, error)))
+
+    async def _run_there(self, number: int, task: Task[T], output: "_Output[T]") -> None:
+        attempts, left = 1, self.plan.retries
+        task = replace(task, lease=self.lease)
+        while True:
+            try:
+                page = await self._ask(task)
+            except QUESTION_ERRORS:
+                raise
+            except _LostError as error:
+                if left:
+                    left, attempts = left - 1, attempts + 1
+                    task = replace(task, attempt=attempts)
+                    continue
+                page = Page(error=_lost(task.root.name, error))
+            if page.error is not None:
+                page = replace(page, error=page.error.model_copy(update={"attempts": attempts}))
+            await _send(output, number, page)
+            if page.next_offset is None:
+                return
+            task = replace(task, offset=page.next_offset)
+
+    async def _ask(self, task: Task[T]) -> Page[T]:
+        """Send a task to the executor, and wait for its page.
+
+        Raises:
+            _LostError: The worker has ended, or the task or its page cannot be sent.
+        """
+        executors = self.executors
+        if executors is None:
+            raise RuntimeError("there is no executor")
+        executor = await executors.get()
+        future: Future[Page[Any]] | None = None
+        try:
+            # In a thread, because an executor may start processes, or run the task at once.
+            future = await _in_thread(lambda: executor.submit(run_task, task))
+            return await _wait(future)
+        except QUESTION_ERRORS:
+            raise
+        except Exception as error:  # an executor has errors of its own, such as Dask's KilledWorker
+            if isinstance(error, BrokenExecutor):
+                executors.discard(executor)
+            raise _LostError(error) from error
+        finally:
+            if future is not None:
+                future.cancel()
+
+
+_Output: TypeAlias = MemoryObjectSendStream[Arrival[T] | Exception]
+
+
+async def _send(output: _Output[T], number: int, page: Page[T]) -> None:
+    for item in page.items:
+        await output.send(Arrival(number, item, page.worker))
+    if page.error is not None:
+        await output.send(Arrival(number, page.error, page.worker))
+
+
+def _lost(root: str, error: _LostError) -> RootError:
+    cause = error.args[0]
+    what = str(cause) or "no reason given"
+    broken = "; pass a function that makes an executor, which is called again" * isinstance(cause, BrokenExecutor)
+    message = f"the worker was lost: {what}{broken}"
+    return RootError(root=root, kind="lost", error=type(cause).__name__, message=message)
+
+
+async def _wait(future: Future[T]) -> T:
+    """Return the result of a future; `asyncio.wrap_future()` would take its cancellation for that of this task."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def wake(_: Future[T]) -> None:
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(done.set)
+
+    future.add_done_callback(wake)
+    await done.wait()
+    return future.result()
+
+
+async def _in_thread(call: Callable[[], T]) -> T:
+    return await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
+
+
+class _Inbox(Generic[T]):
+    """Results of a call for its consumer; the call runs in a thread of its own."""
+
+    def __init__(self, tasks: Iterable[Task[T]], plan: Plan, order: Order) -> None:
+        self._stack = ExitStack()
+        self._portal = self._stack.enter_context(anyio.from_thread.start_blocking_portal("asyncio"))
+        sent, self._received = self._portal.call(_streams)
+        self._run: Future[None] = self._portal.start_task_soon(_Run(iter(tasks), plan, order, sent).run)
+
+    def take(self) -> list[Arrival[T]]:
+        """Wait for results and return all that are there; empty at the end.
+
+        Raises the error that ends the call.
+        """
+        arrived: list[Arrival[T]] = []
+        for item in self._portal.call(self._take):
+            if isinstance(item, Exception):
+                raise item
+            arrived.append(item)
+        return arrived
+
+    async def _take(self) -> list[Arrival[T] | Exception]:
+        try:
+            items = [await self._received.receive()]
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            return []
+        with suppress(anyio.WouldBlock, anyio.EndOfStream):
+            while not isinstance(items[-1], Exception):
+                items.append(self._received.receive_nowait())
+        return items
+
+    def close(self) -> None:
+        """End the call and every rg of this process; those of an executor end by their lease."""
+        self._run.cancel()
+        with suppress(RuntimeError):
+            self._portal.call(self._received.close)
+        self._stack.close()
+
+
+async def _streams() -> "tuple[_Output[Any], MemoryObjectReceiveStream[Any]]":
+    return anyio.create_memory_object_stream[Any](BUFFER)
+
+
+async def arrivals(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> AsyncGenerator[Arrival[T]]:
+    """Run tasks and yield their results, their failures, and the end of each.
+
+    Raises:
+        PatternError, GlobError, UnknownTypeError: The question is wrong.
+        BinaryError, CapabilityError: Without an executor: there is no rg, or it cannot do this.
+        OSError: The file of the call cannot be made.
+    """
+    inbox: _Inbox[T] = _Inbox(tasks, plan, order)
+    try:
+        while arrived := await _in_thread(inbox.take):
+            for arrival in arrived:
+                yield arrival
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _in_thread(inbox.close)
+
+
+def arrivals_blocking(tasks: Iterable[Task[T]], plan: Plan, order: Order) -> Generator[Arrival[T]]:
+    """Do what `arrivals()` does, blocking."""
+    inbox: _Inbox[T] = _Inbox(tasks, plan, order)
+    try:
+        while arrived := inbox.take():
+            yield from arrived
+    finally:
+        inbox.close()
