@@ -33,11 +33,17 @@ RENAMED = {
     "aclose": "close",
     "aclosing": "closing",
     "run_stream": "run_stream_blocking",
+    "run_inside": "run_inside_blocking",
+    "run_items": "run_items_blocking",
+    "run_grep_in": "run_grep_in_blocking",
+    "run_grep_revision": "run_grep_revision_blocking",
+    "run_revision_listing": "run_revision_listing_blocking",
+    "AnyItems": "Items",
 }
 WORDS = {"aclosing": "closing", "aclose()": "close()", "async with": "with"}
 """Phrases of docstrings that differ."""
 
-TIMED = {"AsyncRunner", "run_stream", "_runner"}
+TIMED = {"AsyncRunner", "run_stream", "run_inside", "run_items", "run_revision_listing", "_runner"}
 """Functions whose blocking twin takes a `timeout`; a caller that has got a `timeout` passes it on."""
 
 RUNNER = re.compile(r"\brun(ner)?\b|\bAsyncRunner\(|\b_runner\(")
@@ -136,10 +142,13 @@ __all__ = [
     "files_with_matches",
     "files_without_match",
     "grep",
+    "grep_in",
     "install",
     "rank",
     "resolve",
     "search",
+    "search_history",
+    "search_in",
     "search_messages",
     "tree",
     "tree_text",
@@ -176,6 +185,8 @@ TARGETS = (
         sources={
             "ripwrap._operations.search": ["search", "search_messages"],
             "ripwrap._operations.grep": ["grep"],
+            "ripwrap._operations.streams": ["search_in", "grep_in"],
+            "ripwrap._operations.history": ["search_history"],
             "ripwrap._operations.counts": [
                 "files_with_matches",
                 "files_without_match",
@@ -191,6 +202,11 @@ TARGETS = (
             "ripwrap.binary.resolver": ["resolve", "install"],
         },
         words={
+            ", iterable or async iterable.": ".",
+            "An iterable that is not async is read in a worker thread. ripwrap": "ripwrap",
+            "This holds while `items` makes an item, too.": (
+                "The call\n            does not end while `items` makes an item."
+            ),
             "The work is done in a worker thread; a cancelled call ends a download.": "",
             "The work is done in a worker thread, which calls `progress`, and ends when the call is cancelled.": (
                 "`progress` is called in this thread."
@@ -384,7 +400,7 @@ class Module:
                 for alias in node.names:
                     if (alias.asname or alias.name) == name:
                         return ast.unparse(ast.Import([alias]))
-        return f"from {self.name} import {name}" if name in self._defined else None
+        return f"from {self.name} import {new}" if name in self._defined else None
 
     def translate(self, name: str, target: Target) -> str:
         """Return the blocking source of a function, class or alias."""

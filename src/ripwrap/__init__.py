@@ -31,7 +31,7 @@ Names with an underscore are private.
     index, remote
     _operations
     _ripgrep, _ranking
-    binary, results, _code, _ignore
+    binary, results, sources, _code, _ignore
     _display
     models, options, errors, _text, _subprocess, _safe_open, _concurrency, _windows
 """
@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     from ripwrap._operations.expand import expand
     from ripwrap._operations.files import files
     from ripwrap._operations.grep import grep
+    from ripwrap._operations.history import search_history
     from ripwrap._operations.rank import rank
     from ripwrap._operations.search import search, search_messages
+    from ripwrap._operations.streams import grep_in, search_in
     from ripwrap._operations.tree import tree, tree_text
     from ripwrap._ripgrep.limiter import limit_processes
     from ripwrap.binary import RgBinary
@@ -76,10 +78,12 @@ if TYPE_CHECKING:
     )
     from ripwrap.models import (
         Begin,
+        Commit,
         Context,
         Elapsed,
         End,
         FileCount,
+        HistoryMatch,
         Match,
         Message,
         PathError,
@@ -124,6 +128,7 @@ __all__ = [
     "BinaryNotFoundError",
     "CapabilityError",
     "ChecksumMismatchError",
+    "Commit",
     "Context",
     "Coverage",
     "DecodeError",
@@ -140,6 +145,7 @@ __all__ = [
     "GrepMatch",
     "GrepResult",
     "Hint",
+    "HistoryMatch",
     "Match",
     "Message",
     "NumberedLine",
@@ -185,9 +191,12 @@ __all__ = [
     "files_with_matches",
     "files_without_match",
     "grep",
+    "grep_in",
     "limit_processes",
     "rank",
     "search",
+    "search_history",
+    "search_in",
     "search_messages",
     "sync",
     "tree",
@@ -215,6 +224,9 @@ _MODULE_OF = {
     "expand": "_operations.expand",
     "search": "_operations.search",
     "search_messages": "_operations.search",
+    "search_in": "_operations.streams",
+    "search_history": "_operations.history",
+    "grep_in": "_operations.streams",
     "count": "_operations.counts",
     "count_matches": "_operations.counts",
     "file_types": "_operations.counts",
@@ -246,10 +258,12 @@ _MODULE_OF = {
     "UnknownTypeError": "errors",
     "UnsupportedPlatformError": "errors",
     "Begin": "models",
+    "Commit": "models",
     "Context": "models",
     "Elapsed": "models",
     "End": "models",
     "FileCount": "models",
+    "HistoryMatch": "models",
     "Match": "models",
     "Message": "models",
     "PathError": "models",

@@ -7,6 +7,7 @@
 import errno
 from codecs import getincrementaldecoder
 from collections.abc import Callable
+from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field
@@ -279,6 +280,38 @@ class Summary(_Model, frozen=True):
 
 Message: TypeAlias = Annotated[Begin | Match | Context | End | Summary, Field(discriminator="type")]
 """Item of `search_messages()`; its field `type` tells its kind."""
+
+
+class Commit(_Model, frozen=True):
+    """Commit of git.
+
+    Attributes:
+        id: Its id in hexadecimal digits.
+        author: Name of its author.
+        date: Time at which it was committed, with the offset of its time zone.
+        subject: First line of its message.
+    """
+
+    id: str
+    author: Text
+    date: datetime
+    subject: Text
+
+
+class HistoryMatch(Match, frozen=True):
+    """Match in a content that a history of git has; `path` is the newest path that a search selects.
+
+    Attributes:
+        blob: Id of the content.
+        paths: Paths that had the content, the newest first.
+        first: Oldest of the searched commits that introduced it.
+        last: Newest commit that had it; `None` if its commit could not be read.
+    """
+
+    blob: str
+    paths: tuple[FsPath, ...]
+    first: Commit
+    last: Commit | None
 
 
 class FileCount(_Model, frozen=True):

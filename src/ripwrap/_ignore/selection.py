@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 from ripwrap._ignore.git import global_ignore_file
-from ripwrap._ignore.globs import glob_pattern
+from ripwrap._ignore.globs import byte_text, glob_pattern
 from ripwrap._ignore.rules import IGNORE_NAMES, KINDS, IgnoreStack, Rule, Rules, match_text, read_rules
-from ripwrap._text import plural
+from ripwrap._text import plural, raw_bytes
 from ripwrap._windows import NAME_SURROGATE_TAG
 from ripwrap.errors import GlobError, Hint
 from ripwrap.options import EXCLUDED, Paths, StrPath
@@ -27,6 +27,8 @@ CauseKind: TypeAlias = Literal[
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _HIDDEN_GLOB = "!.*"
+_MAX_FOLDERS = 10_000
+"""Directories of which a `NameSelection` remembers whether it selects them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,21 +182,58 @@ class Selection:
                 folder = self.enter(folder, name)
         return None, None
 
+    def allows_name(self, path: str, depth: int, *, is_folder: bool) -> bool:
+        """Return whether globs, types and the options about hidden files and depth allow a path with `/`.
+
+        Args:
+            path: Path of the file or directory, which need not exist.
+            depth: Number of names in it.
+            is_folder: True for a directory.
+        """
+        if self._max_depth is not None and depth + is_folder > self._max_depth:
+            return False
+        name, text = path.rpartition("/")[2], byte_text(raw_bytes(path))
+        return self._by_names(name, text, None, lambda: name.startswith("."), is_folder=is_folder) is None
+
     def _by_rules(self, folder: Folder, name: str, info: os.stat_result, *, is_folder: bool) -> Cause | None:
         text = match_text(self._relative(folder.join(name)))
+
+        def ignoring() -> Rule | None:
+            return self._ignoring(folder, name, text, is_folder=is_folder)
+
+        return self._by_names(name, text, ignoring, lambda: is_hidden(name, info), is_folder=is_folder)
+
+    def _by_names(
+        self,
+        name: str,
+        text: str,
+        ignoring: Callable[[], Rule | None] | None,
+        hidden: Callable[[], bool],
+        *,
+        is_folder: bool,
+    ) -> Cause | None:
+        """Return the cause that a glob, an ignore file or a type gives, or that the entry is hidden.
+
+        Args:
+            name: Name of the entry.
+            text: Relative path, in the form that patterns match.
+            ignoring: Function that returns the rule of an ignore file; `None` if there are no ignore files.
+            hidden: Function that returns True for a hidden entry.
+            is_folder: True for a directory.
+        """
         rule = self._globs.match(text, is_folder=is_folder)
         if rule is not None:
             return None if rule.ignores else _by_glob(rule)
         if self._chooses and not is_folder:
             return Cause("glob", Hint(next(rule.file for rule in self._globs.rules if rule.ignores), kind="omit"))
-        rule = self._ignoring(folder, name, text, is_folder=is_folder)
+        rule = ignoring and ignoring()
         if rule is not None and rule.ignores:
             option = "no_ignore_files" if rule.file in self._explicit_files else "no_ignore"
             return Cause("ignored", Hint(option, value=True), rule)
         typed = None if is_folder else self._by_type(name)
         if isinstance(typed, Cause):
             return typed
-        if rule is None and typed is None and not self._hidden and is_hidden(name, info):
+        if rule is None and typed is None and not self._hidden and hidden():
             return Cause("hidden", Hint("hidden", value=True))
         return None
 
@@ -217,7 +256,7 @@ class Selection:
 
     def _by_type(self, name: str) -> Cause | bool | None:
         """Return the cause if a file is left out because of its type, True if its type selects it, otherwise `None`."""
-        text = match_text(name)
+        text = byte_text(raw_bytes(name))
         for type_name, negated, rules in reversed(self._types):
             if rules.match(text, is_folder=False) is not None:
                 hint = Hint("type_not", kind="omit")
@@ -259,6 +298,44 @@ class Selection:
     @cached_property
     def _explicit_rules(self) -> tuple[Rules, ...]:
         return tuple(Rules(read_rules(path)) for path in reversed(self._explicit_files))
+
+
+class NameSelection:
+    """Choice of items by their names: as a `Selection` of files with these paths, without ignore files and sizes."""
+
+    def __init__(
+        self, options: Mapping[str, Any], types: Mapping[str, Sequence[str]], roots: Sequence[str] = ()
+    ) -> None:
+        """Prepare the rules.
+
+        Args:
+            options: See `Selection`.
+            types: See there.
+            roots: Directories that are searched whatever the rules say about them; empty is the top.
+        """
+        self._selection = Selection("", {**options, "no_ignore": True}, types)
+        self._roots = {"/".join(_parts(root)): True for root in roots}
+        self._folders = {"": True, **self._roots}
+
+    def selects(self, name: str) -> bool:
+        """Return whether a search of files reads the file of this path."""
+        parts = _parts(name)
+        above = (len(_parts(root)) for root in self._roots if name.startswith(f"{root}/"))
+        return self._selects(parts, max(above, default=0), is_folder=False)
+
+    def _selects(self, parts: Sequence[str], root: int, *, is_folder: bool) -> bool:
+        """Return whether a path is selected, of which the first `root` parts are a root."""
+        above = "/".join(parts[:-1])
+        if above not in self._folders:
+            if len(self._folders) > _MAX_FOLDERS:
+                self._folders = {"": True, **self._roots}
+            self._folders[above] = self._selects(parts[:-1], root, is_folder=True)
+        depth = len(parts) - root
+        return self._folders[above] and self._selection.allows_name("/".join(parts), depth, is_folder=is_folder)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.replace(os.sep, "/").split("/") if part not in ("", os.curdir)]
 
 
 @dataclass(frozen=True, slots=True)

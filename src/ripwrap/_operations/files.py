@@ -20,6 +20,7 @@ def files(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
+    rev: str | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[FileOptions],
@@ -50,6 +51,7 @@ def files(
         cwd: The directory to list; globs and `paths` are relative to it.
         paths: Files or directories to list, any number of them, as in `search()`; empty is all of `cwd`.
         limit: Maximum number of paths; rg is stopped when it is reached.
+        rev: Revision of git to list in place of the files on disk, as in `grep()`; in path order.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine.
         **options: rg's flags; see `FileOptions`.
@@ -65,6 +67,10 @@ def files(
 
     The call raises the first two, the first iteration the others.
     """
+    if rev is not None:
+        from ripwrap._operations.revisions import listing_request, run_revision_listing  # git is rarely needed
+
+        return run_revision_listing(listing_request(cwd, paths, rev, limit, options, on), rg)
     return run_stream(files_request(cwd, paths, limit, options, on), rg)
 
 

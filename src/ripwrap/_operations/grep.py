@@ -79,6 +79,7 @@ async def grep(
     timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - keeps the matches found until then, which a cancel scope would drop
     explain: bool = False,
     coverage: bool = False,
+    rev: str | None = None,
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -119,17 +120,25 @@ async def grep(
             says how many more there are in hidden files. Either takes up to 5 seconds more.
         coverage: Count the files that were searched, and those that were left out, by reason, in `result.coverage`. It
             takes as long as a search that reads every file, and up to `timeout` seconds more; see `coverage()`.
+        rev: Revision of git to search in place of the files on disk, such as `v1.2` or `main~3`, without a checkout.
+            All its files below `cwd` count; there are no ignore files. `errors` names submodules, and objects that a
+            partial clone lacks.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`, as in `search()`; `None` is this machine. Each search of
             `explain` runs rg there once more.
         **options: rg's flags; see `SearchOptions`. The default context is 2 lines, unless `context`, `before_context`
             or `after_context` is given. `passthru` is an error. `sort` and `sortr` have no effect on the answer.
 
-    Raises what `search()` raises, and `ValueError` for a negative number.
+    Raises what `search()` raises, `ValueError` for a negative number and for a `rev` that names no revision, and
+    `SearchError` if git fails.
     """
     request = grep_request(
         pattern, cwd, paths, limit, max_files, offset, timeout, options, explain=explain, coverage=coverage, on=on
     )
+    if rev is not None:
+        from ripwrap._operations.revisions import run_grep_revision  # it imports this module
+
+        return await run_grep_revision(request, rev, rg)
     return await run_grep(AsyncRunner(rg), request)
 
 
@@ -230,8 +239,65 @@ def _error_order(error: PathError) -> tuple[bool, bytes]:
 
 async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     """Search; then, if nothing was found and the caller asks for it, search for the reason."""
-    page, query = request.page, request.query
+    query = request.query
     found = await run.collect(request.first_step())
+    candidates = request.candidates
+    errors = found.end.path_errors() if candidates is None else candidates.errors_with(found.end.path_errors())
+    result = await page_result(
+        run,
+        request.page,
+        found,
+        root=request.root,
+        query=query,
+        max_files=request.max_files,
+        seconds=request.timeout,
+        errors=tuple(sorted(errors, key=_error_order)),  # rg's threads mix them
+        too_long=too_long_errors(found.dropped),
+    )
+    more = ""
+    if request.explain and found.exact and not found.matches:
+        patterns = (query,) if isinstance(query, str) else query
+        more = await explanation(run, patterns, request.options, request.step)
+    elif request.explain and found.exact and not result.truncated and not request.options.get("hidden", True):
+        more = await _hidden_matches(run, request, found.matches)
+    coverage = None
+    if request.coverage:
+        cwd = request.command.cwd
+        coverage = await run_coverage(run, coverage_request(cwd, request.paths, request.options, request.timeout))
+    known = {
+        "message": f"{result.message} {more}".rstrip(),
+        "candidates": None if candidates is None else candidates.searched,
+        "files_total": None if candidates is None else candidates.total,
+        "coverage": coverage,
+    }
+    return result.model_copy(update=known)
+
+
+async def page_result(
+    run: Runner,
+    page: PageRequest,
+    found: MatchCollector,
+    *,
+    root: str,
+    query: str | tuple[str, ...],
+    max_files: int | None,
+    seconds: float | None,
+    errors: tuple[PathError, ...],
+    too_long: tuple[PathError, ...],
+) -> GrepResult:
+    """Return the result for a page of what was found.
+
+    Args:
+        run: Runner, for pauses in which other tasks run.
+        page: Page that the caller asks for.
+        found: Collector of the search.
+        root: Directory that was searched.
+        query: Pattern, or patterns.
+        max_files: Maximum number of files on the page; `None` is no limit.
+        seconds: Time limit, if there is one.
+        errors: Paths that could not be read.
+        too_long: Errors about lines that were left out.
+    """
     files = await files_in_path_order(run, page, found.blocks())
     shown = sum(len(file.matches) for file in files)
     more = found.matches > page.offset + shown
@@ -239,26 +305,14 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
     if found.timed_out:
         reason = "timeout"
     elif more:
-        reason = "max_files" if len(files) == request.max_files and shown < page.max_matches else "limit"
+        reason = "max_files" if len(files) == max_files and shown < page.max_matches else "limit"
     next_offset = page.offset + shown if more and shown and not found.timed_out else None
-    candidates = request.candidates
-    errors = found.end.path_errors() if candidates is None else candidates.errors_with(found.end.path_errors())
-    errors = tuple(sorted(errors, key=_error_order))  # rg's threads mix them
     failed = [error for error in errors if not error.harmless]
-    sentences = [result_message(found, page, shown, next_offset, request.timeout if found.timed_out else None)]
+    message = result_message(found, page, shown, next_offset, seconds if found.timed_out else None)
     if failed:
-        sentences.append(f"{plural(len(failed), 'path')} could not be read, the first: {failed[0]}.")
-    if request.explain and found.exact and not found.matches:
-        patterns = (query,) if isinstance(query, str) else query
-        sentences.append(await explanation(run, patterns, request.options, request.step))
-    elif request.explain and found.exact and not more and not request.options.get("hidden", True):
-        sentences.append(await _hidden_matches(run, request, found.matches))
-    coverage = None
-    if request.coverage:
-        cwd = request.command.cwd
-        coverage = await run_coverage(run, coverage_request(cwd, request.paths, request.options, request.timeout))
+        message += f" {plural(len(failed), 'path')} could not be read, the first: {failed[0]}."
     return GrepResult(
-        root=request.root,
+        root=root,
         query=query,
         files=files,
         total_matches=found.matches,
@@ -267,12 +321,9 @@ async def run_grep(run: Runner, request: GrepRequest) -> GrepResult:
         truncated=more or not found.exact,
         next_offset=next_offset,
         stop_reason=reason,
-        errors=(*errors, *too_long_errors(found.dropped)),
+        errors=(*errors, *too_long),
         dropped_records=found.dropped_records,
-        message=" ".join(filter(None, sentences)),
-        candidates=None if candidates is None else candidates.searched,
-        files_total=None if candidates is None else candidates.total,
-        coverage=coverage,
+        message=message,
     )
 
 

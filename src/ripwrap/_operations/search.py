@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Unpack, cast
+from typing import ClassVar, Unpack, cast
 
 from ripwrap._operations.streaming import StreamRequest, run_stream
 from ripwrap._ripgrep.command import search_command
@@ -10,8 +10,9 @@ from ripwrap._ripgrep.decoder import MessageDecoder, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.host import RgHost
 from ripwrap.binary.resolver import Rg
-from ripwrap.models import Elapsed, Match, Message, Stats, Summary
+from ripwrap.models import Elapsed, Match, Message, PathError, Stats, Summary
 from ripwrap.options import SearchOptions, StrPath, check_limit
+from ripwrap.sources.base import Inside
 
 
 def search(
@@ -20,6 +21,7 @@ def search(
     cwd: StrPath = ".",
     paths: StrPath | Iterable[StrPath] = (),
     limit: int | None = None,
+    inside: Inside | Iterable[Inside] = (),
     rg: Rg = None,
     on: RgHost | None = None,
     **options: Unpack[SearchOptions],
@@ -59,6 +61,9 @@ def search(
             path and keeps the order of `paths`.
         limit: Maximum number of matches, over all files; rg is stopped when it is reached. To know if there are more,
             ask for one more than you show. (`max_count` is per file.)
+        inside: Formats of archives and compressed files to search inside, too: `zip`, `tar`, `gz`, `bz2`, `xz`, `zst`.
+            Their members follow the files, with paths such as `a.zip!/dir/b.py`. Globs and types choose
+            members. What cannot be read of an archive is logged as a warning.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         on: The host to run rg on, from `ripwrap.remote`; `None` is this machine. `cwd` is then a directory there,
             relative to that of the host; `paths` and `rg` are also paths there.
@@ -76,6 +81,10 @@ def search(
 
     The call raises the first two, the first iteration the others.
     """
+    if inside:
+        from ripwrap._operations.inside import inside_request, run_inside  # it imports this module
+
+        return run_inside(inside_request(pattern, cwd, paths, limit, options, inside, on), rg)
     return run_stream(search_request(pattern, cwd, paths, limit, options, on), rg)
 
 
@@ -95,7 +104,7 @@ def search_messages(
     `Summary`, with the paths that rg could not read. Files are never interleaved. `limit` counts matches; when it is
     reached, the stream ends without an `End` or `Summary`.
 
-    Args and errors are those of `search()`.
+    Args and errors are those of `search()`, without `inside`.
     """
     return run_stream(messages_request(pattern, cwd, paths, limit, options, on), rg)
 
@@ -126,13 +135,16 @@ def messages_request(
     return StreamRequest(command, partial(MessageAnswer, check_limit(limit)))
 
 
-class _SearchAnswer:
+class SearchAnswer:
     """Base of both answers: a decoder, a limit on matches, and the check of rg's exit."""
 
-    def __init__(self, limit: int | None, kinds: Collection[str]) -> None:
+    kinds: ClassVar[Collection[str]]
+    """Kinds of messages that are yielded."""
+
+    def __init__(self, limit: int | None) -> None:
         self._left = limit
         self.full = limit == 0
-        self._decoder = MessageDecoder(kinds)
+        self._decoder = MessageDecoder(self.kinds)
         self._summary: Summary | None = None  # of the runs that have ended
 
     @property
@@ -153,6 +165,10 @@ class _SearchAnswer:
             if self.full:
                 return
 
+    def _too_long(self) -> tuple[PathError, ...]:
+        """Return the errors about lines that were left out."""
+        return too_long_errors(self._decoder.dropped)
+
     def _end_run(self, end: Exit) -> Iterator[Record]:
         """Decode a last line without a newline; raise unless rg gave an answer, even a partial one."""
         if end.ended:
@@ -162,11 +178,10 @@ class _SearchAnswer:
         self._summary = _sum(self._summary, summary)
 
 
-class MatchAnswer(_SearchAnswer):
+class MatchAnswer(SearchAnswer):
     """Answer that yields the matches of a search."""
 
-    def __init__(self, limit: int | None) -> None:
-        super().__init__(limit, ("match",))
+    kinds = ("match",)
 
     def feed(self, chunk: bytes) -> Iterator[Match]:
         return cast("Iterator[Match]", self._feed(chunk))
@@ -175,15 +190,14 @@ class MatchAnswer(_SearchAnswer):
         return cast("Iterator[Match]", self._end_run(end))
 
     def finish(self, end: Exit) -> Iterator[Match]:
-        end.warn(too_long_errors(self._decoder.dropped))
+        end.warn(self._too_long())
         return iter(())
 
 
-class MessageAnswer(_SearchAnswer):
+class MessageAnswer(SearchAnswer):
     """Answer that yields all messages of a search; the summary has the paths that rg could not read."""
 
-    def __init__(self, limit: int | None) -> None:
-        super().__init__(limit, ("begin", "match", "context", "end"))
+    kinds = ("begin", "match", "context", "end")
 
     def feed(self, chunk: bytes) -> Iterator[Message]:
         return self._feed(chunk)
@@ -193,7 +207,7 @@ class MessageAnswer(_SearchAnswer):
 
     def finish(self, end: Exit) -> Iterator[Message]:
         if summary := self._summary:
-            errors = (*end.path_errors(), *too_long_errors(self._decoder.dropped))
+            errors = (*end.path_errors(), *self._too_long())
             known = {"errors": errors, "dropped_records": self._decoder.dropped_records}
             yield summary.model_copy(update=known)
 

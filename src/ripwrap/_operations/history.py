@@ -1,0 +1,96 @@
+"""Search every content that a history of git has."""
+
+import os
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from typing import Any, Unpack, cast
+
+from ripwrap._operations.streams import ItemRequest, NamingAnswer, item_command, run_items
+from ripwrap._ripgrep.decoder import Record
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap.binary.resolver import Rg
+from ripwrap.models import HistoryMatch
+from ripwrap.options import SearchOptions, StrPath, check_limit
+from ripwrap.sources.git import BlobName, HistorySource, check_date, check_revision
+
+ARGUMENTS = ("pattern", "cwd", "paths", "rev", "since", "limit", "rg")
+
+
+def search_history(
+    pattern: str | Sequence[str],
+    *,
+    cwd: StrPath = ".",
+    paths: StrPath | Iterable[StrPath] = (),
+    rev: str = "HEAD",
+    since: str | None = None,
+    limit: int | None = None,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> AsyncGenerator[HistoryMatch]:
+    """Search every content that the files of a git repository ever had, and yield each matching line.
+
+    Each content is searched once, the newest first, however many commits and paths have it: `HistoryMatch.first` is the
+    commit that introduced it, `last` the newest commit that had it, and `paths` are its paths. Nothing is checked out
+    or fetched; contents that a partial clone lacks are logged as warnings. `git` must be in PATH.
+
+    Args:
+        pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+        cwd: A directory of a repository. Files outside of it are left out, and paths are relative to it.
+        paths: Files or directories whose history to search, also deleted ones; empty is all of `cwd`.
+        rev: The newest commit, such as a branch or tag; its ancestors are searched, too.
+        since: Search only what commits after this date introduced: `2024-01-31` or another date of `git log --since`.
+        limit: Maximum number of matches.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags, as in `search_in()`: globs and types choose by the paths, and ignore files do not count.
+
+    Raises:
+        pydantic.ValidationError: An option is unknown or ill-typed.
+        ValueError: `cwd` is in no repository, `rev` is no revision of it, a path is outside of `cwd`, or what
+            `search_in()` raises it for.
+        FileNotFoundError: `cwd` does not exist.
+        SearchError: git cannot be started, or fails; or what `search_in()` raises.
+    """
+    return run_items(history_request(pattern, cwd, paths, rev, since, limit, options), rg)
+
+
+def history_request(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    rev: str,
+    since: str | None,
+    limit: int | None,
+    options: SearchOptions,
+) -> ItemRequest[HistoryMatch]:
+    """Return the checked request of `search_history()`."""
+    several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
+    source = HistorySource(os.path.abspath(cwd), check_revision(rev), check_date(since), several)
+    command = item_command(pattern, options, ARGUMENTS, source.roots)
+    checked = check_limit(limit)
+    return ItemRequest(command, lambda: _HistoryAnswer(checked, source), source)
+
+
+class _HistoryAnswer(NamingAnswer):
+    """Answer that yields the matches of a search of blobs, each with the commits and paths of its blob."""
+
+    kinds = ("match",)
+
+    def __init__(self, limit: int | None, source: HistorySource) -> None:
+        super().__init__(limit)
+        self._source = source
+
+    def feed(self, chunk: bytes) -> Iterator[HistoryMatch]:
+        return map(_with_history, self._feed(chunk))
+
+    def end_run(self, end: Exit) -> Iterator[HistoryMatch]:
+        return map(_with_history, self._end_run(end))
+
+    def finish(self, end: Exit) -> Iterator[HistoryMatch]:
+        end.warn((*self._source.errors, *self._too_long()))
+        return iter(())
+
+
+def _with_history(match: Record) -> HistoryMatch:
+    name = cast("BlobName", match.path)
+    blob = name.blob
+    known: dict[str, Any] = {**dict(match), "path": str(name), "blob": blob.oid, "paths": tuple(blob.paths)}
+    return HistoryMatch(**known, first=blob.first, last=blob.last)

@@ -1,0 +1,109 @@
+"""Search and list a revision of git, without a checkout."""
+
+import os
+from collections.abc import AsyncGenerator, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from ripwrap._operations.grep import GrepRequest
+from ripwrap._operations.streams import (
+    ARGUMENTS,
+    GrepInRequest,
+    ItemRequest,
+    item_command,
+    messages_in_request,
+    run_grep_in,
+    run_grep_in_blocking,
+)
+from ripwrap._ripgrep.batches import ItemCommand, list_items, list_items_blocking
+from ripwrap._ripgrep.command import files_command
+from ripwrap._ripgrep.host import RgHost
+from ripwrap.binary.resolver import Rg
+from ripwrap.errors import Hint, HintedText
+from ripwrap.models import Message
+from ripwrap.options import FileOptions, SearchOptions, StrPath, check_limit, check_timeout
+from ripwrap.results import GrepResult
+from ripwrap.sources.git import RevisionSource, check_revision
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionListing:
+    """A checked call of `files(rev=…)`."""
+
+    command: ItemCommand
+    source: RevisionSource
+    limit: int | None
+
+
+async def run_grep_revision(request: GrepRequest, rev: str, rg: Rg) -> GrepResult:
+    """Search a revision, and return the page."""
+    return await run_grep_in(*grep_revision_request(request, rev), rg)
+
+
+def run_grep_revision_blocking(request: GrepRequest, rev: str, rg: Rg) -> GrepResult:
+    """Do what `run_grep_revision()` does, blocking."""
+    return run_grep_in_blocking(*grep_revision_request(request, rev), rg)
+
+
+def grep_revision_request(request: GrepRequest, rev: str) -> tuple[GrepInRequest, RevisionSource]:
+    """Return the checked request of `grep(rev=…)`, and its files.
+
+    Raises:
+        ValueError: `rev` begins with a dash, a path is outside of `cwd`, or an option does not apply to a revision.
+    """
+    given = {"explain": request.explain, "coverage": request.coverage, "on": request.command.on}
+    for name, value in given.items():
+        _refuse(name, value)
+    source = revision_source(request.root, rev, request.paths)
+    command = item_command(request.query, request.options, ARGUMENTS, source.roots)
+    return GrepInRequest(request, command, request.root), source
+
+
+def messages_revision_request(
+    pattern: str | Sequence[str],
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    rev: str,
+    limit: int | None,
+    options: SearchOptions,
+) -> ItemRequest[Message]:
+    """Return the checked request of a search of a revision that yields all messages of rg."""
+    source = revision_source(cwd, rev, paths)
+    return messages_in_request(pattern, source, limit, options, source.roots)
+
+
+def listing_request(
+    cwd: StrPath,
+    paths: StrPath | Iterable[StrPath],
+    rev: str,
+    limit: int | None,
+    options: FileOptions,
+    on: RgHost | None,
+) -> RevisionListing:
+    """Return the checked request of `files(rev=…)`; raises as `grep_revision_request()` does."""
+    _refuse("on", on)
+    source = revision_source(cwd, rev, paths)
+    files_command(cwd, (), options)  # checks that the options are those of `files()`
+    command = item_command("", cast("SearchOptions", options), ARGUMENTS, source.roots)
+    return RevisionListing(command, source, check_limit(limit))
+
+
+def _refuse(name: str, value: object) -> None:
+    if value:
+        raise ValueError(HintedText(Hint(name, kind="omit"), " does not apply to ", Hint("rev"), "; leave it out"))
+
+
+def revision_source(cwd: StrPath, rev: str, paths: StrPath | Iterable[StrPath]) -> RevisionSource:
+    """Return the files of a revision."""
+    several = (paths,) if isinstance(paths, (str, os.PathLike)) else tuple(paths)
+    return RevisionSource(os.path.abspath(cwd), check_revision(rev), several)
+
+
+def run_revision_listing(request: RevisionListing, rg: Rg) -> AsyncGenerator[str]:
+    """List the files of a revision."""
+    return list_items(request.command, request.source, request.limit, rg)
+
+
+def run_revision_listing_blocking(request: RevisionListing, rg: Rg, timeout: float | None) -> Generator[str]:
+    """Do what `run_revision_listing()` does, blocking."""
+    return list_items_blocking(request.command, request.source, request.limit, rg, check_timeout(timeout))

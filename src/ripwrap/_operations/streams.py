@@ -1,0 +1,450 @@
+"""Search items, which are names with bytes: members of an archive, objects of a store, texts in memory."""
+
+import os
+import time
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing, closing
+from dataclasses import dataclass
+from typing import Any, Generic, Never, TypeVar, Unpack, cast
+
+import anyio
+from pydantic import BaseModel
+
+from ripwrap._ignore.selection import NameSelection
+from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, MatchCollector, grep_request, page_result
+from ripwrap._operations.search import MatchAnswer, MessageAnswer, SearchAnswer
+from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
+from ripwrap._ripgrep.command import search_command
+from ripwrap._ripgrep.decoder import Record, too_long_errors
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.page_collector import PageRequest
+from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Runner, run_blocking
+from ripwrap._ripgrep.spool import Batch, check_items
+from ripwrap._ripgrep.stream import find_usable_rg, find_usable_rg_blocking
+from ripwrap.binary.resolver import Rg
+from ripwrap.errors import Hint, HintedText
+from ripwrap.models import Match, Message, PathError
+from ripwrap.options import FileOptions, SearchOptions, check_limit, check_timeout
+from ripwrap.results import FileMatches, GrepResult
+from ripwrap.sources.base import AnyItems, Items, Source
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+ARGUMENTS = ("pattern", "items", "limit", "rg")
+
+_NOWHERE = os.path.abspath(os.sep)
+"""Working directory of commands for items, which search no file in it."""
+
+_CHECKED_BY_RG = ("glob", "iglob", "type", "type_not", "type_add", "type_clear")
+_BY_NAME = frozenset(FileOptions.__annotations__) - {"max_filesize"}
+"""Options that choose files by their names, of which rg sees none."""
+
+_REFUSED = {
+    "ignore_file": "items have no ignore files",
+    "sort": "matches come in the order of the items",
+    "sortr": "matches come in the order of the items",
+    "threads": "items are searched by several rg with one thread each",
+}
+"""Options that cannot be followed, with the reasons."""
+
+
+def search_in(
+    pattern: str | Sequence[str],
+    items: AnyItems,
+    *,
+    limit: int | None = None,
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> AsyncGenerator[Match]:
+    """Search items for a pattern and yield each matching line, in the order of the items.
+
+    An item is a pair of a name and its content, `bytes` or `str`; nothing has to be a file. Matches are those of a
+    search of a directory with a file for each item: line numbers and offsets are those in the item, no match spans two
+    items, and binary items are left as binary files are. `Match.path` is the name of the item. Names may be any
+    strings; two items may have the same one.
+
+    Items are drawn as the consumer goes on, a few batches ahead. A batch has at most 16 MiB or 2,048 items (or one
+    larger item), and is written to a private temporary directory, which is deleted at the end. Items that come slowly
+    are searched when they are there: the matches of an item are yielded at the latest when the item after it was drawn.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+    items = [("till.py", "def pay(amount):  # TODO: cards"), ("notes", b"nothing to do")]
+
+
+    async def main():
+        async for match in ripwrap.search_in("TODO", items):
+            print(match.path, match.line_number, match.text)
+
+
+    asyncio.run(main())
+    ```
+
+    ```text
+    till.py 1 def pay(amount):  # TODO: cards
+    ```
+
+    Args:
+        pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+        items: Pairs of a name and `bytes` or `str`, iterable or async iterable. A `str` is searched as UTF-8. An
+            iterable that is not async is read in a worker thread. ripwrap does not close an iterator.
+        limit: Maximum number of matches, over all items. (`max_count` is for each item.)
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags; see `SearchOptions`. `glob`, `type`, `hidden` and `max_depth` choose items by their
+            names, as if these were paths. Options about ignore files and links have no effect.
+
+    Raises:
+        pydantic.ValidationError: An option is unknown or ill-typed.
+        ValueError: `limit` is negative, there is no pattern, a pattern or option has a NUL, or `sort`, `sortr`,
+            `threads` or `ignore_file` is given.
+        TypeError: `items` is not iterable, or an item is not a pair of a name and a content.
+        BinaryNotFoundError: There is no rg.
+        PatternError, GlobError, UnknownTypeError, CapabilityError, SearchError: rg rejects the search, or fails, or an
+            item could not be written to a temporary file.
+        DecodeError: rg's output is malformed.
+
+    An error that `items` raises is raised after the matches of the items before it. The call raises errors of the
+    arguments, the first iteration the others.
+    """
+    return run_items(search_in_request(pattern, items, limit, options), rg)
+
+
+async def grep_in(
+    pattern: str | Sequence[str],
+    items: AnyItems,
+    *,
+    limit: int | None = GREP_LIMIT,
+    max_files: int | None = None,
+    offset: int = 0,
+    timeout: float | None = GREP_TIMEOUT,  # noqa: ASYNC109 - as in `grep()`
+    rg: Rg = None,
+    **options: Unpack[SearchOptions],
+) -> GrepResult:
+    r"""Search items and return a page of matches with their context, and the number of all matches.
+
+    It is to `search_in()` what `grep()` is to `search()`: `files` are items, in their order, and context stops at the
+    borders of an item. `GrepResult.root` is empty. After `timeout` seconds the answer has the matches found until then.
+
+    ```python
+    import asyncio
+
+    import ripwrap
+
+    items = [("a.py", "one\nTODO\nthree\n"), ("b.py", "TODO\n")]
+    result = asyncio.run(ripwrap.grep_in("TODO", items, context=1))
+    print(result)
+    ```
+
+    ```text
+    a.py-1-one
+    a.py:2:TODO
+    a.py-3-three
+    b.py:1:TODO
+    2 matches in 2 files.
+    ```
+
+    Args:
+        pattern: A regular expression (https://docs.rs/regex), or several, any of which may match.
+        items: Pairs of a name and `bytes` or `str`, as in `search_in()`.
+        limit: Maximum number of matches on the page, over all items; `None` returns all and holds them in memory.
+        max_files: Maximum number of items on the page; `None` is no limit.
+        offset: Number of matches before the page: the `next_offset` of the previous page.
+        timeout: Seconds for the call, without the installation of rg; `None` is no limit. This holds
+            while `items` makes an item, too.
+        rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
+        **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
+
+    Raises what `search_in()` raises, and `ValueError` for a negative number.
+    """
+    request = grep_in_request(pattern, items, limit, max_files, offset, timeout, options)
+    return await run_grep_in(request, items, rg)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRequest(Generic[T]):
+    """A checked call of an operation that yields what it finds in items.
+
+    Attributes:
+        command: Command for rg, and choice of items.
+        answer: Function that makes the decoder of one call.
+        items: Items.
+    """
+
+    command: ItemCommand
+    answer: Callable[[], ItemAnswer[T]]
+    items: AnyItems
+
+
+@dataclass(frozen=True, slots=True)
+class GrepInRequest:
+    """A checked call of `grep_in()`, or of a `grep()` of a source.
+
+    Attributes:
+        grep: Call of `grep()` with the same options.
+        command: Command for the items.
+        root: Directory that the names are relative to; empty if there is none.
+    """
+
+    grep: GrepRequest
+    command: ItemCommand
+    root: str = ""
+
+
+def search_in_request(
+    pattern: str | Sequence[str], items: AnyItems, limit: int | None, options: SearchOptions
+) -> ItemRequest[Match]:
+    """Return the checked request of `search_in()`."""
+    check_items(items)
+    command = item_command(pattern, options)
+    checked = check_limit(limit)
+    return ItemRequest(command, lambda: ItemMatchAnswer(checked), items)
+
+
+def messages_in_request(
+    pattern: str | Sequence[str],
+    items: AnyItems,
+    limit: int | None,
+    options: SearchOptions,
+    roots: Sequence[str] = (),
+) -> ItemRequest[Message]:
+    """Return the checked request of a search that yields all messages of rg."""
+    check_items(items)
+    command = item_command(pattern, options, roots=roots)
+    checked = check_limit(limit)
+    return ItemRequest(command, lambda: _ItemMessageAnswer(checked), items)
+
+
+def grep_in_request(
+    pattern: str | Sequence[str],
+    items: AnyItems,
+    limit: int | None,
+    max_files: int | None,
+    offset: int,
+    timeout: float | None,
+    options: SearchOptions,
+) -> GrepInRequest:
+    """Return the checked request of `grep_in()`."""
+    check_items(items)
+    request = grep_request(
+        pattern, _NOWHERE, (), limit, max_files, offset, timeout, options, explain=False, arguments=ARGUMENTS
+    )
+    return GrepInRequest(request, item_command(request.query, request.options))
+
+
+def item_command(
+    pattern: str | Sequence[str],
+    options: SearchOptions,
+    arguments: Collection[str] = ARGUMENTS,
+    roots: Sequence[str] = (),
+) -> ItemCommand:
+    """Return the command of a search of items.
+
+    `arguments` are those that the caller takes beside the options, for hints about unknown names; see `NameSelection`
+    for `roots`.
+
+    Raises what `search_command()` raises, and `ValueError` for an option that items cannot follow.
+    """
+    whole = search_command(pattern, _NOWHERE, (), {**options, "max_depth": 0, "no_ignore": True}, arguments=arguments)
+    given = cast("Mapping[str, Any]", options)
+    for name, reason in _REFUSED.items():
+        if given.get(name) not in (None, False, "none", (), []):
+            raise ValueError(HintedText(Hint(name, kind="omit"), f" does not apply to items: {reason}; leave it out"))
+    lines = {name: value for name, value in given.items() if name not in _BY_NAME}
+    settings = {"no_ignore": True, "follow": False, "sort": "path"}
+    command = search_command(whole.patterns, _NOWHERE, (), cast("SearchOptions", {**lines, **settings}))
+    check = whole if any(name in given for name in _CHECKED_BY_RG) else None
+    by_name = {name: value for name, value in given.items() if name in _BY_NAME}
+    return ItemCommand(command, check, lambda types: NameSelection(by_name, types, roots).selects)
+
+
+def run_items(request: ItemRequest[T], rg: Rg) -> AsyncGenerator[T]:
+    """Search items and yield what is found; raise what `stream_items()` raises."""
+    return stream_items(request.command, request.items, request.answer(), rg)
+
+
+def run_items_blocking(request: ItemRequest[T], rg: Rg, timeout: float | None) -> Generator[T]:
+    """Search items and yield what is found, blocking; raise what `stream_items_blocking()` raises.
+
+    Raises:
+        ValueError, TypeError: `timeout` is not a number of seconds, or `items` is an async iterable. The call raises
+            it, not the first iteration.
+    """
+    check_items(request.items, blocking=True)
+    items = cast("Items", request.items)
+    return stream_items_blocking(request.command, items, request.answer(), rg, check_timeout(timeout))
+
+
+async def run_grep_in(request: GrepInRequest, items: AnyItems, rg: Rg) -> GrepResult:
+    """Search items to the end, or to the time limit, and return the page."""
+    binary = await find_usable_rg(request.command.command, rg)
+    answer = _Collecting(request.grep.page)
+    with anyio.move_on_after(request.grep.timeout) as scope:
+        async with aclosing(stream_items(request.command, items, answer, binary)) as nothing:
+            async for _ in nothing:
+                pass
+    answer.collector.timed_out = scope.cancelled_caught
+    return await _result(AsyncRunner(rg), request, items, answer)
+
+
+def run_grep_in_blocking(request: GrepInRequest, items: Items, rg: Rg) -> GrepResult:
+    """Do what `run_grep_in()` does, blocking; raise `TypeError` if `items` is an async iterable."""
+    check_items(items, blocking=True)
+    seconds = request.grep.timeout
+    binary = find_usable_rg_blocking(request.command.command, rg, None)
+    answer = _Collecting(request.grep.page)
+    begun = time.monotonic()
+    try:
+        with closing(stream_items_blocking(request.command, items, answer, binary, seconds)) as nothing:
+            for _ in nothing:
+                pass
+    except TimeoutError:
+        if seconds is None or time.monotonic() - begun < seconds:  # an error of the items
+            raise
+        answer.collector.timed_out = True
+    return run_blocking(_result(BlockingRunner(rg), request, items, answer))
+
+
+async def _result(run: Runner, request: GrepInRequest, items: AnyItems, answer: "_Collecting") -> GrepResult:
+    grep = request.grep
+    result = await page_result(
+        run,
+        grep.page,
+        answer.collector,
+        root=request.root,
+        query=grep.query,
+        max_files=grep.max_files,
+        seconds=grep.timeout,
+        errors=tuple(items.errors) if isinstance(items, Source) else (),
+        too_long=too_long_errors(answer.collector.dropped),
+    )
+    return result.model_copy(update={"files": tuple(map(answer.names.rename_file, result.files))})
+
+
+class _Names:
+    """Names of items, by the paths of their files."""
+
+    def __init__(self) -> None:
+        self._batch = Batch("", 0)
+        self._kept: dict[str, str] = {}
+
+    def begin_batch(self, batch: Batch) -> None:
+        """Take the names of another batch, and forget those of the last one that were not kept."""
+        self._batch = batch
+
+    def keep(self, paths: Iterable[str]) -> None:
+        """Keep only the names for these paths, of any batch."""
+        self._kept = {path: self[path] for path in paths}
+
+    def __getitem__(self, path: str) -> str:
+        return self._kept[path] if path in self._kept else self._batch.name_of(path)
+
+    def rename(self, message: M) -> M:
+        """Return a message with the name of its item as its path."""
+        return message.model_copy(update={"path": self[getattr(message, "path", "")]})
+
+    def rename_file(self, file: FileMatches) -> FileMatches:
+        """Return the matches of a file with the name of its item as all paths."""
+        matches = tuple(
+            self.rename(match).model_copy(
+                update={"before": tuple(map(self.rename, match.before)), "after": tuple(map(self.rename, match.after))}
+            )
+            for match in file.matches
+        )
+        return file.model_copy(update={"path": self[file.path], "matches": matches})
+
+
+class NamingAnswer(SearchAnswer):
+    """Base of the answers about items: the paths of messages are their names."""
+
+    def __init__(self, limit: int | None) -> None:
+        super().__init__(limit)
+        self._names = _Names()
+
+    def begin_batch(self, batch: Batch) -> None:
+        self._names.begin_batch(batch)
+
+    def _feed(self, chunk: bytes) -> Iterator[Record]:
+        return map(self._names.rename, super()._feed(chunk))
+
+    def _end_run(self, end: Exit) -> Iterator[Record]:
+        yield from map(self._names.rename, super()._end_run(end))
+        self._names.keep(self._decoder.dropped)
+
+    def _too_long(self) -> tuple[PathError, ...]:
+        return too_long_errors({self._names[path]: number for path, number in self._decoder.dropped.items()})
+
+
+class ItemMatchAnswer(NamingAnswer, MatchAnswer):
+    """Answer that yields the matches of a search of items."""
+
+
+class SourceMatchAnswer(ItemMatchAnswer):
+    """Answer that yields the matches in a source, and logs what could not be read of it."""
+
+    def __init__(self, limit: int | None, source: Source) -> None:
+        super().__init__(limit)
+        self._source = source
+
+    def _too_long(self) -> tuple[PathError, ...]:
+        return (*self._source.errors, *super()._too_long())
+
+
+class _ItemMessageAnswer(NamingAnswer, MessageAnswer):
+    """Answer that yields all messages of a search of items."""
+
+
+class _ItemMatchCollector(MatchCollector):
+    """Collector of a page of matches in items."""
+
+    def __init__(self, page: PageRequest, names: _Names) -> None:
+        super().__init__(page)
+        self._names = names
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        return {self._names[path]: number for path, number in super().dropped.items()}
+
+    def keep_names(self) -> None:
+        """Keep the names of the items on the page."""
+        self._names.keep((*(os.fsdecode(block.path) for block in self.blocks()), *super().dropped))
+
+
+class _Collecting:
+    """Answer that yields nothing, and collects a page of matches.
+
+    Attributes:
+        names: Names of the items.
+        collector: Collector of the matches.
+        full: False: all matches are counted.
+    """
+
+    full = False
+
+    def __init__(self, page: PageRequest) -> None:
+        self.names = _Names()
+        self.collector = _ItemMatchCollector(page, self.names)
+        self.collector.timed_out = False
+
+    @property
+    def ended(self) -> bool:
+        return self.collector.ended
+
+    def begin_batch(self, batch: Batch) -> None:
+        self.names.begin_batch(batch)
+
+    def feed(self, chunk: bytes) -> Iterator[Never]:
+        self.collector.feed(chunk)
+        return iter(())
+
+    def end_run(self, end: Exit) -> Iterator[Never]:
+        self.collector.end_run(end)
+        self.collector.keep_names()
+        return iter(())
+
+    def finish(self, end: Exit) -> Iterator[Never]:
+        self.collector.end = end
+        return iter(())

@@ -1,0 +1,252 @@
+"""Run rg on batches of items and yield its answer: one async and one blocking loop, over the files of a `Spool`.
+
+While rg searches a batch, the next one is written. Answers come in the order of the items, because each rg searches the
+files of its batch in the order of their names (`--sort=path`), and the rg of one batch is read after the other.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+from ripwrap._concurrency import in_thread
+from ripwrap._ripgrep.command import Command
+from ripwrap._ripgrep.decoder import FileTypes, MessageDecoder
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._ripgrep.process import AsyncChild, BlockingChild
+from ripwrap._ripgrep.spool import MAX_RUNNING, Batch, Feed, Spool
+from ripwrap._ripgrep.stream import (
+    Answer,
+    find_usable_rg,
+    find_usable_rg_blocking,
+    known_types,
+    known_types_blocking,
+    with_suggestions,
+    with_suggestions_blocking,
+)
+from ripwrap.binary.probe import RgBinary
+from ripwrap.binary.resolver import Rg
+from ripwrap.errors import SearchError, UnknownTypeError
+from ripwrap.sources.base import AnyItems, Items, NamedSource
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class ItemAnswer(Answer[T_co], Protocol[T_co]):
+    """Answer over several batches, which names the items in place of their files."""
+
+    def begin_batch(self, batch: Batch) -> None:
+        """Prepare for the output of the rg that searches this batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ItemCommand:
+    """Command that searches items.
+
+    Attributes:
+        command: Command for a batch; its directory is not set yet.
+        check: Command with globs and file types, which searches nothing: rg checks these, and `command` leaves them
+            out. `None` if there are none.
+        selects: Function that makes the choice of names, given the types that rg knows.
+    """
+
+    command: Command
+    check: Command | None
+    selects: Callable[[FileTypes], Callable[[str], bool]]
+
+
+async def stream_items(  # noqa: C901 - no nested generators, which would take time for each item
+    wanted: ItemCommand, items: AnyItems, answer: ItemAnswer[T], rg: Rg
+) -> AsyncGenerator[T]:
+    """Search items and yield the answer; other tasks run between chunks.
+
+    Raises:
+        BinaryError, CapabilityError, SearchError, DecodeError: See `ripwrap._ripgrep.stream.stream()`.
+        Exception: Whatever `items` raises, after the answer for the items before.
+    """
+    if answer.full:
+        return
+    binary = await find_usable_rg(wanted.command, rg)
+    running: deque[tuple[AsyncChild, Batch]] = deque()
+    with Spool() as spool:
+        feed = Feed(items, spool, wanted.selects(await _check(wanted.check, binary)))
+        try:
+            while running or not feed.ended:
+                if not feed.ended:
+                    batch = spool.begin()
+                    await feed.fill_async(batch)
+                    if _is_searched(batch, spool, feed):
+                        running.append((AsyncChild(binary, replace(wanted.command, cwd=batch.path)), batch))
+                while running and (feed.ended or feed.slow or len(running) >= MAX_RUNNING):
+                    child, batch = running.popleft()
+                    answer.begin_batch(batch)
+                    async with child:
+                        while not answer.full and (chunk := await child.read(whole=answer.ended)):
+                            for found in answer.feed(chunk):
+                                if answer.full:
+                                    child.kill()
+                                yield found
+                        if answer.full:
+                            return
+                        end = await child.wait()
+                    for found in _end_batch(answer, end, spool, batch):
+                        yield found
+        finally:
+            feed.close()
+            for child, _ in running:
+                await child.__aexit__()
+        for found in _finish(answer, feed, spool):
+            yield found
+
+
+def stream_items_blocking(  # noqa: C901 - see `stream_items()`
+    wanted: ItemCommand, items: Items, answer: ItemAnswer[T], rg: Rg, timeout: float | None
+) -> Generator[T]:
+    """Do what `stream_items()` does, blocking.
+
+    Raises:
+        TimeoutError: It took longer than `timeout` seconds; what was found until then was yielded.
+    """
+    if answer.full:
+        return
+    begun = time.monotonic()
+    binary = find_usable_rg_blocking(wanted.command, rg, timeout)
+    running: deque[tuple[BlockingChild, Batch]] = deque()
+    with Spool() as spool:
+        types = _check_blocking(wanted.check, binary, timeout, begun)
+        feed = Feed(items, spool, wanted.selects(types), seconds=timeout)
+        try:
+            while running or not feed.ended:
+                if not feed.ended:
+                    batch = spool.begin()
+                    feed.fill(batch)
+                    if _is_searched(batch, spool, feed):
+                        command = replace(wanted.command, cwd=batch.path)
+                        running.append((BlockingChild(binary, command, timeout, begun), batch))
+                while running and (feed.ended or feed.slow or len(running) >= MAX_RUNNING):
+                    child, batch = running.popleft()
+                    answer.begin_batch(batch)
+                    with child:
+                        while not answer.full and (chunk := child.read(whole=answer.ended)):
+                            for found in answer.feed(chunk):
+                                if answer.full:
+                                    child.kill()
+                                yield found
+                        if answer.full:
+                            return
+                        end = child.wait()
+                    yield from _end_batch(answer, end, spool, batch)
+        finally:
+            feed.close()
+            for child, _ in running:
+                child.__exit__()
+        yield from _finish(answer, feed, spool)
+
+
+async def list_items(wanted: ItemCommand, source: NamedSource, limit: int | None, rg: Rg) -> AsyncGenerator[str]:
+    """Yield the names of the items that a search would read; raises as `stream_items()` does."""
+    if limit == 0:
+        return
+    binary = await find_usable_rg(wanted.command, rg)
+    source.selects = wanted.selects(await _check(wanted.check, binary))
+    try:
+        names = await in_thread(lambda: list(source.names()))
+    finally:
+        source.close()
+    for name in names[:limit]:
+        yield name
+
+
+def list_items_blocking(
+    wanted: ItemCommand, source: NamedSource, limit: int | None, rg: Rg, timeout: float | None
+) -> Generator[str]:
+    """Do what `list_items()` does, blocking."""
+    if limit == 0:
+        return
+    begun = time.monotonic()
+    binary = find_usable_rg_blocking(wanted.command, rg, timeout)
+    source.selects = wanted.selects(_check_blocking(wanted.check, binary, timeout, begun))
+    ending = threading.Timer(threading.TIMEOUT_MAX if timeout is None else timeout, source.close)
+    ending.daemon = True
+    if timeout is not None:
+        ending.start()
+    try:
+        names = list(source.names())
+    except (OSError, SearchError):
+        if timeout is not None and time.monotonic() - begun >= timeout:
+            raise TimeoutError(f"git was stopped after timeout={timeout} seconds") from None
+        raise
+    finally:
+        ending.cancel()
+        source.close()
+    yield from names[:limit]
+
+
+def _is_searched(batch: Batch, spool: Spool, feed: Feed) -> bool:
+    """Return whether to run rg on a batch: an empty one only if no other was searched, so that rg checks the pattern.
+
+    A batch that is not searched is discarded.
+    """
+    searched = bool(batch.names) or (feed.ended and not spool.searched)
+    if not searched:
+        spool.discard(batch)
+    spool.searched = spool.searched or searched
+    return searched
+
+
+def _end_batch(answer: ItemAnswer[T], end: Exit, spool: Spool, batch: Batch) -> Iterator[T]:
+    """Yield what is known at the end of a batch; raise if rg failed."""
+    yield from answer.end_run(end)
+    if errors := [error for error in end.path_errors() if error.path is not None]:
+        raise SearchError(
+            f"rg could not read the temporary file of an item ({errors[0].message}); was {spool.path} deleted?",
+            argv=end.argv,
+            returncode=end.returncode,
+            stderr=end.stderr.decode("utf-8", "replace"),
+        )
+    spool.last_exit = end
+    spool.discard(batch)
+
+
+def _finish(answer: ItemAnswer[T], feed: Feed, spool: Spool) -> Iterator[T]:
+    """Raise the error of the items, if there is one; else yield what is known at the end of the last batch."""
+    if feed.error is not None:
+        raise feed.error
+    if spool.last_exit is not None:
+        yield from answer.finish(spool.last_exit)
+
+
+async def _check(command: Command | None, binary: RgBinary) -> FileTypes:
+    """Have rg check a command that searches nothing, and return the types that rg knows; nothing without a command."""
+    if command is None:
+        return {}
+    decoder = MessageDecoder(())
+    async with AsyncChild(binary, command) as child:
+        while chunk := await child.read():
+            list(decoder.feed(chunk))
+        end = await child.wait()
+    try:
+        end.check(summary=decoder.summary is not None)
+    except UnknownTypeError:
+        raise await with_suggestions(end, binary) from None
+    return await known_types(command.types(), binary)
+
+
+def _check_blocking(command: Command | None, binary: RgBinary, timeout: float | None, begun: float) -> FileTypes:
+    """Do what `_check()` does, blocking."""
+    if command is None:
+        return {}
+    decoder = MessageDecoder(())
+    with BlockingChild(binary, command, timeout, begun) as child:
+        while chunk := child.read():
+            list(decoder.feed(chunk))
+        end = child.wait()
+    try:
+        end.check(summary=decoder.summary is not None)
+    except UnknownTypeError:
+        raise with_suggestions_blocking(end, binary) from None
+    return known_types_blocking(command.types(), binary, timeout)

@@ -1,0 +1,303 @@
+"""Write items, which are names with bytes, into batches of temporary files, so that rg searches them as files.
+
+rg finds these files in a directory, so everything about lines, encodings, binary files and limits for each file is as
+in a search of a directory, and no match can span two items. (One stream of all items on rg's stdin takes as long,
+docs/explanation/architecture.md, and would need other rules for each of these.) A file has the number of its item as
+its name: an item may have any name, and two items may have the same one.
+"""
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self, cast
+
+from ripwrap._concurrency import in_thread
+from ripwrap._ripgrep.exit_status import Exit
+from ripwrap._text import plural, raw_bytes
+from ripwrap.errors import SearchError
+from ripwrap.sources.base import AnyItems, Item, Source
+
+MAX_BATCH_BYTES = 16 << 20
+MAX_BATCH_ITEMS = 2048
+"""Size at which a batch is searched; a larger item is a batch of its own."""
+
+FIRST_BATCH_ITEMS = 64
+"""Items of the first batch; each batch may have twice as many as the one before. So the first matches come soon."""
+
+SLOW_SECONDS = 0.1
+"""Seconds of waiting for items after which those that are there are searched, although the batch is not full."""
+
+MAX_RUNNING = max(2, min(4, os.cpu_count() or 2))
+"""Number of rg that search batches of one call at a time; each has one thread, so that items keep their order."""
+
+_PENDING_BYTES = 1 << 20
+_PENDING_ITEMS = 256
+"""Size of the items of an async iterable that are held in memory before a thread writes them."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Items that one rg searches.
+
+    Attributes:
+        path: Directory of their files.
+        first: Number of the first item.
+        names: Names of the items.
+        size: Number of bytes.
+    """
+
+    path: str
+    first: int
+    names: list[str] = field(default_factory=list[str])
+    size: int = 0
+
+    def name_of(self, path: str) -> str:
+        """Return the name of the item with this file."""
+        return self.names[int(path) - self.first]
+
+
+class Spool:
+    """Private temporary directory for batches; leaving the context manager deletes it.
+
+    It is deleted at the garbage collection or at the exit of the interpreter, too. A Python that is killed by SIGKILL
+    leaves it.
+
+    Attributes:
+        path: Path of the directory.
+        searched: True if rg was run on a batch.
+        last_exit: Exit of the last rg that was read to its end.
+    """
+
+    def __init__(self) -> None:
+        """Make the directory.
+
+        Raises:
+            SearchError: It cannot be made.
+        """
+        try:
+            self.path: str = tempfile.mkdtemp(prefix="ripwrap-items-")
+        except OSError as error:
+            raise _disk_error(error) from error
+        self.searched: bool = False
+        self.last_exit: Exit | None = None
+        self._batches = 0
+        self._items = 0
+        self._old: list[Batch] = []
+        self._lock = threading.Lock()
+        self._closed = False
+        self._finalizer = weakref.finalize(self, _delete, self.path, os.getpid())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:  # a thread may still write an item
+            self._closed = True
+        self._finalizer()
+
+    def begin(self) -> Batch:
+        """Return an empty batch.
+
+        Raises:
+            SearchError: Its directory cannot be made.
+        """
+        self._batches += 1
+        batch = Batch(os.path.join(self.path, str(self._batches)), self._items)
+        try:
+            os.mkdir(batch.path, 0o700)
+        except OSError as error:
+            raise _disk_error(error) from error
+        return batch
+
+    def add(self, batch: Batch, name: str, content: bytes) -> None:
+        """Write an item into a batch.
+
+        Raises:
+            SearchError: It cannot be written.
+        """
+        path = os.path.join(batch.path, f"{self._items:012}")
+        with self._lock:
+            if self._closed:  # the search has ended, and its thread has not yet
+                return
+            try:
+                with open(path, "xb", buffering=0) as file:
+                    left = memoryview(content)
+                    while left:
+                        left = left[file.write(left) :]
+            except OSError as error:
+                with suppress(OSError):
+                    os.unlink(path)
+                raise _disk_error(error) from error
+        self._items += 1
+        batch.names.append(name)
+        batch.size += len(content)
+
+    @property
+    def closed(self) -> bool:
+        """True if nothing is searched any more."""
+        return self._closed
+
+    def discard(self, batch: Batch) -> None:
+        """Mark a batch that is not needed any more, for `sweep()`."""
+        self._old.append(batch)
+
+    def sweep(self) -> None:
+        """Delete the discarded batches."""
+        while self._old:
+            shutil.rmtree(self._old.pop().path, ignore_errors=True)
+
+
+class Feed:
+    """Source of batches: an iterable of items, drawn only as far as batches need it.
+
+    Attributes:
+        ended: True if there are no more items.
+        slow: True if the last batch is not full, because items come slowly.
+        error: Error that the iterable raised, or that an item caused; the items before it count.
+    """
+
+    def __init__(
+        self, items: AnyItems, spool: Spool, selects: Callable[[str], bool], *, seconds: float | None = None
+    ) -> None:
+        """Begin the iteration.
+
+        Args:
+            items: Items.
+            spool: Directory for the batches.
+            selects: Function that returns whether to search the item with a name.
+            seconds: Seconds from now on after which drawing ends with a `TimeoutError`; `None` is no limit.
+        """
+        self.ended: bool = False
+        self.slow: bool = False
+        self.error: Exception | None = None
+        self._selects = selects
+        self._source = items if isinstance(items, Source) else None
+        if self._source is not None:
+            self._source.selects = selects
+        self._spool = spool
+        self._seconds = seconds
+        self._begun = time.monotonic()
+        self._max_items = FIRST_BATCH_ITEMS
+        self._async = aiter(items) if isinstance(items, AsyncIterable) else None
+        self._items = iter(items) if isinstance(items, Iterable) else iter(())
+
+    def fill(self, batch: Batch) -> None:
+        """Draw items and write them into the batch, until it is full or time is over."""
+        self._spool.sweep()
+        begun = time.monotonic()
+        try:
+            for item in self._items:
+                self._write(batch, item)
+                if self._is_full(batch, begun):
+                    break
+            else:
+                self.ended = True
+        except Exception as error:  # noqa: BLE001 - raised after the matches of the items before it
+            self.error, self.ended = error, True
+
+    async def fill_async(self, batch: Batch) -> None:
+        """Do what `fill()` does: await an async iterable; draw from another one in a worker thread."""
+        if self._async is None:
+            await in_thread(lambda: self.fill(batch))
+            return
+        await in_thread(self._spool.sweep)
+        begun = time.monotonic()
+        pending: list[Item] = []
+        try:
+            while not self._is_full(batch, begun):
+                pending = await self._draw(self._async, begun)
+                await in_thread(lambda: self._write_all(batch, pending))  # noqa: B023 - called before the next loop
+                if self.ended:
+                    break
+        except Exception as error:  # noqa: BLE001 - raised after the matches of the items before it
+            self.error, self.ended = self.error or error, True
+
+    async def _draw(self, items: AsyncIterator[Item], begun: float) -> list[Item]:
+        """Return the next items of an async iterable, as many as are written at a time."""
+        drawn: list[Item] = []
+        size = 0
+        while size < _PENDING_BYTES and len(drawn) < _PENDING_ITEMS and time.monotonic() - begun < SLOW_SECONDS:
+            try:
+                drawn.append(await anext(items))
+            except StopAsyncIteration:
+                self.ended = True
+                break
+            except Exception as error:  # noqa: BLE001 - see `fill()`
+                self.error, self.ended = error, True
+                break
+            size += len(drawn[-1][1])
+        return drawn
+
+    def close(self) -> None:
+        """End the processes of a source, also while a thread still reads it; other iterables stay as they are."""
+        if self._source is not None:
+            self._source.close()
+            with suppress(ValueError):  # a thread iterates; it finds that the source is closed
+                cast("Generator[Item]", self._items).close()
+
+    def _write_all(self, batch: Batch, items: Iterable[Item]) -> None:
+        for item in items:
+            self._write(batch, item)
+
+    def _write(self, batch: Batch, item: Item) -> None:
+        name, content = _check_item(item)
+        if self._source is not None or self._selects(name):
+            self._spool.add(batch, name, content)
+
+    def _is_full(self, batch: Batch, begun: float) -> bool:
+        now = time.monotonic()
+        if self._seconds is not None and now - self._begun >= self._seconds:
+            self.error = TimeoutError(f"timeout={self._seconds} seconds were over before all items were drawn")
+            self.ended = True
+        if self.ended or self._spool.closed:
+            return True
+        full = batch.size >= MAX_BATCH_BYTES or len(batch.names) >= self._max_items
+        if full:
+            self._max_items = min(2 * self._max_items, MAX_BATCH_ITEMS)
+        self.slow = not full and now - begun >= SLOW_SECONDS
+        return full or self.slow
+
+
+def check_items(items: object, *, blocking: bool = False) -> None:
+    """Raise `TypeError` unless `items` can be iterated over."""
+    if isinstance(items, AsyncIterable) and blocking:
+        raise TypeError("items must be an iterable here, got an async iterable; use ripwrap's async function for it")
+    if not isinstance(items, (Iterable, AsyncIterable)) or isinstance(items, (str, bytes)):
+        raise TypeError(f"items must be an iterable of (name, bytes or str), got {type(items).__name__}")
+
+
+def _check_item(item: Any) -> tuple[str, bytes]:
+    """Return the name and the bytes of an item.
+
+    Raises:
+        TypeError: It is not a pair of a name and a content.
+    """
+    try:
+        name, content = item
+    except (TypeError, ValueError):
+        raise TypeError(f"an item must be (name, bytes or str), got {type(item).__name__}") from None
+    if not isinstance(name, str):
+        raise TypeError(f"the name of an item must be a str, got {type(name).__name__}")
+    if isinstance(content, str):
+        return name, raw_bytes(content)
+    if not isinstance(content, (bytes, bytearray, memoryview)):
+        raise TypeError(f"the content of the item {name!r} must be bytes or str, got {type(content).__name__}")
+    return name, cast("bytes", content)
+
+
+def _disk_error(error: OSError) -> SearchError:
+    return SearchError(
+        f"could not write items to a temporary file: {error.strerror or error}; set TMPDIR to a writable directory "
+        f"with enough room ({plural(MAX_BATCH_BYTES * (MAX_RUNNING + 1) >> 20, 'MiB', '')}, or more for larger items)"
+    )
+
+
+def _delete(path: str, pid: int) -> None:
+    if os.getpid() == pid:  # a forked process ends, too
+        shutil.rmtree(path, ignore_errors=True)

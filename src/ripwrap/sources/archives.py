@@ -1,0 +1,336 @@
+"""Read the members of archives and compressed files, and of archives in them: zip, tar, gzip, bzip2, xz and zstd.
+
+Nothing is extracted to the disk, so the names of members are names only. Each member is read as a stream into memory,
+up to a size; sizes that headers declare are not trusted. A member that is encrypted, broken, too large or in an unknown
+format becomes an error, and the next one is read.
+"""
+
+import bz2
+import gzip
+import importlib
+import io
+import lzma
+import os
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any, cast, get_args
+
+from ripwrap._safe_open import open_regular_file
+from ripwrap._text import plural
+from ripwrap.errors import Hint, HintedText
+from ripwrap.models import PathError
+from ripwrap.sources.base import Inside, Item, Source
+
+SEPARATOR = "!/"
+"""Text between the path of an archive and the name of a member, as in `a.zip!/dir/b.py`."""
+
+SUFFIXES: dict[Inside, tuple[str, ...]] = {
+    "zip": (".zip", ".whl", ".jar", ".war", ".egg", ".nupkg", ".vsix", ".apk"),
+    "tar": (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst", ".crate", ".gem"),
+    "gz": (".gz",),
+    "bz2": (".bz2",),
+    "xz": (".xz", ".lzma"),
+    "zst": (".zst",),
+}
+"""Ends of names, in lower case, of the files of each format."""
+
+_CHUNK_BYTES = 1 << 20
+_HEADER_BYTES = 1 << 20
+"""Maximum size of the headers of a member of a tar, which `tarfile` reads into memory."""
+
+_RATIO_FROM_BYTES = 16 << 20
+_DEFLATE64 = 9
+_BROKEN = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    OSError,
+    RuntimeError,
+    ValueError,
+)
+"""What the standard library raises for archives that are broken, encrypted or unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Limits for what is read out of one file, with all archives in it.
+
+    Attributes:
+        member_bytes: Maximum size of a member.
+        total_bytes: Maximum size of all members together.
+        members: Maximum number of members.
+        ratio: Maximum of bytes read for each byte of the file, once over 16 MiB were read.
+        depth: Maximum number of archives in each other; 1 is an archive alone.
+    """
+
+    member_bytes: int = 256 << 20
+    total_bytes: int = 4 << 30
+    members: int = 100_000
+    ratio: int = 200
+    depth: int = 3
+
+
+class _ClosedError(Exception):
+    """The search has ended."""
+
+
+class _LimitError(Exception):
+    """A limit was reached; the rest of the file is left out."""
+
+
+class ArchiveSource(Source):
+    """Members of archives and contents of compressed files on the disk."""
+
+    def __init__(
+        self, cwd: str, paths: Iterable[str], inside: Sequence[Inside], bounds: Bounds = Bounds(), *, follow: bool
+    ) -> None:
+        """Choose the files.
+
+        Args:
+            cwd: Directory that the paths are relative to.
+            paths: Files; those that are no archives of the formats are left out.
+            inside: Formats.
+            bounds: Limits for each file.
+            follow: True if links are followed.
+        """
+        super().__init__()
+        self._cwd = cwd
+        self._paths = paths
+        self._inside = inside
+        self._bounds = bounds
+        self._follow = follow
+        self._closed = False
+
+    def __iter__(self) -> Iterator[Item]:
+        for path in self._paths:
+            if self._closed:
+                return
+            if format_of(path, self._inside) is None:
+                continue
+            try:
+                with open(open_regular_file(self._cwd, path, follow=self._follow), "rb") as file:
+                    yield from _Reader(self, file, self._inside, self._bounds).read(path, file, 1)
+            except OSError as error:
+                self.errors.append(PathError(path=path, kind="other", message=error.strerror or str(error)))
+
+    def close(self) -> None:
+        """End the iteration at the next piece of a member."""
+        self._closed = True
+
+    def check_open(self) -> None:
+        """Raise if the search has ended."""
+        if self._closed:
+            raise _ClosedError
+
+
+class _Reader:
+    """Reader of one file on the disk, with the archives in it."""
+
+    def __init__(self, source: ArchiveSource, file: IO[bytes], inside: Sequence[Inside], bounds: Bounds) -> None:
+        self._source = source
+        self._inside = inside
+        self._bounds = bounds
+        self._packed = os.fstat(file.fileno()).st_size
+        self._read = 0
+        self._members = 0
+
+    def read(self, name: str, file: IO[bytes], depth: int) -> Iterator[Item]:
+        """Yield the members of a file; what cannot be read becomes an error."""
+        try:
+            match format_of(name, self._inside):
+                case "zip":
+                    yield from self._zip(name, file, depth)
+                case "tar":
+                    yield from self._tar(name, file, depth)
+                case _:
+                    yield from self._member(f"{name}{SEPARATOR}{_inner(name)}", lambda: _decompress(name, file), depth)
+        except _LimitError as error:
+            if depth > 1:  # the limits are those of the whole file
+                raise
+            self._fail(name, f"{error}; the rest of it is left out")
+        except _BROKEN as error:
+            self._fail(name, _broken(error))
+
+    def _zip(self, name: str, file: IO[bytes], depth: int) -> Iterator[Item]:
+        with zipfile.ZipFile(file) as archive:
+            for info in archive.infolist():
+                kind = stat.S_IFMT(info.external_attr >> 16)
+                if info.is_dir() or kind not in (0, stat.S_IFREG):
+                    continue
+                member = f"{name}{SEPARATOR}{info.filename}"
+                if info.flag_bits & 1:
+                    self._fail(member, "encrypted")
+                    continue
+                if info.compress_type == _DEFLATE64:
+                    _import_deflate64()
+                yield from self._member(member, partial(archive.open, info), depth)
+
+    def _tar(self, name: str, file: IO[bytes], depth: int) -> Iterator[Item]:
+        counting = _Counting(_decompress(name, file), self._count)
+        with tarfile.open(fileobj=io.BufferedReader(counting), mode="r|") as archive:
+            for info in archive:
+                counting.left = info.size + _HEADER_BYTES
+                if info.isreg():
+                    member = f"{name}{SEPARATOR}{info.name}"
+                    read = partial(archive.extractfile, info)
+                    yield from self._member(member, read, depth, counted=True)
+
+    def _member(
+        self, name: str, open_member: Callable[[], IO[bytes] | None], depth: int, *, counted: bool = False
+    ) -> Iterator[Item]:
+        """Yield a member, or what is in it; `counted` is True if its bytes are counted elsewhere."""
+        self._members += 1
+        if self._members > self._bounds.members:
+            raise _LimitError(f"more than {plural(self._bounds.members, 'member')}")
+        nested = format_of(name, self._inside) is not None
+        if not nested and not self._source.selects(name):
+            return
+        try:
+            with cast("IO[bytes]", open_member()) as opened:
+                content = self._content(name, opened, counted=counted)
+        except _BROKEN as error:
+            self._fail(name, _broken(error))
+            return
+        if content is None:
+            return
+        if nested and depth < self._bounds.depth:
+            yield from self.read(name, io.BytesIO(content), depth + 1)
+        elif nested:
+            self._fail(name, f"not opened: more than {plural(self._bounds.depth, 'archive')} in each other")
+        else:
+            yield name, content
+
+    def _content(self, name: str, opened: IO[bytes], *, counted: bool) -> bytes | None:
+        """Return a whole member; `None` if it is too large."""
+        chunks: list[bytes] = []
+        size = 0
+        while chunk := opened.read(_CHUNK_BYTES):
+            chunks.append(chunk)
+            size += len(chunk)
+            self._source.check_open()
+            self._count(0 if counted else len(chunk))
+            if size > self._bounds.member_bytes:
+                self._fail(name, f"larger than {plural(self._bounds.member_bytes, 'byte')}, so it is left out")
+                return None
+        return b"".join(chunks)
+
+    def _count(self, size: int) -> None:
+        self._read += size
+        if self._read > self._bounds.total_bytes:
+            raise _LimitError(f"unpacks to more than {plural(self._bounds.total_bytes, 'byte')}")
+        if self._read > max(_RATIO_FROM_BYTES, self._packed * self._bounds.ratio):
+            raise _LimitError(f"unpacks to more than {self._bounds.ratio} times its size (a bomb?)")
+
+    def _fail(self, name: str, text: str) -> None:
+        self._source.errors.append(PathError(path=name, kind="other", message=text))
+
+
+class _Counting(io.RawIOBase):
+    """File that counts the bytes that are read, and limits those of headers.
+
+    Attributes:
+        left: Bytes that may be read before the next member.
+    """
+
+    def __init__(self, file: IO[bytes], count: Callable[[int], None]) -> None:
+        self.left: int = _HEADER_BYTES
+        self._file = file
+        self._count = count
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into a buffer."""
+        chunk = self._file.read(len(buffer))
+        self._count(len(chunk))
+        self.left -= len(chunk)
+        if self.left < 0:
+            raise tarfile.ReadError(f"a header has more than {_HEADER_BYTES} bytes")
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+def _broken(error: Exception) -> str:
+    if isinstance(error, NotImplementedError):
+        return f"compressed in a way that Python cannot read: {error}"
+    return f"broken: {error or type(error).__name__}"
+
+
+def _import_deflate64() -> None:
+    """Add Deflate64 to `zipfile`, if the package is there; without it, `zipfile` raises `NotImplementedError`."""
+    try:
+        importlib.import_module("zipfile_deflate64")
+    except ModuleNotFoundError:
+        return
+
+
+def check_inside(inside: str | Iterable[str]) -> tuple[Inside, ...]:
+    """Return formats as a tuple.
+
+    Raises:
+        ValueError: A format is unknown, needs a package, or there is none.
+    """
+    names = (inside,) if isinstance(inside, str) else tuple(inside)
+    known = get_args(Inside)
+    for name in names or ("",):
+        if name not in known:
+            *others, last = map(repr, known)
+            allowed = f"{', '.join(others)} or {last}"
+            raise ValueError(HintedText(Hint("inside", kind="correct"), f" must be {allowed}, got {name!r}"))
+    if "zst" in names:
+        _zstd()
+    return cast("tuple[Inside, ...]", names)
+
+
+def format_of(name: str, inside: Sequence[Inside]) -> Inside | None:
+    """Return the format of a file by its name, if it is one of those wanted."""
+    lower = name.lower()
+    wanted = sorted(inside, key=lambda kind: kind != "tar")  # `.tar.gz` is a tar before it is a gz
+    return next((kind for kind in wanted if lower.endswith(SUFFIXES[kind])), None)
+
+
+def _inner(name: str) -> str:
+    """Return the name of the content of a compressed file."""
+    base = name.replace(os.sep, "/").rpartition("/")[2]
+    return base.rpartition(".")[0] or base
+
+
+def _decompress(name: str, file: IO[bytes]) -> IO[bytes]:
+    """Return the content of a file that is compressed as its name says."""
+    lower = name.lower()
+    if lower.endswith((".gz", ".tgz", ".crate")):
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
+    if lower.endswith((".bz2", ".tbz2")):
+        return bz2.BZ2File(file)
+    if lower.endswith((".xz", ".txz", ".lzma")):
+        return lzma.LZMAFile(file)
+    if lower.endswith((".zst", ".tzst")):
+        return cast("IO[bytes]", _zstd()(file))
+    return file
+
+
+def _zstd() -> Callable[[IO[bytes]], Any]:
+    """Return the class of zstd files, from Python 3.14 or the package `backports.zstd`.
+
+    Raises:
+        ValueError: Neither is there.
+    """
+    for module in ("compression.zstd", "backports.zstd"):
+        try:
+            return cast("Callable[[IO[bytes]], Any]", importlib.import_module(module).ZstdFile)
+        except ModuleNotFoundError:
+            continue
+    raise ValueError(
+        HintedText("'zst' needs Python 3.14 or a package: ", Hint(kind="install", target="backports.zstd"))
+    )

@@ -1,0 +1,464 @@
+"""Read files out of git without a checkout: the tree of a revision, and the blobs of a history.
+
+git runs by argv, without a shell; a revision cannot be taken for an option, and paths are bytes ended by NUL. The
+directory decides on the repository: variables such as `GIT_DIR`, which git sets for hooks, do not. git asks nothing,
+takes no optional locks, and fetches no missing objects of a partial clone.
+"""
+
+import errno
+import io
+import os
+import re
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import IO, NamedTuple, cast
+
+from ripwrap._subprocess import Popen, defer_interrupts, kill, open_temporary_file, start, wait_for_exit
+from ripwrap._text import shown
+from ripwrap.errors import Hint, HintedText, SearchError
+from ripwrap.models import Commit, PathError
+from ripwrap.options import StrPath
+from ripwrap.sources.base import Item, NamedSource, Source
+
+_DROPPED_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_EXTERNAL_DIFF")
+_SETTINGS = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",  # from git 2.44 on; `_missing()` finds the missing objects for older ones
+    "GIT_LITERAL_PATHSPECS": "1",
+    "LC_ALL": "C",
+}
+_REGULAR, _SUBMODULE = "100", "160000"
+"""Beginning of the modes of regular files, and mode of a submodule; the mode of a link begins with 120."""
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_EXIT_SECONDS = 5.0
+_MAX_ERROR = 4000
+_BUFFER_BYTES = 1 << 20
+_COMMIT = b"\x01"
+"""First byte of a commit in the log; its fields follow, each ended by a NUL."""
+
+_PLAIN_LOG = (
+    "--format=tformat:%x01%H%x00%P%x00%an%x00%cI%x00%s%x00",
+    *("--no-show-signature", "--no-color", "--no-notes", "--no-mailmap"),
+)
+"""Options of `git log` that the user's configuration must not change; `log.showSignature` would start gpg."""
+
+
+class _Entry(NamedTuple):
+    """File in a tree."""
+
+    path: str
+    oid: str
+
+
+class _Git:
+    """Runs git in a directory, one command at a time; `close()` ends it from another thread."""
+
+    def __init__(self, cwd: str) -> None:
+        self._cwd = cwd
+        self._lock = threading.Lock()
+        self._running: Popen | None = None
+        self.closed: bool = False
+
+    def lines(self, *arguments: str, stdin: IO[bytes] | int = subprocess.DEVNULL) -> "_Output":
+        """Start a command, and return its output."""
+        argv = ("git", "--no-pager", *arguments)
+        env = {name: value for name, value in os.environ.items() if name not in _DROPPED_VARIABLES}
+        stderr = open_temporary_file()
+        given = stdin if isinstance(stdin, int) else stdin.fileno()
+        with self._lock:
+            if self.closed:
+                raise InterruptedError("the search has ended")
+            try:
+                with defer_interrupts():
+                    popen = start(
+                        argv,
+                        stdin=given,
+                        stdout=subprocess.PIPE,
+                        stderr=stderr,
+                        env={**env, **_SETTINGS},
+                        cwd=self._cwd,
+                    )
+            except OSError as error:
+                stderr.close()
+                raise _start_error(error, argv, self._cwd) from error
+            self._running = popen
+        return _Output(popen, argv, stderr)
+
+    def read(self, *arguments: str) -> bytes:
+        """Return the whole output of a command.
+
+        Raises:
+            SearchError: It fails.
+        """
+        with self.lines(*arguments) as output:
+            return output.stdout.read()
+
+    def close(self) -> None:
+        """End git."""
+        with self._lock:
+            self.closed = True
+            if self._running is not None:
+                kill(self._running)
+
+
+class _Output:
+    """Output of git; leaving the context manager ends git, and raises if it failed."""
+
+    def __init__(self, popen: Popen, argv: tuple[str, ...], stderr: IO[bytes]) -> None:
+        self._popen = popen
+        self._argv = argv
+        self._stderr = stderr
+        self.stdout = io.BufferedReader(cast("io.RawIOBase", popen.stdout), _BUFFER_BYTES)
+
+    def __enter__(self) -> "_Output":
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            kill(self._popen)
+        try:
+            self.stdout.close()
+            code = wait_for_exit(self._popen, _EXIT_SECONDS)
+            if code is None:
+                kill(self._popen)
+                wait_for_exit(self._popen, _EXIT_SECONDS)
+            elif code and kind is None:
+                self._stderr.seek(0)
+                raise _git_error(self._argv, code, self._stderr.read(_MAX_ERROR))
+        finally:
+            self._stderr.close()
+
+    def records(self) -> Iterator[bytes]:
+        """Yield the parts of the output that NULs end."""
+        rest = b""
+        while chunk := self.stdout.read1(_BUFFER_BYTES):
+            *whole, rest = (rest + chunk).split(b"\0")
+            yield from whole
+        if rest:
+            yield rest
+
+
+def check_revision(rev: str) -> str:
+    """Return a revision.
+
+    Raises:
+        ValueError: It is empty, begins with a dash, or has a NUL.
+        TypeError: It is not a string.
+    """
+    if not isinstance(rev, str):
+        raise TypeError(f"rev must be a str, got {type(rev).__name__}")
+    if not rev or rev.startswith("-") or "\0" in rev or rev != rev.strip():
+        raise ValueError(
+            HintedText(
+                Hint("rev", kind="correct"), f" must be a revision of git, such as 'v1.2' or 'main~3', got {rev!r}"
+            )
+        )
+    return rev
+
+
+def check_date(since: str | None) -> str | None:
+    """Return a date for `git log --since`, or `None`.
+
+    Raises:
+        ValueError: It is empty or has a NUL.
+        TypeError: It is neither a string nor `None`.
+    """
+    if since is not None and not isinstance(since, str):
+        raise TypeError(f"since must be a str or None, got {type(since).__name__}")
+    if since is not None and (not since.strip() or "\0" in since):
+        raise ValueError(
+            HintedText(Hint("since", kind="correct"), f" must be a date such as '2024-01-31', got {since!r}")
+        )
+    # git takes a date without a time for that day at the present time of day (approxidate).
+    return f"{since} 00:00" if since is not None and _DATE.fullmatch(since.strip()) else since
+
+
+class RevisionSource(NamedSource):
+    """Regular files of a revision below a directory, in path order.
+
+    Links are left out. Submodules and missing objects become errors.
+    """
+
+    def __init__(self, cwd: str, rev: str, paths: Sequence[StrPath] = ()) -> None:
+        """Choose the files; git runs when they are read.
+
+        Args:
+            cwd: Directory of a repository; paths are relative to it.
+            rev: Revision.
+            paths: Files and directories; empty is all.
+        """
+        super().__init__()
+        self._cwd = cwd
+        self._rev = rev
+        self.roots: tuple[str, ...] = tuple(_relative(cwd, path) for path in paths)
+        self._git = _Git(cwd)
+
+    def __iter__(self) -> Iterator[Item]:
+        entries = self._entries()
+        missing = _missing(self._git, self._rev) if entries else frozenset[str]()
+        read = [entry for entry in entries if entry.oid not in missing]
+        self.errors += [_missing_error(entry.path, entry.oid) for entry in entries if entry.oid in missing]
+        contents = _contents(self._git, [entry.oid for entry in read])
+        for entry, content in zip(read, contents, strict=True):
+            if content is None:
+                self.errors.append(_missing_error(entry.path, entry.oid))
+            else:
+                yield entry.path, content
+
+    def names(self) -> Iterator[str]:
+        """Yield the paths of the selected files."""
+        return (entry.path for entry in self._entries())
+
+    def close(self) -> None:
+        """End git."""
+        self._git.close()
+
+    def _entries(self) -> list[_Entry]:
+        tree = _resolve(self._git, self._cwd, f"{self._rev}^{{tree}}", self._rev)
+        entries: list[_Entry] = []
+        left = set(self.roots)
+        with self._git.lines("ls-tree", "-r", "-z", tree) as output:
+            for record in output.records():
+                about, _, path = record.partition(b"\t")
+                mode, _, oid = about.decode().split(" ")
+                name = os.fsdecode(path)
+                named = next((one for one in self.roots if one in (os.curdir, name) or name.startswith(f"{one}/")), "")
+                if self.roots and not named:
+                    continue
+                left.discard(named)
+                if mode == _SUBMODULE:
+                    about_it = f"a submodule at commit {oid[:12]}, whose files are not searched"
+                    self.errors.append(PathError(path=name, kind="other", message=about_it))
+                elif mode.startswith(_REGULAR) and (name == named or self.selects(name)):
+                    entries.append(_Entry(name, oid))
+        if self.roots and left == set(self.roots):
+            names = ", ".join(map(shown, self.roots[:10]))
+            text = HintedText(f"no such path in {self._rev}; correct ", Hint("paths", kind="correct"))
+            raise FileNotFoundError(errno.ENOENT, text, names)
+        return sorted(entries, key=lambda entry: os.fsencode(entry.path).replace(b"/", b"\0"))
+
+
+@dataclass(slots=True)
+class Blob:
+    """Content of a file in a history.
+
+    Attributes:
+        oid: Id of the content.
+        first: Oldest commit that introduced it.
+        paths: Paths that had it, the newest first.
+        last: Newest commit that had it.
+    """
+
+    oid: str
+    first: Commit
+    paths: dict[str, None] = field(default_factory=dict[str, None])
+    last: Commit | None = None
+
+
+class BlobName(str):
+    """Newest path of a blob that is selected; `blob` has the rest."""
+
+    blob: Blob
+
+    @classmethod
+    def of(cls, path: str, blob: Blob) -> "BlobName":
+        """Return the name of a blob."""
+        name = cls(path)
+        name.blob = blob
+        return name
+
+
+class HistorySource(Source):
+    """Every content that a history has, once each, the newest first."""
+
+    def __init__(self, cwd: str, rev: str, since: str | None, paths: Sequence[StrPath] = ()) -> None:
+        """Choose the commits; git runs when they are read.
+
+        Args:
+            cwd: Directory of a repository; paths are relative to it, and files outside of it are left out.
+            rev: Newest commit.
+            since: Date that git understands; older commits are left out.
+            paths: Files and directories; empty is all.
+        """
+        super().__init__()
+        self._cwd = cwd
+        self._rev = rev
+        self._since = since
+        self.roots: tuple[str, ...] = tuple(_relative(cwd, path) for path in paths)
+        self._git = _Git(cwd)
+        self._commits: dict[str, Commit] = {}
+
+    def __iter__(self) -> Iterator[Item]:
+        tip = _resolve(self._git, self._cwd, f"{self._rev}^{{commit}}", self._rev)
+        chosen = [
+            (name, blob) for blob in self._blobs(tip).values() if (name := next(filter(self.selects, blob.paths), None))
+        ]
+        missing = _missing(self._git, tip, history=True) if chosen else frozenset[str]()
+        self.errors += [_missing_error(name, blob.oid) for name, blob in chosen if blob.oid in missing]
+        read = [(name, blob) for name, blob in chosen if blob.oid not in missing]
+        contents = _contents(self._git, [blob.oid for _, blob in read])
+        for (name, blob), content in zip(read, contents, strict=True):
+            if content is None:
+                self.errors.append(_missing_error(name, blob.oid))
+            else:
+                yield BlobName.of(name, blob), content
+
+    def close(self) -> None:
+        """End git."""
+        self._git.close()
+
+    def _blobs(self, tip: str) -> Mapping[str, Blob]:
+        """Return the contents by their ids, the newest first."""
+        blobs: dict[str, Blob] = {}
+        left: dict[str, tuple[bool, str]] = {}  # by blob: (removed by a merge, parent of the commit that removed it)
+        since = () if self._since is None else (f"--since={self._since}",)
+        diff = ("--raw", "-z", "-m", "--root", "--no-renames", "--no-abbrev", "--relative", "--no-ext-diff")
+        with self._git.lines("log", *diff, *_PLAIN_LOG, *since, tip, "--", *self.roots) as output:
+            records = output.records()
+            commit, parents = None, [""]
+            for record in records:
+                text = record.lstrip(b"\n")
+                if text.startswith(_COMMIT):
+                    commit, parents = self._commit(text, records)
+                elif text.startswith(b":") and commit is not None:
+                    path = os.fsdecode(next(records, b""))
+                    old_mode, mode, old, new, _ = text[1:].decode().split(" ")
+                    if mode.startswith(_REGULAR):
+                        blob = blobs.setdefault(new, Blob(new, commit))
+                        blob.first = commit
+                        blob.paths[path] = None
+                    if old_mode.startswith(_REGULAR) and old != new:
+                        merges = len(parents) > 1
+                        if old not in left or (left[old][0] and not merges):
+                            left[old] = merges, parents[0]
+        here = self._at_tip(tip)
+        lasts = {oid: tip if oid in here else left.get(oid, (False, tip))[1] for oid in blobs}
+        self._read_commits({oid for oid in lasts.values() if oid not in self._commits})
+        for oid, blob in blobs.items():
+            blob.last = self._commits.get(lasts[oid])
+        return blobs
+
+    def _commit(self, first: bytes, records: Iterator[bytes]) -> tuple[Commit, list[str]]:
+        """Return the commit that begins with a record, and the ids of its parents."""
+        fields = (first[len(_COMMIT) :], *(next(records, b"") for _ in range(4)))
+        oid, parents, author, date, subject = (field.decode("utf-8", "replace") for field in fields)
+        if oid not in self._commits:
+            self._commits[oid] = Commit(id=oid, author=author, date=datetime.fromisoformat(date), subject=subject)
+        return self._commits[oid], parents.split() or [""]
+
+    def _at_tip(self, tip: str) -> frozenset[str]:
+        with self._git.lines("ls-tree", "-r", "-z", tip) as output:
+            return frozenset(record.partition(b"\t")[0].split(b" ")[2].decode() for record in output.records())
+
+    def _read_commits(self, oids: Iterable[str]) -> None:
+        """Read commits that the log did not show."""
+        with open_temporary_file() as ids:
+            ids.write("".join(f"{oid}\n" for oid in oids).encode())
+            if not ids.tell():
+                return
+            ids.seek(0)
+            with self._git.lines("log", "--no-walk=unsorted", "--stdin", "-z", *_PLAIN_LOG, stdin=ids) as output:
+                records = output.records()
+                for record in records:
+                    if (text := record.lstrip(b"\n")).startswith(_COMMIT):
+                        self._commit(text, records)
+
+
+def _resolve(git: _Git, cwd: str, name: str, rev: str) -> str:
+    """Return the id of an object.
+
+    Raises:
+        ValueError: There is no such revision, or no repository.
+    """
+    try:
+        return git.read("rev-parse", "--verify", "--quiet", name).decode().strip()
+    except SearchError as error:
+        if error.returncode is None:  # git could not be started
+            raise
+        stderr = error.stderr.strip()
+    if "not a git repository" in stderr:
+        raise ValueError(
+            HintedText(
+                Hint("rev", kind="correct"),
+                f" needs a git repository, and {shown(cwd)} is in none; correct ",
+                Hint("cwd", kind="correct"),
+            )
+        )
+    if stderr:
+        raise SearchError(f"git could not read the revision {rev!r}: {stderr}")
+    raise ValueError(
+        HintedText(Hint("rev", kind="correct"), f" names no revision of the repository in {shown(cwd)}: {rev!r}")
+    )
+
+
+def _missing(git: _Git, rev: str, *, history: bool = False) -> frozenset[str]:
+    """Return the ids of objects that a partial clone lacks; empty for other repositories."""
+    try:
+        git.read("config", "--get-regexp", r"^remote\..*\.promisor$")
+    except SearchError:  # it exits with 1 if there is none
+        return frozenset()
+    walk = () if history else ("--no-walk",)
+    listing = git.read("rev-list", "--objects", "--no-object-names", "--missing=print", *walk, rev, "--")
+    return frozenset(line[1:] for line in listing.decode().split("\n") if line.startswith("?"))
+
+
+def _missing_error(path: str, oid: str) -> PathError:
+    return PathError(
+        path=path, kind="missing", message=f"the repository lacks the object {oid[:12]} (a partial clone?)"
+    )
+
+
+def _contents(git: _Git, oids: Sequence[str]) -> Iterator[bytes | None]:
+    """Yield the content of each blob; `None` for one that the repository lacks."""
+    if not oids:
+        return
+    with open_temporary_file() as ids:
+        ids.write("".join(f"{oid}\n" for oid in oids).encode())
+        ids.seek(0)
+        with git.lines("cat-file", "--batch", "--buffer", stdin=ids) as output:
+            for _ in oids:
+                head = output.stdout.readline().split()
+                if len(head) != 3:
+                    if not head:
+                        raise SearchError("git cat-file ended early", argv=("git", "cat-file"))
+                    yield None
+                    continue
+                content = output.stdout.read(int(head[2]))
+                output.stdout.read(1)
+                yield content
+
+
+def _relative(cwd: str, path: StrPath) -> str:
+    """Return a path relative to `cwd`, with `/`.
+
+    Raises:
+        ValueError: It is outside of `cwd`.
+    """
+    text = os.fspath(path)
+    relative = os.path.normpath(os.path.relpath(text, cwd) if os.path.isabs(text) else text).replace(os.sep, "/")
+    if relative == ".." or relative.startswith("../"):
+        raise ValueError(
+            HintedText(
+                f"the path {shown(text)} is outside of {shown(cwd)}, in which ",
+                Hint("rev"),
+                " looks; correct ",
+                Hint("cwd", kind="correct"),
+            )
+        )
+    return relative
+
+
+def _start_error(error: OSError, argv: tuple[str, ...], cwd: str) -> Exception:
+    if not os.path.isdir(cwd):
+        return FileNotFoundError(error.errno, HintedText(Hint("cwd", kind="correct"), " does not exist"), cwd)
+    return SearchError(f"could not start git: {error.strerror}; install git, or put it into PATH", argv=argv)
+
+
+def _git_error(argv: tuple[str, ...], code: int, stderr: bytes) -> SearchError:
+    text = stderr.decode("utf-8", "replace").strip()
+    return SearchError(f"git {argv[2]} failed: {text or f'exit code {code}'}", argv=argv, returncode=code, stderr=text)

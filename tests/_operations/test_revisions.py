@@ -1,0 +1,270 @@
+"""`grep(rev=…)`, `files(rev=…)` and `search_history()`: files of git, without a checkout."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ripwrap
+from ripwrap import SearchError, remote, sync
+
+pytestmark = pytest.mark.usefixtures("leaks_nothing")
+
+ENV = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{role}_{field}": "me@here" for role in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")},
+}
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Directory for temporary files, which must be empty at the end of each test."""
+    path = tmp_path / "temporary"
+    path.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(path))
+    yield path
+    assert list(path.iterdir()) == []
+
+
+def git(folder: Path, *arguments: str, days: int = 0) -> str:
+    dates = {f"GIT_{role}_DATE": f"2024-01-{days + 1:02}T12:00:00+01:00" for role in ("AUTHOR", "COMMITTER")}
+    argv = ["git", "-c", "protocol.file.allow=always", "-C", str(folder), *arguments]
+    done = subprocess.run(argv, env={**ENV, **dates}, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def commit(folder: Path) -> Callable[..., str]:
+    """Return a function that commits files, given their contents, or `None` for one to delete; returns the id."""
+    days = iter(range(28))
+    git(folder, "init", "-q", "-b", "main")
+
+    def make(files: dict[str, str | bytes | None], message: str = "a change") -> str:
+        for name, content in files.items():
+            path = folder / name
+            if content is None:
+                path.unlink()
+                continue
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+        git(folder, "add", "-A", "--force")
+        git(folder, "commit", "-qm", message, "--allow-empty", days=next(days))
+        return git(folder, "rev-parse", "HEAD")
+
+    return make
+
+
+TREE: dict[str, str | bytes | None] = {
+    "a.py": "needle\nother\n",
+    "sub/b.py": "x\nneedle\n",
+    "sub/deep/c.txt": "needle",
+    "sub.txt": "needle\n",
+    ".hidden": "needle\n",
+    ".github/w.yml": "needle\n",
+    ".gitignore": "ignored\n",
+    "ignored": "needle\n",
+    "é\n.txt": "needle\n",
+    "nul.bin": b"\0needle\n",
+    "empty": "",
+}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"type": "py"},
+        {"glob": ["!sub", "*"], "context": 0},
+        {"hidden": False},
+        {"paths": ["sub"], "max_depth": 1},
+        {"paths": [".github", "ignored"], "hidden": False, "glob": "*.yml"},
+        {"limit": 2, "offset": 1, "max_files": 1},
+        {"cwd": "sub"},
+        {"text": True, "invert_match": True},
+    ],
+    ids=str,
+)
+def test_answer_about_a_revision_equals_that_about_its_checkout(
+    folder: Path, commit: Callable[..., str], options: dict[str, Any]
+) -> None:
+    rev = commit(TREE)
+    options = {"no_ignore": True, **options, "cwd": folder / options.get("cwd", "")}
+    expected = sync.grep("needle", **options)
+    files = {name: value for name, value in options.items() if name in ("cwd", "paths", "glob", "type", "hidden")}
+    listed = sorted(sync.files(**files, no_ignore=True))
+    git(folder, "tag", "v1")
+    commit({"a.py": "gone", "sub/b.py": None, "new": "needle"})
+    for name in (rev, "v1", "main~1"):
+        assert sync.grep("needle", rev=name, **options) == expected
+        assert sorted(sync.files(rev=name, **files)) == listed
+
+
+@pytest.mark.anyio
+async def test_async_functions_take_a_revision(folder: Path, commit: Callable[..., str]) -> None:
+    commit(TREE)
+    (folder / "a.py").write_text("changed")
+    result = await ripwrap.grep("needle", cwd=folder, rev="HEAD", type="py")
+    assert [file.path for file in result] == ["a.py", "sub/b.py"]
+    assert [path async for path in ripwrap.files(cwd=folder, rev="HEAD", type="py")] == ["a.py", "sub/b.py"]
+    assert len([path async for path in ripwrap.files(cwd=folder, rev="HEAD", limit=3)]) == 3
+
+
+def test_submodules_are_named_and_links_left_out(folder: Path, commit: Callable[..., str], tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "commit", "-qm", "x", "--allow-empty")
+    commit(TREE)
+    (folder / "link").symlink_to("needle")
+    git(folder, "submodule", "--quiet", "add", str(other), "vendor/other")
+    commit({})
+    result = sync.grep("needle", cwd=folder, rev="HEAD")
+    assert [(error.path, error.kind) for error in result.errors] == [("vendor/other", "other")]
+    assert "a submodule at commit" in result.message
+    assert "link" not in [file.path for file in result]
+
+
+class TestBadInput:
+    @pytest.mark.parametrize("rev", ["", "-x", "--output=/tmp/x", "a\0b", " main"])
+    def test_revision_that_could_be_an_option_is_refused(self, folder: Path, rev: str) -> None:
+        for call in (sync.grep, sync.search_history):
+            with pytest.raises(ValueError, match="rev must be a revision of git"):
+                call("x", cwd=folder, rev=rev)
+        with pytest.raises(ValueError, match="rev must be a revision of git"):
+            sync.files(cwd=folder, rev=rev)
+
+    def test_revision_that_does_not_exist_is_an_error(self, folder: Path, commit: Callable[..., str]) -> None:
+        commit(TREE)
+        for rev in ("nope", "HEAD~99", "main:a.py", "0" * 40):
+            with pytest.raises(ValueError, match="rev names no revision of the repository"):
+                sync.grep("x", cwd=folder, rev=rev)
+            with pytest.raises(ValueError, match="rev names no revision of the repository"):
+                list(sync.search_history("x", cwd=folder, rev=rev))
+
+    def test_directory_without_a_repository_is_an_error(self, folder: Path) -> None:
+        with pytest.raises(ValueError, match="rev needs a git repository"):
+            list(sync.files(cwd=folder, rev="HEAD"))
+        with pytest.raises(FileNotFoundError):
+            sync.grep("x", cwd=folder / "nope", rev="HEAD")
+
+    def test_missing_git_is_an_error(self, folder: Path, monkeypatch: pytest.MonkeyPatch, rg: Any) -> None:
+        monkeypatch.setenv("PATH", "/nowhere")
+        with pytest.raises(SearchError, match=r"could not start git: .*install git"):
+            sync.grep("x", cwd=folder, rev="HEAD", rg=rg)
+
+    def test_paths_are_those_of_the_revision(self, folder: Path, commit: Callable[..., str]) -> None:
+        commit(TREE)
+        with pytest.raises(FileNotFoundError, match="no such path in HEAD"):
+            sync.grep("x", cwd=folder, paths=["nope"], rev="HEAD")
+        with pytest.raises(ValueError, match="is outside of"):
+            sync.grep("x", cwd=folder / "sub", paths=["../a.py"], rev="HEAD")
+
+    def test_explain_and_coverage_are_refused(self, folder: Path) -> None:
+        several: list[dict[str, Any]] = [{"explain": True}, {"coverage": True}, {"on": remote.ssh("host")}]
+        for options in several:
+            with pytest.raises(ValueError, match="does not apply to rev"):
+                sync.grep("x", cwd=str(folder), rev="HEAD", **options)
+        with pytest.raises(ValueError, match="on does not apply to rev"):
+            sync.files(rev="HEAD", on=remote.ssh("host"))
+
+
+def test_environment_of_a_hook_does_not_choose_the_repository(
+    folder: Path, commit: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(TREE)
+    git(folder, "config", "log.showSignature", "true")
+    git(folder, "config", "gpg.program", "/nowhere")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other"))
+    assert sync.grep("needle", cwd=folder, rev="HEAD", type="py").files_matched == 2
+    assert len(list(sync.search_history("needle", cwd=folder, type="py"))) == 2
+
+
+def test_objects_that_a_partial_clone_lacks_are_errors_beside_the_answer(
+    folder: Path, commit: Callable[..., str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    commit({"big": "needle\n" * 1000, "small": "needle\n"})
+    git(folder, "config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "-q", "--no-checkout", "--filter=blob:limit=100", folder.as_uri(), str(clone))
+    folder.rename(tmp_path / "moved")  # a fetch would fail
+    result = sync.grep("needle", cwd=clone, rev="HEAD")
+    assert [file.path for file in result] == ["small"]
+    assert [(error.path, error.kind) for error in result.errors] == [("big", "missing")]
+    assert [match.path for match in sync.search_history("needle", cwd=clone)] == ["small"]
+    assert "big: the repository lacks the object" in caplog.text
+
+
+class TestHistory:
+    def test_each_content_is_searched_once_with_its_commits_and_paths(
+        self, folder: Path, commit: Callable[..., str]
+    ) -> None:
+        one = commit({"a.py": "needle one\n", "same.py": "needle same\n"}, "first")
+        two = commit({"a.py": "needle two\n", "copy.py": "needle same\n"}, "second")
+        three = commit({"a.py": None, "same.py": None}, "third")
+        four = commit({"new/a.py": "needle one\n"}, "fourth")
+        found = {match.text: match for match in sync.search_history("needle", cwd=folder)}
+        said = {text: (match.paths, match.first.id, match.last and match.last.id) for text, match in found.items()}
+        assert said == {
+            "needle one": (("new/a.py", "a.py"), one, four),
+            "needle two": (("a.py",), two, two),
+            "needle same": (("copy.py", "same.py"), one, four),
+        }
+        assert list(found) == ["needle one", "needle two", "needle same"]
+        first = found["needle one"].first
+        assert (first.subject, first.author, first.date.isoformat()) == (
+            "first",
+            "me@here",
+            "2024-01-01T12:00:00+01:00",
+        )
+        assert found["needle one"].blob == git(folder, "rev-parse", "HEAD:new/a.py")
+        assert three not in [match.last and match.last.id for match in found.values()]
+
+    def test_paths_types_dates_and_revisions_choose(self, folder: Path, commit: Callable[..., str]) -> None:
+        commit({"a.py": "needle 1\n", "sub/b.c": "needle 2\n"})
+        commit({"a.py": "needle 3\n"})
+        commit({"sub/b.c": None})
+
+        def texts(**options: Any) -> list[str]:
+            return [match.text for match in sync.search_history("needle", **{"cwd": folder, **options})]
+
+        assert texts(type="c") == ["needle 2"]
+        assert texts(paths="sub") == ["needle 2"]
+        assert texts(since="2024-01-02") == ["needle 3"]
+        assert texts(rev="HEAD~2") == ["needle 1", "needle 2"]
+        assert texts(limit=1) == ["needle 3"]
+        assert texts(glob="nothing") == []
+
+    def test_content_of_a_merge_and_of_a_deleted_branch_tip_is_found(
+        self, folder: Path, commit: Callable[..., str]
+    ) -> None:
+        commit({"f": "needle base\n"})
+        git(folder, "checkout", "-qb", "side")
+        commit({"f": "needle side\n"})
+        git(folder, "checkout", "-q", "main")
+        commit({"f": "needle main\n"})
+        subprocess.run(["git", "-C", str(folder), "merge", "-q", "side"], env=ENV, check=False, capture_output=True)
+        commit({"f": "needle merged\n"}, "merge")
+        texts = {match.text for match in sync.search_history("needle", cwd=folder)}
+        assert texts == {"needle base", "needle side", "needle main", "needle merged"}
+
+    @pytest.mark.anyio
+    async def test_leaving_early_ends_git(self, folder: Path, commit: Callable[..., str]) -> None:
+        commit({f"{number}": f"needle {number}\n" * 1000 for number in range(300)})
+        found = ripwrap.search_history("needle", cwd=folder)
+        await anext(found)
+        await found.aclose()
+        blocking = sync.search_history("needle", cwd=folder)
+        next(blocking)
+        blocking.close()
+        assert len(list(sync.search_history("needle", cwd=folder, limit=5))) == 5
+
+    @pytest.mark.parametrize("since", ["", "a\0b"])
+    def test_bad_date_is_an_error(self, since: str) -> None:
+        with pytest.raises(ValueError, match="since must be a date"):
+            sync.search_history("x", since=since)
