@@ -98,6 +98,14 @@ else:
     Embedder = Any  # annotations can be evaluated without loading the index
 '''
 
+REPOSITORIES_HEAD = '''"""The blocking twin of `ripwrap.Repositories`, which is `ripwrap.sync.Repositories`."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ripwrap.index.blocking import Index
+'''
+
 SYNC_HEAD = '''"""The operations of ripwrap for code that does not await: the same names, blocking.
 
 Each function takes the arguments of its async twin. Most also take a `timeout` in seconds, because a blocking call
@@ -252,10 +260,16 @@ TARGETS = (
     ),
     Target(
         path="ripwrap/repositories/blocking.py",
-        head='"""The blocking twin of `ripwrap.Repositories`, which is `ripwrap.sync.Repositories`."""\n',
+        head=REPOSITORIES_HEAD,
         sources={"ripwrap.repositories.core": ["T", "Out", "Repositories"]},
         timeout=False,  # its methods have one, for each root
         renamed={"arrivals": "arrivals_blocking"},
+        bodies={
+            "indexes": (
+                "from ripwrap.index.blocking import Index\n\n"
+                "        return {root.name: Index(root.path, rg=self._plan.rg, **settings) for root in self._roots}"
+            ),
+        },
     ),
     Target(
         path="ripwrap/workspace/blocking.py",

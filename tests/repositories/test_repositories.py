@@ -417,3 +417,18 @@ def test_twins_have_equal_methods() -> None:
             twin = getattr(sync.Repositories, name)
             assert inspect.signature(twin).parameters == inspect.signature(method).parameters
             assert not re.search(r"\bawait\b|asyncio|aclosing", twin.__doc__ or "")
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_each_root_has_an_index_of_its_own(anyio_backend: str, tmp_path: Path) -> None:
+    for name in ("shop", "depot"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.py").write_text(f"def open_{name}(): ...\n")
+    given = (tmp_path / "shop", tmp_path / "depot")
+    indexes = ripwrap.Repositories(*given).indexes(chunker="windows", workers=0)
+    assert list(indexes) == ["shop", "depot"]
+    found = await indexes["depot"].search("open depot")
+    assert [chunk.path for chunk in found] == ["a.py"] and "open_depot" in found[0].text
+    blocking = ripwrap.sync.Repositories(*given).indexes(chunker="windows")
+    assert "open_shop" in blocking["shop"].search("open shop")[0].text

@@ -10,12 +10,11 @@ from typing import Any, Generic, Never, TypeVar, Unpack, cast
 import anyio
 from pydantic import BaseModel
 
-from ripwrap._ignore.selection import NameSelection
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT, GrepRequest, MatchCollector, grep_request, page_result
 from ripwrap._operations.search import MatchAnswer, MessageAnswer, SearchAnswer
 from ripwrap._ripgrep.batches import ItemAnswer, ItemCommand, stream_items, stream_items_blocking
 from ripwrap._ripgrep.command import search_command
-from ripwrap._ripgrep.decoder import Record, too_long_errors
+from ripwrap._ripgrep.decoder import FileTypes, Record, too_long_errors
 from ripwrap._ripgrep.exit_status import Exit
 from ripwrap._ripgrep.page_collector import PageRequest
 from ripwrap._ripgrep.runner import AsyncRunner, BlockingRunner, Runner, run_blocking
@@ -258,7 +257,13 @@ def item_command(
     command = search_command(whole.patterns, _NOWHERE, (), cast("SearchOptions", {**lines, **settings}))
     check = whole if any(name in given for name in _CHECKED_BY_RG) else None
     by_name = {name: value for name, value in given.items() if name in _BY_NAME}
-    return ItemCommand(command, check, lambda types: NameSelection(by_name, types, roots).selects)
+
+    def selects(types: FileTypes) -> Callable[[str], bool]:
+        from ripwrap._ignore.selection import NameSelection  # late: it imports pathspec
+
+        return NameSelection(by_name, types, roots).selects
+
+    return ItemCommand(command, check, selects)
 
 
 def run_items(request: ItemRequest[T], rg: Rg) -> AsyncGenerator[T]:

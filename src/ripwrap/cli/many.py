@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
@@ -18,7 +18,9 @@ from ripwrap.cli.output import FAILED, RootsBar, complain, count_printer, match_
 from ripwrap.errors import Hint, HintedText, RipwrapError
 from ripwrap.models import Begin, FileCount
 from ripwrap.options import SearchOptions
-from ripwrap.repositories import Root, RootCount, RootError, RootMatch
+
+if TYPE_CHECKING:
+    from ripwrap.repositories import Root, RootCount, RootMatch
 
 MANY = Group("Options for many roots", sort_key=6)
 _CONNECT_SECONDS = 10
@@ -88,6 +90,8 @@ def search_repositories(
         FileNotFoundError: No directory matches.
         RipwrapError: The cluster cannot be used.
     """
+    from ripwrap.repositories import RootCount, RootError, RootMatch  # other searches do not wait for this
+
     for name in ("context", "before_context", "after_context", "passthru"):
         if options.get(name):
             raise ValueError(f"--repositories prints no context; leave out --{name.replace('_', '-')}")
@@ -120,17 +124,17 @@ def search_repositories(
 
 
 def _printer(
-    roots: Sequence[Root], here: str, color: When, max_columns: int
-) -> Callable[[RootMatch | RootCount], None]:
+    roots: "Sequence[Root]", here: str, color: When, max_columns: int
+) -> "Callable[[RootMatch | RootCount], None]":
     """Return the printer of results, with paths that are relative to `here` if they are below it."""
     places = {root.name: os.path.relpath(root.path, here) for root in roots}
     places |= {root.name: root.path for root in roots if places[root.name].startswith(os.pardir)}
     show_match, show_count = match_printer(color, max_columns), count_printer(color)
     last: str | None = None
 
-    def show(one: RootMatch | RootCount) -> None:
+    def show(one: "RootMatch | RootCount") -> None:
         nonlocal last
-        if isinstance(one, RootCount):
+        if one.type == "count":
             show_count(FileCount(path=places[one.root], count=one.count))
             return
         path = normalise_path(os.path.join(places[one.root], one.path or ""))

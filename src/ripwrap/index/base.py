@@ -154,8 +154,8 @@ class BaseIndex:
 
         Raises:
             pydantic.ValidationError: An option is unknown or ill-typed.
-            ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` is
-                or `workers` is out of range.
+            ValueError: A NUL is in a path or option, `location` is empty, `chunker` is unknown, or `hybrid_weight` or
+                `workers` is out of range.
             TypeError: `hybrid_weight` is not an int or float, or `workers` is not an int.
             RipwrapError: tantivy, which the extra `index` installs, is missing; or `chunker="syntax"`, and the extra
                 `syntax` is not installed.

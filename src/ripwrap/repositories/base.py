@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypedDict, TypeVar, cast
 
 from ripwrap._operations.grep import grep_request
 from ripwrap._operations.rank import FileTerms, rank_request
@@ -30,11 +30,24 @@ from ripwrap.repositories.requests import (
 from ripwrap.repositories.scheduler import AnyExecutor, Arrival, OnProgress, Order, Plan
 from ripwrap.results import GrepResult
 
+if TYPE_CHECKING:
+    from ripwrap.index.base import ChunkerName
+    from ripwrap.index.embeddings.protocol import Embedder
+
 ARGUMENTS = ("pattern", "per_root", "limit", "order", "timeout", "on_progress")
 """Arguments of the operations beside the options, for hints about unknown names."""
 
 T = TypeVar("T")
 Out = TypeVar("Out")
+
+
+class IndexSettings(TypedDict, total=False):
+    """Settings of the indexes of all roots; see `Index`."""
+
+    chunker: "ChunkerName"
+    embedder: "str | Embedder | None"
+    hybrid_weight: float | None
+    workers: int | None
 
 
 class BaseRepositories:

@@ -4,13 +4,13 @@
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from functools import partial
-from typing import TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._operations.rank import RANK_LIMIT, Deadline, rank_contents
 from ripwrap._ripgrep.runner import BlockingRunner, run_blocking
 from ripwrap.options import FileOptions, SearchOptions
-from ripwrap.repositories.base import BaseRepositories, PageQuestion, Question
+from ripwrap.repositories.base import BaseRepositories, IndexSettings, PageQuestion, Question
 from ripwrap.repositories.collectors import Progress, add_error
 from ripwrap.repositories.models import (
     RepositoriesRanking,
@@ -22,6 +22,10 @@ from ripwrap.repositories.models import (
 )
 from ripwrap.repositories.requests import Task
 from ripwrap.repositories.scheduler import OnProgress, Order, arrivals_blocking
+
+if TYPE_CHECKING:
+    from ripwrap.index.blocking import Index
+
 
 T = TypeVar("T")
 
@@ -213,6 +217,21 @@ class Repositories(BaseRepositories):
             chunks=tuple(map(question.terms.result, chunks)),
             errors=tuple(error for root in self._roots for error in errors.get(root.name, ())),
         )
+
+    def indexes(self, **settings: Unpack[IndexSettings]) -> "dict[str, Index]":
+        """Return an index of each root, by the name of the root; nothing is read or built yet.
+
+        Each index is kept in the user's cache on this machine, and its first search builds it. It runs the rg that was
+        given for the roots. An executor is not used: make indexes on its workers in tasks of your own.
+
+        Args:
+            **settings: Settings of all indexes: `chunker`, `embedder`, `hybrid_weight`, `workers`; see `Index`.
+
+        Raises what `Index()` raises.
+        """
+        from ripwrap.index.blocking import Index
+
+        return {root.name: Index(root.path, rg=self._plan.rg, **settings) for root in self._roots}
 
     def _stream(self, question: Question[T, Out]) -> Generator[Out | RootError]:
         if question.left == 0:

@@ -3,13 +3,13 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from ripwrap._operations.grep import GREP_LIMIT, GREP_TIMEOUT
 from ripwrap._operations.rank import RANK_LIMIT, Deadline, rank_contents
 from ripwrap._ripgrep.runner import AsyncRunner
 from ripwrap.options import FileOptions, SearchOptions
-from ripwrap.repositories.base import BaseRepositories, PageQuestion, Question
+from ripwrap.repositories.base import BaseRepositories, IndexSettings, PageQuestion, Question
 from ripwrap.repositories.collectors import Progress, add_error
 from ripwrap.repositories.models import (
     RepositoriesRanking,
@@ -21,6 +21,9 @@ from ripwrap.repositories.models import (
 )
 from ripwrap.repositories.requests import Task
 from ripwrap.repositories.scheduler import OnProgress, Order, arrivals
+
+if TYPE_CHECKING:
+    from ripwrap.index.core import Index
 
 T = TypeVar("T")
 Out = TypeVar("Out")
@@ -217,6 +220,21 @@ class Repositories(BaseRepositories):
             chunks=tuple(map(question.terms.result, chunks)),
             errors=tuple(error for root in self._roots for error in errors.get(root.name, ())),
         )
+
+    def indexes(self, **settings: Unpack[IndexSettings]) -> "dict[str, Index]":
+        """Return an index of each root, by the name of the root; nothing is read or built yet.
+
+        Each index is kept in the user's cache on this machine, and its first search builds it. It runs the rg that was
+        given for the roots. An executor is not used: make indexes on its workers in tasks of your own.
+
+        Args:
+            **settings: Settings of all indexes: `chunker`, `embedder`, `hybrid_weight`, `workers`; see `Index`.
+
+        Raises what `Index()` raises.
+        """
+        from ripwrap.index.core import Index  # other operations do not wait for it
+
+        return {root.name: Index(root.path, rg=self._plan.rg, **settings) for root in self._roots}
 
     async def _stream(self, question: Question[T, Out]) -> AsyncGenerator[Out | RootError]:
         if question.left == 0:

@@ -5,7 +5,6 @@ consumer has `BUFFER` results to take. So memory and processes are bounded, the 
 no task group is open while a generator of the consumer is suspended.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import AsyncExitStack, ExitStack, aclosing, suppress
@@ -271,6 +270,8 @@ def _lost(root: str, error: _LostError) -> RootError:
 
 async def _wait(future: Future[T]) -> T:
     """Return the result of a future; `asyncio.wrap_future()` would take its cancellation for that of this task."""
+    import asyncio  # late: only calls with an executor need it
+
     loop, done = asyncio.get_running_loop(), asyncio.Event()
 
     def wake(_: Future[T]) -> None:
