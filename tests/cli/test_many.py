@@ -43,6 +43,7 @@ def test_json_has_the_name_of_the_root(roots: Path) -> None:
     ]
 
 
+@pytest.mark.posix
 def test_terminal_shows_headings_and_a_progress_bar(roots: Path) -> None:
     shown = on_terminal("search", "x", "--repositories", "src/*", "--color=never", cwd=roots)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", shown)

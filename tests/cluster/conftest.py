@@ -48,6 +48,10 @@ def make_pool() -> ProcessPoolExecutor:
     return ProcessPoolExecutor(WORKERS, mp_context=multiprocessing.get_context("forkserver"))
 
 
+def make_cluster() -> LocalCluster:
+    return LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None)
+
+
 @pytest.fixture
 def pool() -> Iterator[ProcessPoolExecutor]:
     with make_pool() as executor:
@@ -56,8 +60,7 @@ def pool() -> Iterator[ProcessPoolExecutor]:
 
 @pytest.fixture(scope="session")
 def client() -> Iterator[Client]:
-    options = {"n_workers": WORKERS, "threads_per_worker": 1, "dashboard_address": None}
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
+    with make_cluster() as cluster, Client(cluster) as client:
         yield client
 
 

@@ -19,10 +19,10 @@ import anyio.from_thread
 import anyio.lowlevel
 import psutil
 import pytest
-from distributed import Client, Status
+from distributed import Client
 
 import ripwrap
-from cluster.conftest import WORKERS, make_pool
+from cluster.conftest import WORKERS, make_cluster, make_pool
 from ripwrap import RankedChunk, Root, RootCount, RootError, sync
 from ripwrap.repositories.lease import Lease
 from ripwrap.repositories.requests import CountRequest, Task, run_task
@@ -111,29 +111,18 @@ def check_answers(
     return [one for one in answers if isinstance(one, RootError)]
 
 
-def pids_of(client: Client) -> list[int]:
-    """Return the processes of the workers, from their nannies: a killed worker would not answer.
-
-    A worker that is just starting does not count: its nanny gives up if it is killed then.
-    """
-    nannies: Any = client.cluster.workers.values()
-    running = [nanny for nanny in nannies if nanny.process is not None and nanny.process.status == Status.running]
-    known = len(client.scheduler_info(n_workers=-1)["workers"])
-    return [nanny.pid for nanny in running if psutil.pid_exists(nanny.pid)] if known == WORKERS else []
-
-
 @pytest.mark.timeout(900)
 def test_dask_answers_every_root_once_if_a_worker_is_killed(
-    roots: list[Root], rg: str, client: Client, dask: Executor, totals: dict[str, tuple[int, int]], report: Report
+    roots: list[Root], rg: str, totals: dict[str, tuple[int, int]], report: Report
 ) -> None:
     begun, lost = time.perf_counter(), 0
     for run in range(RUNS):
-        until_blocking(lambda: len(pids_of(client)) == WORKERS)
-        pids = pids_of(client)
-        repositories = sync.Repositories(*roots, rg=rg, executor=dask)
-        answers = counted_with_a_kill(repositories, partial(list, pids), 1 + run * len(roots) // (RUNS + 1))
+        # A cluster for each run: a nanny of Dask may give its worker up after a few kills.
+        with make_cluster() as cluster, Client(cluster) as client:
+            pids = [nanny.pid for nanny in cluster.workers.values()]
+            repositories = sync.Repositories(*roots, rg=rg, executor=client.get_executor(retries=3))
+            answers = counted_with_a_kill(repositories, partial(list, pids), 1 + run * len(roots) // (RUNS + 1))
         lost += len(check_answers(answers, roots, totals))
-    client.wait_for_workers(WORKERS, timeout=60)
     report(
         f"{RUNS} runs with a killed worker of Dask: {lost} roots reported as lost, {time.perf_counter() - begun:.0f} s"
     )

@@ -104,6 +104,7 @@ def odd(plant: Plant) -> Path:
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("leaks_nothing")
 def test_index_is_the_same_with_processes(odd: Path, tmp_path: Path) -> None:
     """Issue 20: all rows, byte for byte, and all scores are those of a build in one process."""
@@ -117,6 +118,7 @@ def test_index_is_the_same_with_processes(odd: Path, tmp_path: Path) -> None:
     assert seen and workers() == []
 
 
+@pytest.mark.slow
 def test_known_content_is_read_and_not_split(odd: Path, tmp_path: Path) -> None:
     first = split_file(str(odd), Request("a.py", ()), follow=False, chunker=CHUNKER)
     again = split_file(str(odd), Request("a.py", (first.digest,)), follow=False, chunker=CHUNKER)
@@ -150,6 +152,7 @@ def test_files_of_a_killed_process_are_split_by_this_one(odd: Path, tmp_path: Pa
     assert killed and workers() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["missing", "frozen"])
 def test_system_without_processes_builds_the_same_index(
     broken: str, odd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

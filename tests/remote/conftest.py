@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -88,8 +87,10 @@ def accepts(port: int, sshd: subprocess.Popen[bytes]) -> bool:
 
 
 @pytest.fixture(scope="session")
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def sshd(needs_posix: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Return the configuration file of ssh for a running sshd, which has its own keys and no file of the system."""
+    import pwd  # only POSIX has it
+
     program = find_sshd()
     if os.geteuid() == 0:  # sshd of root wants this folder, and its service makes it
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
@@ -141,7 +142,7 @@ sys.exit(subprocess.Popen(sys.argv[1:], start_new_session=True).wait())' "$@"
 
 
 @pytest.fixture
-def docker(tmp_path: Path) -> Path:
+def docker(needs_posix: None, tmp_path: Path) -> Path:
     """Return a program that takes the arguments of `docker exec`, and runs the command on this machine."""
     (tmp_path / "docker").mkdir()
     program = tmp_path / "docker" / "docker"

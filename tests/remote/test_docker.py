@@ -26,7 +26,7 @@ RunningIn = Callable[[Path], list[psutil.Process]]
 
 
 @pytest.fixture
-def stuck(plant: Plant) -> Path:
+def stuck(needs_posix: None, plant: Plant) -> Path:
     """A folder in which rg yields the matches of `sparse`, and then waits for ever for a FIFO and writes nothing."""
     folder = plant({"sparse": "needle\n" * 10})
     os.mkfifo(folder / "fifo")
@@ -255,6 +255,7 @@ def test_missing_path_is_an_error_and_one_of_two_is_data(container: Container, t
     assert result.total_matches == 1
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_broken_link_is_harmless(container: Container, there: str, plant: Plant) -> None:
     folder = plant({"a": "needle\n"})
@@ -273,6 +274,7 @@ def test_host_is_asked_for_its_rg_once(container: Container, there: str, calls: 
     assert calls().count("exec") == 6
 
 
+@pytest.mark.posix
 @pytest.mark.slow
 def test_rg_that_is_removed_is_looked_for_again(container: Container, there: str, tmp_path: Path) -> None:
     link = tmp_path / "rg-link"

@@ -54,7 +54,7 @@ def edit(program: str, old: str, new: str) -> None:
 
 
 @pytest.fixture
-def bare(container: Container, tmp_path: Path) -> Container:
+def bare(needs_posix: None, container: Container, tmp_path: Path) -> Container:
     """Return a container whose PATH has no rg, but the programs of a small system."""
     (tmp_path / "bin").mkdir()
     for name in ("sh", "cat", "mkdir", "uname", "getconf", "printf", "wc", "chmod", "mv", "rm", "sha256sum", "shasum"):

@@ -24,7 +24,7 @@ RunningIn = Callable[[Path], list[psutil.Process]]
 
 
 @pytest.fixture
-def stuck(plant: Plant) -> Path:
+def stuck(needs_posix: None, plant: Plant) -> Path:
     """A folder in which rg yields the matches of `sparse`, and then waits for ever for a FIFO and writes nothing."""
     folder = plant({"sparse": "needle\n" * 10})
     os.mkfifo(folder / "fifo")

@@ -105,6 +105,7 @@ def test_file_has_paths_and_globs_relative_to_its_folder(tree: Path, monkeypatch
         Repositories.from_file(tree / "gone")
 
 
+@pytest.mark.posix
 def test_git_repositories_are_named_by_their_paths(tree: Path) -> None:
     for name in ("a/x", "b/x", "c"):
         (tree / name / ".git").mkdir()

@@ -80,6 +80,7 @@ def test_shards_give_the_answer_of_the_whole(plant: Plant, options: dict[str, An
     assert_equal_answers(plant(TREE), "x", 3, **options)
 
 
+@pytest.mark.posix
 def test_links_are_followed_as_in_the_whole(plant: Plant) -> None:
     folder = plant({"a/f.txt": "x\n", "b/g.txt": "x\n"})
     (folder / "to_a").symlink_to("a")
