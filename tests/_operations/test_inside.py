@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import importlib
 import io
 import lzma
 import tarfile
@@ -93,6 +94,20 @@ def test_compressed_file_has_one_member_without_the_suffix(
 ) -> None:
     folder = plant({name: pack(b"one\nneedle\n")})
     assert members(folder, name.partition(".")[2]) == [(f"{name}!/log", 2, "needle")]
+
+
+def test_zstd_is_read_where_python_or_a_package_can(plant: Callable[..., Path]) -> None:
+    for module in ("compression.zstd", "backports.zstd"):
+        try:
+            zstd = importlib.import_module(module)
+        except ModuleNotFoundError:
+            continue
+        folder = plant({"log.zst": zstd.compress(b"needle\n"), "f.tar.zst": zstd.compress(tarred(FILES, "w:"))})
+        assert [path for path, _, _ in members(folder, "zst", type="txt")] == []
+        assert [path for path, _, _ in members(folder, ["zst", "tar"], type="txt")] == ["f.tar.zst!/dir/b.txt"]
+        return
+    with pytest.raises(ValueError, match=r"'zst' needs Python 3\.14 or a package: pip install"):
+        sync.search("x", inside=["zip", "zst"])
 
 
 def test_archives_in_archives_are_opened_up_to_a_depth(

@@ -185,6 +185,27 @@ def test_environment_of_a_hook_does_not_choose_the_repository(
     assert len(list(sync.search_history("needle", cwd=folder, type="py"))) == 2
 
 
+def test_pathspec_settings_of_the_environment_do_not_count(
+    folder: Path, commit: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit({"[a].py": "needle 1\n", "a.py": "needle 2\n"})
+    for name in ("GIT_GLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_NOGLOB_PATHSPECS"):
+        monkeypatch.setenv(name, "1")
+    assert [match.text for match in sync.search_history("needle", cwd=folder, paths="[a].py")] == ["needle 1"]
+
+
+def test_commit_with_an_impossible_time_zone_is_read(folder: Path) -> None:
+    git(folder, "init", "-q")
+    (folder / "a").write_text("needle\n")
+    git(folder, "add", "a")
+    tree = git(folder, "write-tree")
+    raw = f"tree {tree}\nauthor me <> 1700000000 +5130\ncommitter me <> 1700000000 +5130\n\nodd\n"
+    argv = ["git", "-C", str(folder), "hash-object", "-t", "commit", "-w", "--stdin", "--literally"]
+    done = subprocess.run(argv, input=raw, env=ENV, check=True, capture_output=True, text=True)
+    (match,) = sync.search_history("needle", cwd=folder, rev=done.stdout.strip())
+    assert match.first.date.year == 2023
+
+
 def test_objects_that_a_partial_clone_lacks_are_errors_beside_the_answer(
     folder: Path, commit: Callable[..., str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -70,6 +70,7 @@ from ripwrap.cli.output import (
     print_types,
     styled_console,
 )
+from ripwrap.cli.sources import NO_GIT, GitOptions, move_stdin, search_source
 from ripwrap.errors import RipwrapError, spell, spell_error
 from ripwrap.models import FileCount, Match, TreeEntry
 from ripwrap.options import VISIBLE_FILES, FileOptions, SearchOptions
@@ -137,7 +138,7 @@ def run(arguments: list[str] | None = None) -> int:
         complain("stdout is closed: there is nowhere to print to")
         return FAILED
     try:
-        given = drop_overridden(sys.argv[1:] if arguments is None else arguments)
+        given = drop_overridden(move_stdin(sys.argv[1:] if arguments is None else arguments))
         code: int | None = app(given, result_action="return_value", exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader has closed the pipe; drop the buffered output
@@ -190,6 +191,7 @@ def _print_results(operation: Operation, show: Callable[[Any], None], wanted: ty
         "ripwrap search TODO --coverage           # and how many files were searched",
         "ripwrap search TODO --on ssh:box:/srv    # on another machine",
         "ripwrap search TODO --repositories 'src/*' --per-root 5",
+        "ripwrap search TODO --rev main~3         # in a revision of git",
         "ripwrap search -- --pre                  # a pattern that begins with a dash",
     ),
 )
@@ -209,6 +211,7 @@ def search(
     coverage: CoverageFlag = False,
     on: OnHost = None,
     many: ManyRoots = NO_ROOTS,
+    git: GitOptions = NO_GIT,
     run: RunOptions = RunOptions(),
     **options: Unpack[SearchOptions],
 ) -> int:
@@ -219,13 +222,35 @@ def search(
     pattern
         Regular expression to search for
     paths
-        Files and directories to search [default: all]
+        Files and directories [default: all]; - is standard input
     """
     if coverage and on is not None:
         raise ValueError("--coverage reads files of this machine, and cannot be combined with --on; leave it out")
     host = _parse_on(on)
     if line_number:
         options["no_line_number"] = False
+    modes = {
+        "--files-with-matches": files_with_matches,
+        "--files-without-match": files_without_match,
+        "--count": count,
+        "--count-matches": count_matches,
+        "--coverage": coverage,
+        "--on": on is not None,
+        "--repositories": many is not NO_ROOTS,
+    }
+    if git.check(paths, [flag for flag, given in modes.items() if given]):
+        return search_source(
+            pattern,
+            paths,
+            git,
+            run.cwd,
+            run.rg,
+            as_json=run.json,
+            color=color,
+            max_columns=max_columns,
+            limit=limit,
+            options=options,
+        )
     other = files_with_matches or files_without_match or count_matches
     if many.check(paths, other_mode=other or coverage or on is not None):
         return search_repositories(

@@ -13,7 +13,7 @@ import subprocess
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import IO, NamedTuple, cast
 
 from ripwrap._subprocess import Popen, defer_interrupts, kill, open_temporary_file, start, wait_for_exit
@@ -23,7 +23,10 @@ from ripwrap.models import Commit, PathError
 from ripwrap.options import StrPath
 from ripwrap.sources.base import Item, NamedSource, Source
 
-_DROPPED_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_EXTERNAL_DIFF")
+_DROPPED_VARIABLES = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_EXTERNAL_DIFF"),
+    *("GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS"),  # errors beside GIT_LITERAL_PATHSPECS
+)
 _SETTINGS = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
@@ -348,7 +351,7 @@ class HistorySource(Source):
         fields = (first[len(_COMMIT) :], *(next(records, b"") for _ in range(4)))
         oid, parents, author, date, subject = (field.decode("utf-8", "replace") for field in fields)
         if oid not in self._commits:
-            self._commits[oid] = Commit(id=oid, author=author, date=datetime.fromisoformat(date), subject=subject)
+            self._commits[oid] = Commit(id=oid, author=author, date=_date(date), subject=subject)
         return self._commits[oid], parents.split() or [""]
 
     def _at_tip(self, tip: str) -> frozenset[str]:
@@ -367,6 +370,14 @@ class HistorySource(Source):
                 for record in records:
                     if (text := record.lstrip(b"\n")).startswith(_COMMIT):
                         self._commit(text, records)
+
+
+def _date(text: str) -> datetime:
+    """Return a date that git wrote; without its offset if that is impossible, which git allows."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.fromisoformat(text[:19]).replace(tzinfo=UTC)
 
 
 def _resolve(git: _Git, cwd: str, name: str, rev: str) -> str:

@@ -1,0 +1,98 @@
+"""Search and list what is no file on the disk: standard input, a revision of git, and its history."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from ripwrap import sync
+from ripwrap._operations.revisions import messages_revision_request
+from ripwrap._operations.streams import messages_in_request, run_items_blocking
+from ripwrap.cli.flags import Color
+from ripwrap.cli.output import Plain, match_printer, print_all, print_json
+from ripwrap.models import HistoryMatch, Match
+from ripwrap.options import SearchOptions
+
+GIT = Group("Options for git", sort_key=6)
+STDIN = "-"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class GitOptions:
+    """Options that choose what git has in place of files."""
+
+    rev: Annotated[str | None, Parameter(group=GIT, metavar="REV", help="Search this revision, e.g. main~3")] = None
+    history: Annotated[
+        bool, Parameter(group=GIT, negative=(), show_default=False, help="Search all contents up to --rev")
+    ] = False
+    since: Annotated[str | None, Parameter(group=GIT, metavar="DATE", help="With --history, only commits since")] = None
+
+    def check(self, paths: Sequence[str], others: Sequence[str]) -> bool:
+        """Return whether to search something other than files.
+
+        Args:
+            paths: Paths of the command line.
+            others: Flags that were given and only apply to files.
+
+        Raises:
+            ValueError: A flag does not apply.
+        """
+        if self.since is not None and not self.history:
+            raise ValueError("--since limits --history; add --history, or leave --since out")
+        if STDIN in paths and (len(paths) > 1 or self.rev is not None or self.history):
+            raise ValueError("- is standard input, which is searched alone; write ./- for a file of this name")
+        what = "--history" if self.history else "--rev" if self.rev is not None else STDIN if STDIN in paths else ""
+        if what and others:
+            raise ValueError(f"{others[0]} does not apply to {what}; leave one of them out")
+        return bool(what)
+
+
+NO_GIT = GitOptions()
+
+
+def move_stdin(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with a lone dash behind `--`, because cyclopts takes it for an option."""
+    if STDIN not in arguments or "--" in arguments:
+        return list(arguments)
+    return [*(one for one in arguments if one != STDIN), "--", *(one for one in arguments if one == STDIN)]
+
+
+def search_source(
+    pattern: str,
+    paths: Sequence[str],
+    git: GitOptions,
+    cwd: str,
+    rg: str | None,
+    *,
+    as_json: bool,
+    color: Color,
+    max_columns: int,
+    limit: int | None,
+    options: SearchOptions,
+) -> int:
+    """Search standard input, a revision or a history, print what is found, and return the exit code."""
+    show: Callable[[Any], None] = print_json if as_json else match_printer(color, max_columns)
+
+    def found() -> Iterator[object]:
+        if git.rev is not None:
+            request = messages_revision_request(pattern, cwd, paths, git.rev, limit, options)
+        else:
+            request = messages_in_request(pattern, [("<stdin>", sys.stdin.buffer.read())], limit, options)
+        yield from run_items_blocking(request, rg, None)
+
+    def in_history() -> Iterator[HistoryMatch]:
+        rev = "HEAD" if git.rev is None else git.rev
+        matches = sync.search_history(
+            pattern, cwd=cwd, paths=paths, rev=rev, since=git.since, limit=limit, rg=rg, **options
+        )
+        for match in matches:
+            named = f"{match.first.id[:12]}:{match.path}"
+            yield match if as_json else match.model_copy(update={"path": named})
+
+    if git.history:
+        plain = Plain(colored=color == "always", max_columns=max_columns)
+        return print_all(in_history(), print_json if as_json else plain, Match)
+    return print_all(found(), show, Match)

@@ -1,0 +1,62 @@
+"""`ripwrap search -`, `--rev` and `--history`, in process."""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from _operations.test_revisions import git
+from support.cli import output, run
+
+
+@pytest.fixture
+def repository(plant: Callable[..., Path]) -> Path:
+    folder = plant({"a.py": "one\nneedle\nthree\n", "b.txt": "needle\n"})
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "first")
+    (folder / "a.py").write_text("gone\n")
+    git(folder, "commit", "-qam", "second")
+    return folder
+
+
+def test_dash_searches_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"one\nneedle \xff\n")))
+    assert run("search", "needle", "-", "-B1", cwd=tmp_path).stdout == b"<stdin>-1-one\n<stdin>:2:needle \xff\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert output("search", "needle", "-", cwd=tmp_path, code=1) == ""
+
+
+def test_rev_searches_a_revision(repository: Path) -> None:
+    found = "a.py-1-one\na.py:2:needle\na.py-3-three\n"
+    assert output("search", "needle", "--rev", "main~1", "-C1", "-tpy", cwd=repository) == found
+    assert output("search", "needle", "a.py", "--rev", "HEAD", cwd=repository, code=1) == ""
+    assert output("search", "needle", "--rev", "HEAD", cwd=repository) == "b.txt:1:needle\n"
+
+
+def test_history_names_the_commit_of_each_match(repository: Path) -> None:
+    first = git(repository, "rev-parse", "HEAD~1")
+    lines = output("search", "needle", "--history", cwd=repository).splitlines()
+    assert sorted(lines) == [f"{first[:12]}:a.py:2:needle", f"{first[:12]}:b.txt:1:needle"]
+    as_json = output("search", "needle", "--history", "--json", "-tpy", cwd=repository)
+    assert json.loads(as_json)["first"]["id"] == first
+    assert output("search", "needle", "--history", "--since=2030-01-01", cwd=repository, code=1) == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--rev", "nope"], "--rev names no revision of the repository"),
+        (["--rev=-x"], "--rev must be a revision of git"),
+        (["--rev", "HEAD", "-c"], "--count does not apply to --rev"),
+        (["--history", "--coverage"], "--coverage does not apply to --history"),
+        (["-", "a.py"], "- is standard input, which is searched alone"),
+        (["--since", "2024-01-01"], "--since limits --history"),
+        (["--rev", "HEAD", "--sort=path"], "--sort does not apply to items"),
+    ],
+)
+def test_flags_that_contradict_each_other_are_errors(repository: Path, arguments: list[str], text: str) -> None:
+    assert text in run("search", "needle", *arguments, cwd=repository, code=2).stderr.decode()
