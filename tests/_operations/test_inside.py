@@ -61,11 +61,11 @@ def members(folder: Path, inside: Any, **options: Any) -> list[tuple[str | None,
     ("name", "content", "kind"),
     [
         ("f.zip", zipped(FILES), "zip"),
-        ("f.whl", zipped(FILES, zipfile.ZIP_LZMA), "zip"),
-        ("f.tar", tarred(FILES, "w:"), "tar"),
+        pytest.param("f.whl", zipped(FILES, zipfile.ZIP_LZMA), "zip", marks=pytest.mark.slow),
+        pytest.param("f.tar", tarred(FILES, "w:"), "tar", marks=pytest.mark.slow),
         ("F.TGZ", tarred(FILES), "tar"),
-        ("f.tar.bz2", tarred(FILES, "w:bz2"), "tar"),
-        ("f.tar.xz", tarred(FILES, "w:xz"), "tar"),
+        pytest.param("f.tar.bz2", tarred(FILES, "w:bz2"), "tar", marks=pytest.mark.slow),
+        pytest.param("f.tar.xz", tarred(FILES, "w:xz"), "tar", marks=pytest.mark.slow),
     ],
 )
 def test_members_of_each_format_are_found_with_their_lines(
@@ -110,6 +110,7 @@ def test_zstd_is_read_where_python_or_a_package_can(plant: Callable[..., Path]) 
         sync.search("x", inside=["zip", "zst"])
 
 
+@pytest.mark.slow
 def test_archives_in_archives_are_opened_up_to_a_depth(
     plant: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -198,6 +199,7 @@ class TestHostileArchives:
         source = ArchiveSource(str(folder), names, ("zip", "tar", "gz"), bounds, follow=False)
         return [name for name, _ in source], source.errors
 
+    @pytest.mark.slow
     def test_bomb_is_left_at_its_bound(self, plant: Callable[..., Path]) -> None:
         bomb = zipped({f"{number}": bytes(8 << 20) for number in range(4)})
         nested = zipped({"inner.zip": bomb, "after": b"x"})

@@ -79,14 +79,14 @@ TREE: dict[str, str | bytes | None] = {
     "options",
     [
         {},
-        {"type": "py"},
-        {"glob": ["!sub", "*"], "context": 0},
-        {"hidden": False},
+        pytest.param({"type": "py"}, marks=pytest.mark.slow),
+        pytest.param({"glob": ["!sub", "*"], "context": 0}, marks=pytest.mark.slow),
+        pytest.param({"hidden": False}, marks=pytest.mark.slow),
         {"paths": ["sub"], "max_depth": 1},
-        {"paths": [".github", "ignored"], "hidden": False, "glob": "*.yml"},
-        {"limit": 2, "offset": 1, "max_files": 1},
-        {"cwd": "sub"},
-        {"text": True, "invert_match": True},
+        pytest.param({"paths": [".github", "ignored"], "hidden": False, "glob": "*.yml"}, marks=pytest.mark.slow),
+        pytest.param({"limit": 2, "offset": 1, "max_files": 1}, marks=pytest.mark.slow),
+        pytest.param({"cwd": "sub"}, marks=pytest.mark.slow),
+        pytest.param({"text": True, "invert_match": True}, marks=pytest.mark.slow),
     ],
     ids=str,
 )
@@ -115,6 +115,7 @@ async def test_async_functions_take_a_revision(folder: Path, commit: Callable[..
     assert len([path async for path in ripwrap.files(cwd=folder, rev="HEAD", limit=3)]) == 3
 
 
+@pytest.mark.slow
 def test_submodules_are_named_and_links_left_out(folder: Path, commit: Callable[..., str], tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -174,6 +175,7 @@ class TestBadInput:
             sync.files(rev="HEAD", on=remote.ssh("host"))
 
 
+@pytest.mark.slow
 def test_environment_of_a_hook_does_not_choose_the_repository(
     folder: Path, commit: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +208,7 @@ def test_commit_with_an_impossible_time_zone_is_read(folder: Path) -> None:
     assert match.first.date.year == 2023
 
 
+@pytest.mark.slow
 def test_objects_that_a_partial_clone_lacks_are_errors_beside_the_answer(
     folder: Path, commit: Callable[..., str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -274,6 +277,7 @@ class TestHistory:
         texts = {match.text for match in sync.search_history("needle", cwd=folder)}
         assert texts == {"needle base", "needle side", "needle main", "needle merged"}
 
+    @pytest.mark.slow
     @pytest.mark.anyio
     async def test_leaving_early_ends_git(self, folder: Path, commit: Callable[..., str]) -> None:
         commit({f"{number}": f"needle {number}\n" * 1000 for number in range(300)})

@@ -144,6 +144,7 @@ def test_pages_of_grep_in_have_each_match_once() -> None:
     assert pages == [(name, line + 1) for name, text in items for line in range(len(text) // 2)]
 
 
+@pytest.mark.slow
 def test_line_that_is_too_long_is_reported_with_the_name_of_its_item(caplog: pytest.LogCaptureFixture) -> None:
     items = [("first", "x\n"), ("long one", "x" + "y" * (21 << 20))]
     assert [match.path for match in sync.search_in("x", items)] == ["first"]
@@ -318,6 +319,7 @@ class TestLeaving:
         assert os.listdir(temporary)
         await found.aclose()
 
+    @pytest.mark.slow
     def test_timeout_keeps_what_was_found(self) -> None:
         def slow() -> Iterator[tuple[str, str]]:
             for number in range(1000):
@@ -357,6 +359,7 @@ def test_directory_for_temporary_files_that_is_missing_is_an_error(monkeypatch: 
         list(sync.search_in("x", [("a", "x")]))
 
 
+@pytest.mark.slow
 def test_forked_process_does_not_delete_the_files_of_a_search(temporary: Path) -> None:
     found = sync.search_in("x", ((str(number), b"x\n" * 20) for number in range(500)))
     next(found)
