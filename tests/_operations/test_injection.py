@@ -229,7 +229,8 @@ def test_these_tests_cover_every_operation_with_options() -> None:
         for parameter in inspect.signature(getattr(sync, name)).parameters.values()
         if parameter.kind is parameter.VAR_KEYWORD
     }
-    others = {"rank", "coverage", "why"}  # the query of `rank` consists of words: `test_rank.py`
+    # The query of `rank` consists of words: `test_rank.py`. A history is searched as items are.
+    others = {"rank", "coverage", "why", "search_in", "grep_in", "search_history"}
     assert takes_options - others == MODES.keys()
     assert {"pattern", "paths", "glob", "type", "ignore_file", "encoding", "replace"} <= slots("search").keys()
     assert {"paths", "glob", "type", "ignore_file"} <= slots("files").keys()
@@ -337,6 +338,25 @@ def test_reasons_pass_no_string_as_a_flag(rec: Recorder, tmp_path: Path, operati
             found, paths = received(run)
             assert set(found) <= known
             assert {os.fsdecode(path) for path in paths} <= {*names, "."}
+
+
+@pytest.mark.parametrize("operation", ["search_in", "grep_in"])
+@pytest.mark.parametrize("by_name", [True, False])
+def test_items_pass_no_string_as_a_flag(rec: Recorder, operation: str, by_name: bool) -> None:
+    given = everything_nasty("search")
+    del given["paths"], given["ignore_file"]
+    if not by_name:  # rg checks globs and types first, and this one knows no types
+        given = {slot: value for slot, value in given.items() if slot not in slots("files")}
+    with suppress(SearchError):
+        list(getattr(sync, operation)(**given, items=[(text, "x") for text in nasty()], rg=rec.path))
+    own = {"--max-depth=0", "--no-ignore", "--sort=path", "--type-list", "--context=2"}
+    known = {*wanted("search", given)[0], *map(os.fsencode, own)}
+    runs = rec.runs()
+    assert len(runs) > 1
+    for run in runs:
+        found, paths = received(run)
+        assert set(found) <= known
+        assert paths in ([], [b"."])
 
 
 def test_retry_passes_no_string_as_a_flag(tmp_path: Path) -> None:

@@ -142,6 +142,7 @@ async def grep_in(
     a.py-1-one
     a.py:2:TODO
     a.py-3-three
+    --
     b.py:1:TODO
     2 matches in 2 files.
     ```

@@ -205,7 +205,7 @@ class RevisionSource(NamedSource):
         entries = self._entries()
         missing = _missing(self._git, self._rev) if entries else frozenset[str]()
         read = [entry for entry in entries if entry.oid not in missing]
-        self.errors += [_missing_error(entry.path, entry.oid) for entry in entries if entry.oid in missing]
+        self.errors.extend(_missing_error(entry.path, entry.oid) for entry in entries if entry.oid in missing)
         contents = _contents(self._git, [entry.oid for entry in read])
         for entry, content in zip(read, contents, strict=True):
             if content is None:
@@ -302,7 +302,7 @@ class HistorySource(Source):
             (name, blob) for blob in self._blobs(tip).values() if (name := next(filter(self.selects, blob.paths), None))
         ]
         missing = _missing(self._git, tip, history=True) if chosen else frozenset[str]()
-        self.errors += [_missing_error(name, blob.oid) for name, blob in chosen if blob.oid in missing]
+        self.errors.extend(_missing_error(name, blob.oid) for name, blob in chosen if blob.oid in missing)
         read = [(name, blob) for name, blob in chosen if blob.oid not in missing]
         contents = _contents(self._git, [blob.oid for _, blob in read])
         for (name, blob), content in zip(read, contents, strict=True):
