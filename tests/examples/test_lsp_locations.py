@@ -239,9 +239,8 @@ def test_exit_without_shutdown_returns_1_and_leaves_no_rg(
         editor.result("initialize")
         editor.ask("workspace/symbol", query="x")
         server = psutil.Process(editor.server.pid)
-        found: list[psutil.Process] = []
-        until_blocking(lambda: found.extend(filter(is_search, server.children())) or found)
-        (rg,) = found
+        until_blocking(lambda: any(map(is_search, server.children())))
+        (rg,) = filter(is_search, server.children())
         if word:
             editor.notify(word)
         else:
