@@ -34,8 +34,8 @@ _CASES = " ".join(f"{code}) exit {other} ;;" for code, other in OTHERS.items())
 SAY_STARTED = "printf '{0}'; printf '{0}' >&2".format(STARTED.decode().replace("\0", "\\000").replace("\n", "\\n"))
 
 # 1. `cd -P` follows links as chdir(2) does; `path()` makes sure that `-` and CDPATH have no meaning.
-# 2. The watchdog is the subshell with `read`. Nobody writes to stdin, so `read` ends when stdin is closed: by the other
-#    side, by the end of the connection, or because the process that holds the pipe was killed.
+# 2. The watchdog is the subshell with `read`. No process writes to stdin, so `read` ends when stdin is closed: by the
+#    other side, by the end of the connection, or because the process that holds the pipe was killed.
 # 3. The script closes its own stdout and stderr, so that those of rg end with rg, and messages of the shell about
 #    killed processes are not taken for rg's.
 # 4. ksh93 adds 256 to the number of a signal, other shells 128.
