@@ -196,7 +196,7 @@ async def test_cancelled_refresh_ends_the_parser_and_keeps_the_old_state(plant: 
             async with anyio.create_task_group() as group:
                 group.start_soon(index.refresh)
                 # This thread waits for the parser's answer.
-                await until(lambda: any("parser-watch" in thread.name for thread in threading.enumerate()))
+                await until(lambda: any("worker-watch" in thread.name for thread in threading.enumerate()))
                 scope.cancel()
         await until(lambda: parsers() == [])
     finally:
@@ -711,7 +711,7 @@ async def test_search_uses_only_words_from_a_failure_of_the_provider_until_the_n
     provider.behaviours = [BAD[bad]] * 100
     async with Index(plant(files(3)), location=home, embedder=openai) as index:
         assert answered_by_words(await index.search("alpha"))
-        assert "3 texts have no embedding yet:  " in caplog.text
+        assert "3 texts have no embedding yet: " in caplog.text
         asked = len(provider.asked)
         assert answered_by_words(await index.search("number1"))  # a provider that has just failed gets no request
         assert len(provider.asked) == asked
@@ -1099,7 +1099,7 @@ async def test_vectors_of_a_wrong_size_are_detected_and_rebuilt(plant: Plant, ho
         database.close()
     async with Index(root, location=home, embedder=Meaning()) as index:
         health = await index.check()
-        assert not health.ok and "Vectors are not of the size" in health.messages[0]
+        assert not health.ok and "Some vectors do not have the size" in health.messages[0]
         assert (await index.status()).lacking == 1
         await index.search("cookie", refresh=False)
         assert (await index.refresh()).embedded == 1

@@ -100,6 +100,8 @@ def search_repositories(
     with ExitStack() as stack:
         executor = None if many.dask is None else stack.enter_context(_dask(many.dask))
         roots = sync.Repositories(*globs, only=many.only_root, exclude=many.exclude_root, executor=executor, rg=rg)
+        # The bar replaces `sys.stdout`, which older versions of rich then do not take for a terminal.
+        show = print_json if as_json else _printer(roots.roots, here, color, max_columns)
         bar = stack.enter_context(RootsBar())
         found: Generator[RootMatch | RootCount | RootError]
         if count:
@@ -118,7 +120,6 @@ def search_repositories(
                 elif not isinstance(one, RootCount) or one.count:
                     yield one
 
-        show = print_json if as_json else _printer(roots.roots, here, color, max_columns)
         code = print_all(results(), show, (RootMatch, RootCount))
     return FAILED if failed else code
 
