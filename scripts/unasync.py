@@ -212,7 +212,7 @@ TARGETS = (
         words={
             ", iterable or async iterable.": ".",
             "An iterable that is not async is read in a worker thread. ripwrap": "ripwrap",
-            "This holds while `items` makes an item, too.": (
+            "The time\n            that `items` takes to make an item counts.": (
                 "The call\n            does not end while `items` makes an item."
             ),
             "The work is done in a worker thread; a cancelled call ends a download.": "",

@@ -64,7 +64,7 @@ def explain_exit(returncode: int) -> str:
 
 
 def is_foreign_path(path: str, roots: Sequence[str] = ()) -> bool:
-    r"""Return True if the text of a path names a device, or another computer and nothing below one of `roots`.
+    r"""Return True if a path, by its text, names a device, or a place on another computer outside of `roots`.
 
     Windows sends the user's credentials to the host of `\\host\share` when any function looks at such a path. So check
     a path before it is used.

@@ -346,8 +346,9 @@ def grep_in(
 ) -> GrepResult:
     r"""Search items and return a page of matches with their context, and the number of all matches.
 
-    It is to `search_in()` what `grep()` is to `search()`: `files` are items, in their order, and context stops at the
-    borders of an item. `GrepResult.root` is empty. After `timeout` seconds the answer has the matches found until then.
+    It is to `search_in()` what `grep()` is to `search()`: `GrepResult.files` are the items with matches, in
+    the order of the items, and context never has lines of another item. `GrepResult.root` is empty. After `timeout`
+    seconds the answer has the matches found until then.
 
     ```python
     from ripwrap import sync

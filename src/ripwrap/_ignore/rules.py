@@ -164,8 +164,8 @@ class IgnoreStack:
     def entered(self, root: str, folder: str, names: Container[str] = IGNORE_NAMES) -> "IgnoreStack":
         """Return the stack with the ignore files in `folder` added; `names` are the names in it, if known.
 
-        If `folder` is an absolute path, pass absolute paths to `match()`, too. With an empty `root`, ignore files may
-        be links to any file.
+        If `folder` is an absolute path, pass absolute paths to `match()`, too. An ignore file that is a link out
+        of `root` is skipped; with an empty `root`, none is.
         """
         stack = self
         if self.require_git and any(name in names and _exists(root, folder, name) for name in _REPOSITORY):

@@ -183,11 +183,11 @@ class Selection:
         return None, None
 
     def allows_name(self, path: str, depth: int, *, is_folder: bool) -> bool:
-        """Return whether globs, types and the options about hidden files and depth allow a path with `/`.
+        """Return whether globs, types, depth and options about hidden files allow a path; ignore files have no effect.
 
         Args:
-            path: Path of the file or directory, which need not exist.
-            depth: Number of names in it.
+            path: Path with `/` between its names; it need not exist.
+            depth: Number of its names below the searched root.
             is_folder: True for a directory.
         """
         if self._max_depth is not None and depth + is_folder > self._max_depth:

@@ -125,8 +125,9 @@ async def grep_in(
 ) -> GrepResult:
     r"""Search items and return a page of matches with their context, and the number of all matches.
 
-    It is to `search_in()` what `grep()` is to `search()`: `files` are items, in their order, and context stops at the
-    borders of an item. `GrepResult.root` is empty. After `timeout` seconds the answer has the matches found until then.
+    It is to `search_in()` what `grep()` is to `search()`: `GrepResult.files` are the items with matches, in
+    the order of the items, and context never has lines of another item. `GrepResult.root` is empty. After `timeout`
+    seconds the answer has the matches found until then.
 
     ```python
     import asyncio
@@ -153,8 +154,8 @@ async def grep_in(
         limit: Maximum number of matches on the page, over all items; `None` returns all and holds them in memory.
         max_files: Maximum number of items on the page; `None` is no limit.
         offset: Number of matches before the page: the `next_offset` of the previous page.
-        timeout: Seconds for the call, without the installation of rg; `None` is no limit. This holds
-            while `items` makes an item, too.
+        timeout: Seconds for the call, without the installation of rg; `None` is no limit. The time
+            that `items` takes to make an item counts.
         rg: The rg to run: a path, or a bare name to find in PATH; `None` finds one.
         **options: rg's flags, as in `search_in()`, with the default context of `grep()`.
 

@@ -77,14 +77,14 @@ def bm25_pool(
 ) -> list[tuple[int, float]]:
     """Return the rows to rank, each with its BM25.
 
-    These are the best rows, the best row of each further file, so that no file fills the pool, and rows that may define
-    a symbol of the query. Rows of an equal score are in the order of their positions.
+    The pool has the `POOL_SIZE` best rows, the best row of each file that has none of these, and rows that may define a
+    symbol of the query. Rows of an equal score are in the order of their positions.
 
     Args:
         database: Database with the table.
         query: Query.
         locate: Function that says where rows are; rows that it drops do not count.
-        depth: Rows that are searched for further files, as a multiple of `POOL_SIZE`.
+        depth: Number of best rows in which further files are looked for, as a multiple of `POOL_SIZE`.
     """
     statement = SELECT_BM25 + " ORDER BY score DESC, rowid LIMIT ?"
     pool = best_rows(

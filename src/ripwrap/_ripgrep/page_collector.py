@@ -46,8 +46,9 @@ class Block:
 
     Attributes:
         path: Path of the file.
-        matches: Number of matches in the file; if rg was stopped at its time limit, of matches until then.
-        records: First `match` and `context` records, each with True if it is counted as a match.
+        matches: Number of matches in the file, or of those found before rg was stopped at its time limit.
+        records: The `match` and `context` records up to the last match that can be on the page, each with True if it is
+            counted as a match.
         end: The `end` record; empty if rg was stopped before it.
     """
 

@@ -330,10 +330,11 @@ class AsyncChild(_Child):
         return self
 
     async def read(self, *, whole: bool = False) -> bytes:
-        """Return the next bytes of stdout, empty at its end; other tasks run in between.
+        """Return the next bytes of stdout, `b""` at its end; other tasks run meanwhile.
 
         Args:
-            whole: True if rg has written its last message, so that nothing follows once rg has exited.
+            whole: True if rg has written its last message. Then reading ends when rg has exited, even if another
+                process holds the pipe open.
         """
         taken: bytes | None = None
         while taken is None:

@@ -202,7 +202,7 @@ class Feed:
             self.error, self.ended = error, True
 
     async def fill_async(self, batch: Batch) -> None:
-        """Do what `fill()` does: await an async iterable; draw from another one in a worker thread."""
+        """Do what `fill()` does: await an async iterable, or draw from a blocking iterable in a worker thread."""
         if self._async is None:
             await in_thread(lambda: self.fill(batch))
             return

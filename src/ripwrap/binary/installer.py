@@ -188,7 +188,7 @@ def _install(
 ) -> Path:
     asset = asset_name(release.version, target)
     sha256 = release.hash_of(target, fetcher)
-    _LOGGER.info("downloading %s from %s", asset, redact(fetcher.mirrors[0]) if fetcher.mirrors else "nowhere")
+    _LOGGER.info("downloading %s from %s", asset, redact(fetcher.mirrors[0]) if fetcher.mirrors else "no mirror")
     staging = Path(tempfile.mkdtemp(prefix=_STAGING_PREFIX, dir=folder))
     try:
         rg = staging / cache.NAME

@@ -232,7 +232,7 @@ _PRUNE = Hint(kind="call", target="prune")
 _REFRESH = Hint(kind="call", target="refresh")
 NO_INDEX = HintedText("There is no index yet; ", _REFRESH, " makes it.")
 _WRONG_SIZE_MESSAGE = HintedText(
-    "Some vectors do not have the size of their model's vectors. Searches leave them out,  ",
+    "Some vectors do not have the size of their model's vectors. Searches leave them out. ",
     _PRUNE,
     " removes them, and the next ",
     _REFRESH,

@@ -221,9 +221,9 @@ class Trigrams:
 
     @contextmanager
     def _reading(self, database: "Connection") -> "Generator[Searcher | None]":
-        """Hold a read transaction, and yield a searcher with the documents of all contents that it marks as indexed.
+        """Hold a read transaction, and yield a searcher with the documents of the contents that are marked as indexed.
 
-        Documents are added before their contents are marked, and deleted after these are removed. So if the state of
+        A document is added before its content is marked, and deleted after its content is removed. So if the state of
         the database is the same before and after the searcher is opened, the searcher has all documents of that state.
 
         Raises:

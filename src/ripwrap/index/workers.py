@@ -248,10 +248,10 @@ def _decode_answer(message: Sequence[bytes], batch: Sequence[Request]) -> list[S
 
 
 def serve(version: Sequence[str]) -> None:
-    """Answer requests on stdin until it ends: the side of the process.
+    """Answer requests on stdin until stdin ends; this runs in the worker process.
 
     Args:
-        version: Version of the other side; this process ends if it has another one.
+        version: Version of the chunker in the calling process; this process ends if it has no chunker of this version.
     """
     windows = Chunker(WINDOW_VERSION, lambda _, text: window_chunks(text))
     chunkers = (windows, Chunker(chunker_version(), syntax_chunks))

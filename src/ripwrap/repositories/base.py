@@ -103,14 +103,14 @@ class BaseRepositories:
 
     @classmethod
     def below(cls, directory: StrPath, *, max_depth: int | None = None, **settings: Any) -> Self:
-        """Find the git repositories in a directory; those inside of another one belong to that one.
+        """Find the git repositories in a directory, but none inside of another repository.
 
         A repository is a directory with an entry `.git`. It is named by its path in `directory`. Links are not
         followed. Directories that cannot be read are logged as warnings.
 
         Args:
             directory: Directory to look in.
-            max_depth: Levels to descend; 1 looks at the directory's own folders, `None` at all.
+            max_depth: Levels to descend: 1 looks at the directory's own directories; `None` is no limit.
             **settings: Further arguments of `Repositories`, such as `exclude`.
 
         Raises:

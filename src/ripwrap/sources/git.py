@@ -264,7 +264,7 @@ class Blob:
 
 
 class BlobName(str):
-    """Newest path of a blob that is selected; `blob` has the rest."""
+    """Name of an item: the newest selected path of a blob, with the blob itself as `blob`."""
 
     blob: Blob
 

@@ -128,7 +128,7 @@ def listed(total: int, noun: str, offset: int, count: int, *, exact: bool, match
     """Return the message for a page of paths.
 
     Args:
-        total: Number of paths so far; of all paths if `exact`.
+        total: Number of all paths if `exact`, otherwise of those found so far.
         noun: Noun for them in the singular, e.g. `file`.
         offset: Number of paths before the page.
         count: Number of paths on the page.
@@ -217,7 +217,7 @@ def _alone(match: ContentMatch, length: int) -> ContentMatch:
 def _with_matches(
     page: Page, answer: GrepContentResult, matches: Sequence[ContentMatch], names: int
 ) -> GrepContentResult:
-    """Return the answer with these matches, their files, and the names of the first files."""
+    """Return the answer with only these matches; its `files` are the first `names` files, and those of the matches."""
     order = {file.path: number for number, file in enumerate(answer.files)}
     ordered = tuple(sorted(matches, key=lambda match: (order[match.file], match.line)))
     shown = {match.file for match in matches}

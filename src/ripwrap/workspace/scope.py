@@ -112,8 +112,8 @@ class FileFilter:
 def open_scope(settings: Settings, path: str, *, hidden: bool, ignored: bool) -> Generator[Scope]:
     """Open the scope of a path.
 
-    Ignore files apply only inside of the roots, unless `outer_ignore` is set. rg also reads those above a root, but
-    they have no effect. Rules between a root and `path` are passed to rg in a temporary file.
+    Ignore files apply only inside of the roots, unless `outer_ignore` is set. Because rg is told to disregard those
+    above `path`, the rules between a root and `path` are passed to it in a temporary file.
 
     Raises:
         AccessDeniedError, FileNotFoundError, ValueError: See `Sandbox.locate()`.

@@ -87,7 +87,7 @@ class GlobFilter:
     """Filter of the paths of a walk, by globs."""
 
     def __init__(self, globs: Sequence[str], excluded: Sequence[str] = ()) -> None:
-        """Parse the globs. A path passes if a glob matches it, or there are none, and no glob in `excluded` matches it.
+        """Parse the globs. A path passes if no glob in `excluded` matches it, and `globs` is empty or one does.
 
         Raises:
             GlobError: A glob does not parse.

@@ -126,10 +126,7 @@ def _join(lines: Lines, one: Segment, other: Segment) -> Segment | None:
 
 
 def _is_small(lines: Lines, segment: Segment) -> bool:
-    """Return True if a segment is small enough to be joined with a neighbour.
-
-    This is so unless it is a single long definition.
-    """
+    """Return False for a single long definition, which is not joined with its neighbours; else True."""
     if segment.definitions != 1:
         return True
     count = segment.last - segment.first + 1
@@ -160,7 +157,7 @@ def _split(lines: Lines, segment: Segment) -> Iterator[Chunk]:
 def _part_end(lines: Lines, first: int, fresh: int, stop: int) -> int:
     """Return the last line of the part that begins in line `first`.
 
-    The lines from `first` to before `fresh` overlap with the previous part. `stop` is the last line of the segment.
+    The lines `first` to `fresh - 1` overlap with the previous part. `stop` is the last line of the segment.
     """
     # Divide the remaining lines into as few parts as possible of about the same size, so that the last part is not
     # small. Then move the end of the part back to a blank line, but by at most half of the part.

@@ -129,8 +129,8 @@ class HybridSearch:
         Args:
             progress: Called after each batch.
             patient: Wait for others, embed all texts, and retry as the limits of the embedder say. If false, embed the
-                first `MAX_TEXTS_PER_SEARCH` texts with few retries, and none while others embed, or shortly after a
-                failure.
+                first `MAX_TEXTS_PER_SEARCH` texts with few retries, and embed nothing while others embed, or shortly
+                after a failure.
         """
         async with hold_lock_async(self._lock, wait=patient) as first:
             if not first or not (await self._find_missing()).chunks:  # a refresh embeds them, or nothing is missing

@@ -108,7 +108,7 @@ def mark_of(database: "Connection") -> str:
 
 
 def shape_of(database: "Connection") -> "frozenset[tuple[object, ...]]":
-    """Return the schema of a database: tables, with those that SQLite makes, indexes, triggers and views."""
+    """Return the schema of a database: tables (SQLite's own included), indexes, triggers and views."""
     rows = database.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 100")
     return frozenset(rows.fetchall())
 
