@@ -49,7 +49,8 @@ def make_pool() -> ProcessPoolExecutor:
 
 
 def make_cluster() -> LocalCluster:
-    return LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None)
+    # Port 0: with a fixed port, a second cluster warns, and warnings are errors.
+    return LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address="127.0.0.1:0")
 
 
 @pytest.fixture
