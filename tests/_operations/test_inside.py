@@ -6,9 +6,8 @@ import importlib
 import io
 import lzma
 import tarfile
-import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +18,9 @@ from ripwrap import sync
 from ripwrap.models import PathError
 from ripwrap.sources.archives import ArchiveSource, Bounds
 
-pytestmark = pytest.mark.usefixtures("leaks_nothing")
+pytestmark = pytest.mark.usefixtures("temporary", "leaks_nothing")
 
 FILES = {"a.py": b"x = 1\nneedle\n", "dir/b.txt": b"needle two\n", ".hidden": b"needle\n", "empty": b""}
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Directory for temporary files, which must be empty at the end of each test."""
-    path = tmp_path / "temporary"
-    path.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(path))
-    yield path
-    assert list(path.iterdir()) == []
 
 
 def zipped(files: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:

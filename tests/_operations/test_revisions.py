@@ -2,8 +2,7 @@
 
 import os
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 import ripwrap
 from ripwrap import SearchError, remote, sync
 
-pytestmark = pytest.mark.usefixtures("leaks_nothing")
+pytestmark = pytest.mark.usefixtures("temporary", "leaks_nothing")
 
 ENV = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
@@ -20,16 +19,6 @@ ENV = {
     "GIT_CONFIG_NOSYSTEM": "1",
     **{f"GIT_{role}_{field}": "me@here" for role in ("AUTHOR", "COMMITTER") for field in ("NAME", "EMAIL")},
 }
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Directory for temporary files, which must be empty at the end of each test."""
-    path = tmp_path / "temporary"
-    path.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(path))
-    yield path
-    assert list(path.iterdir()) == []
 
 
 def git(folder: Path, *arguments: str, days: int = 0) -> str:

@@ -22,17 +22,9 @@ from ripwrap._ripgrep.page_collector import path_order
 from ripwrap.binary import RgBinary
 from support.effort import times
 
+pytestmark = pytest.mark.usefixtures("temporary")
+
 Items = list[tuple[str, Any]]
-
-
-@pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Directory for temporary files, which must be empty at the end of each test."""
-    path = tmp_path / "temporary"
-    path.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(path))
-    yield path
-    assert list(path.iterdir()) == []
 
 
 async def streamed(items: Items, then: Exception | None = None) -> AsyncIterator[tuple[str, Any]]:

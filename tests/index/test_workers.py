@@ -9,7 +9,6 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -26,6 +25,7 @@ from ripwrap.index.storage.postings import Postings
 from ripwrap.index.storage.store import Store
 from ripwrap.index.storage.tables import View
 from ripwrap.index.workers import MIN_BYTES, Splitter
+from support.parsers import running
 from support.waiting import until_blocking
 
 Plant = Callable[..., Path]
@@ -88,12 +88,7 @@ def content(location: Path) -> tuple[dict[str, list[tuple[object, ...]]], dict[s
 
 def workers() -> list[psutil.Process]:
     """Return the processes of this one that split files."""
-    found: list[psutil.Process] = []
-    for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess):  # it may have just ended
-            if "index.workers" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
+    return running("index.workers")
 
 
 @pytest.fixture

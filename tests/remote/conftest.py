@@ -172,3 +172,11 @@ def there(rg: binary.RgBinary) -> str:
 def calls(docker: Path) -> Callable[[], list[str]]:
     """Return a function that lists the arguments of all calls of the stand-in, without the scripts."""
     return lambda: (docker.parent / "calls").read_text().splitlines()
+
+
+@pytest.fixture
+def stuck(needs_posix: None, plant: Callable[..., Path]) -> Path:
+    """A folder in which rg yields the matches of `sparse`, and then waits for ever for a FIFO and writes nothing."""
+    folder = plant({"sparse": "needle\n" * 10})
+    os.mkfifo(folder / "fifo")
+    return folder

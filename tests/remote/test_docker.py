@@ -25,14 +25,6 @@ Plant = Callable[..., Path]
 RunningIn = Callable[[Path], list[psutil.Process]]
 
 
-@pytest.fixture
-def stuck(needs_posix: None, plant: Plant) -> Path:
-    """A folder in which rg yields the matches of `sparse`, and then waits for ever for a FIFO and writes nothing."""
-    folder = plant({"sparse": "needle\n" * 10})
-    os.mkfifo(folder / "fifo")
-    return folder
-
-
 @pytest.mark.anyio
 async def test_answers_are_those_of_a_local_search(container: Container, there: str, plant: Plant) -> None:
     folder = plant(

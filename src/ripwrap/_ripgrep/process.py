@@ -14,7 +14,7 @@ asyncio's `kill(); await wait()` never returns while stdout is unread (rg-facts 
 `create_subprocess_exec` can lose its child (rg-facts 32). So spawning has no `await`, and a generator that is suspended
 at a `yield` holds only descriptors.
 
-On a host (`Command.on`) the child is a local program, such as ssh, and its stdin is a pipe that nobody writes to. The
+On a host (`Command.on`) the child is a local program, such as ssh, and nothing is written to its stdin, a pipe. The
 host ends rg when that pipe is closed: by step 4, or by the system when this process is killed.
 """
 

@@ -1,4 +1,4 @@
-"""What is asked of one root: requests and pages, which can be pickled, and the code that answers them anywhere.
+"""Requests to one root and pages of its answer, both of which can be pickled, and the code that answers requests.
 
 A request runs in an event loop of its own process, or in one that a worker starts for it.
 """

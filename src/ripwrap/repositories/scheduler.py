@@ -53,7 +53,7 @@ class Arrival(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How requests are run.
+    """Settings of the runs of requests.
 
     Attributes:
         executor: Executor, or function that makes one; `None` runs rg in this process.

@@ -57,7 +57,7 @@ _BROKEN = (
     RuntimeError,
     ValueError,
 )
-"""What the standard library raises for archives that are broken, encrypted or unknown."""
+"""Errors that the standard library raises for archives that are broken, encrypted or unknown."""
 
 
 @dataclass(frozen=True, slots=True)
